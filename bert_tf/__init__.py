@@ -1,0 +1,1 @@
+"""BERT on TensorFlow 2: encoder, task models, tokenizer, losses, optimizer, checkpoints, export."""

@@ -1,0 +1,104 @@
+"""The size and the rates of a BERT model: `bert_config.json`."""
+
+import dataclasses
+import json
+
+HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
+
+
+@dataclasses.dataclass(frozen=True)
+class BertConfig:
+    """Configuration of a BERT encoder; field names and defaults are those of the original's `BertConfig`.
+
+    Attributes:
+      vocab_size: number of WordPiece entries, V.
+      hidden_size: width of the encoder, H; a multiple of `num_attention_heads`.
+      num_hidden_layers: number of Transformer layers.
+      num_attention_heads: heads per attention layer, N.
+      intermediate_size: width of the feed-forward layer.
+      hidden_act: one of HIDDEN_ACTIVATIONS. "gelu" is the tanh form that the original computes; "gelu_exact"
+        is the erf form, which imported Hugging Face checkpoints need.
+      hidden_dropout_prob: dropout rate after embeddings and after each sublayer's projection.
+      attention_probs_dropout_prob: dropout rate of the attention probabilities.
+      max_position_embeddings: rows of the position table, the longest sequence the model can read.
+      type_vocab_size: rows of the token-type (segment) table.
+      initializer_range: standard deviation of the truncated normal that initialises kernels and tables.
+
+    Raises:
+      ValueError: on construction, naming the field, its value and what would be right.
+    """
+
+    vocab_size: int
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    hidden_dropout_prob: float = 0.1
+    attention_probs_dropout_prob: float = 0.1
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 16
+    initializer_range: float = 0.02
+
+    def __post_init__(self):
+        for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
+                     "intermediate_size", "max_position_embeddings", "type_vocab_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} is {value!r}: it must be a positive integer")
+        for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+            rate = getattr(self, name)
+            if not isinstance(rate, int | float) or not 0 <= rate < 1:
+                raise ValueError(f"{name} is {rate!r}: it must be a number, at least 0 and below 1")
+        if not isinstance(self.initializer_range, int | float) or self.initializer_range <= 0:
+            raise ValueError(f"initializer_range is {self.initializer_range!r}: it must be a positive number")
+        if self.hidden_size % self.num_attention_heads:
+            raise ValueError(f"hidden_size is {self.hidden_size}: it must be a multiple of "
+                             f"num_attention_heads, {self.num_attention_heads}")
+        if self.hidden_act not in HIDDEN_ACTIVATIONS:
+            raise ValueError(f"hidden_act is {self.hidden_act!r}: it must be one of "
+                             f"{', '.join(HIDDEN_ACTIVATIONS)}")
+
+    @property
+    def head_width(self):
+        """Width of one attention head, D = H / N."""
+        return self.hidden_size // self.num_attention_heads
+
+    @classmethod
+    def from_dict(cls, values):
+        """Makes a config of a dict; a key that is no field, or a missing `vocab_size`, raises ValueError."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        unknown = sorted(set(values) - known - ORIGINAL_POOLER_KEYS)
+        if unknown:
+            raise ValueError(f"unknown key {unknown[0]!r} in a BERT config: the keys are "
+                             f"{', '.join(sorted(known))}")
+        if "vocab_size" not in values:
+            raise ValueError("a BERT config needs the key 'vocab_size'")
+        return cls(**{key: value for key, value in values.items() if key in known})
+
+    @classmethod
+    def from_json_file(cls, path):
+        """Reads a `bert_config.json`; ValueError names the file when its content is no BERT config."""
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        try:
+            values = json.loads(text)
+            if not isinstance(values, dict):
+                raise ValueError(f"expected a JSON object, found {type(values).__name__}")
+            return cls.from_dict(values)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def to_dict(self):
+        """The fields as a dict of JSON values."""
+        return dataclasses.asdict(self)
+
+    def to_json(self):
+        """The text of a `bert_config.json`: sorted keys, two spaces of indentation, as the original writes it."""
+        return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
+
+
+# The published multilingual and Chinese configs carry these keys; no version of the original reads them.
+ORIGINAL_POOLER_KEYS = frozenset({
+    "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
+    "pooler_size_per_head", "pooler_type"})

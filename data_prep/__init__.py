@@ -1,0 +1,1 @@
+"""Raw text in, TFRecords out: pre-training data, vocabularies and fine-tuning data sets."""

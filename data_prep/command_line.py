@@ -1,0 +1,80 @@
+"""How every script starts and ends: quiet TensorFlow, one-line errors, exit status 1 for a user's mistake.
+
+A script that anyone runs by hand defines its flags, checks them and calls the library from `main()`:
+
+    if __name__ == "__main__":
+        command_line.run(main)
+
+TensorFlow takes seconds to import, so scripts import it, and whatever needs it, inside `main()`: `--help` and
+a misspelt flag answer at once.
+"""
+
+import os
+import sys
+
+from absl import app, flags
+
+flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
+
+INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
+
+
+def run(main):
+    """Runs `main(argv)` of a script and exits.
+
+    An unknown flag or a flag value that does not parse, a ValueError, and a file that cannot be read or written
+    end the process with one line on standard error and exit status 1; Ctrl-C ends it with status 130.
+    """
+    flags.DEFINE_bool("traceback", False, "Show the Python traceback of an error in place of one line; for "
+                                          "reporting a bug.")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # hides "could not find cuda drivers" and its like
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+
+    def guarded(argv):
+        if len(argv) > 1:
+            _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
+        try:
+            return main(argv)
+        except KeyboardInterrupt:
+            print(f"\n{_script_name()}: interrupted", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        except (ValueError, OSError) as error:
+            if flags.FLAGS.traceback:
+                raise
+            return _fail(_one_line(error))
+
+    app.run(guarded, flags_parser=_parse_flags)
+
+
+def check_file(flag, path):
+    """Raises ValueError naming `flag` unless `path` is a file that can be read."""
+    if not path:
+        raise ValueError(f"--{flag} is needed")
+    if os.path.isdir(path):
+        raise ValueError(f"--{flag}={path}: is a directory, a file is needed")
+    if not os.path.isfile(path):
+        raise ValueError(f"--{flag}={path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise ValueError(f"--{flag}={path}: cannot be read")
+
+
+def _parse_flags(argv):
+    try:
+        return flags.FLAGS(argv)
+    except flags.Error as error:
+        return _fail(f"{_one_line(error)} (see --help)")
+
+
+def _one_line(error):
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return " ".join(str(error).split())
+
+
+def _script_name():
+    return os.path.basename(sys.argv[0])
+
+
+def _fail(message):
+    print(f"{_script_name()}: {message}", file=sys.stderr)
+    sys.exit(1)

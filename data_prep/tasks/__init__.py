@@ -1,0 +1,1 @@
+"""Fine-tuning data sets as published -> features."""

@@ -1,0 +1,1 @@
+"""Command-line drivers: pre-training, fine-tuning, evaluation, export."""

@@ -1,0 +1,1 @@
+"""What the drivers share: flags, strategies, input pipelines, training and evaluation loops."""
