@@ -1,0 +1,91 @@
+"""The layers everything else is made of: projection, layer normalisation, dropout.
+
+They work on matrices of tokens [T, width] where T counts the tokens of a whole batch: a plain matrix product
+with its bias and activation next to it is what TensorFlow's graph optimizer fuses into one kernel.
+Weights are made on construction, since a BERT config fixes every shape.
+"""
+
+import functools
+
+import tensorflow as tf
+import tf_keras
+
+LAYER_NORM_EPSILON = 1e-12  # the original's `contrib.layers.layer_norm`
+
+ACTIVATIONS = {
+    "gelu": functools.partial(tf.nn.gelu, approximate=True),
+    "gelu_exact": functools.partial(tf.nn.gelu, approximate=False),
+    "relu": tf.nn.relu,
+    "tanh": tf.tanh,
+    "linear": None,
+}
+
+
+class WeightInitializer:
+    """Truncated normal for every kernel and table (the original's `create_initializer`).
+
+    Each call draws from its own stream of `seed`, so a model made in the same order has the same weights.
+    """
+
+    def __init__(self, standard_deviation, seed):
+        self._standard_deviation = standard_deviation
+        self._seed = seed
+        self._calls = 0
+
+    def __call__(self, shape, dtype=tf.float32, **unused_keras_options):
+        self._calls += 1
+        stream = (self._seed, self._calls)
+        return self._standard_deviation * tf.random.stateless_truncated_normal(shape, seed=stream, dtype=dtype)
+
+
+class Projection(tf_keras.layers.Layer):
+    """activation(x W + b), on matrices.
+
+    Weights: `kernel` [input_width, output_width] and `bias` [output_width].
+    """
+
+    def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        with tf.name_scope(name):
+            self.kernel = self.add_weight("kernel", [input_width, output_width], initializer=initializer)
+            self.bias = self.add_weight("bias", [output_width], initializer="zeros")
+        self._activation = ACTIVATIONS[activation]
+
+    def call(self, x):
+        """x [T, input_width] -> [T, output_width]."""
+        y = tf.nn.bias_add(tf.matmul(x, self.kernel), self.bias)
+        return y if self._activation is None else self._activation(y)
+
+
+class LayerNorm(tf_keras.layers.Layer):
+    """Normalises the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by `beta`.
+
+    Statistics, `gamma` and `beta` are float32 under mixed precision too.
+    """
+
+    def __init__(self, width, *, name="LayerNorm"):
+        super().__init__(name=name, dtype="float32", autocast=False)
+        with tf.name_scope(name):
+            self.beta = self.add_weight("beta", [width], initializer="zeros")
+            self.gamma = self.add_weight("gamma", [width], initializer="ones")
+
+    def call(self, x):
+        """x [..., width] of any float dtype -> the same shape and dtype."""
+        x32 = tf.cast(x, tf.float32)
+        mean, variance = tf.nn.moments(x32, axes=[-1], keepdims=True)
+        scale = tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * self.gamma
+        return tf.cast(x32 * scale + (self.beta - mean * scale), x.dtype)
+
+
+class Dropout(tf_keras.layers.Layer):
+    """Zeroes a share `rate` of the elements and scales the others by 1 / (1 - rate)."""
+
+    def __init__(self, rate, *, name="dropout", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self._rate = rate
+
+    def call(self, x, seed=None):
+        """x of any shape; seed int [2], one for each use, or None when not training -> the same shape."""
+        if seed is None or self._rate == 0:
+            return x
+        return tf.nn.experimental.stateless_dropout(x, self._rate, seed)

@@ -1,0 +1,241 @@
+"""The encoder and one model a task.
+
+Every model is called with a dict of features:
+
+  input_ids: int32 [B, S], WordPiece ids.
+  input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
+  segment_ids: int32 [B, S], 0 in the first text and 1 in the second.
+
+Variables are named as the original names them, so that checkpoints can be matched by name.
+Shape legend: B batch, S sequence, H hidden, P predictions, V vocabulary, L layers.
+"""
+
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.attention import attention_bias
+from bert_tf.embeddings import Embeddings
+from bert_tf.encoder import EncoderLayer
+from bert_tf.heads import LinearHead, MaskedLMHead, gather_positions
+from bert_tf.layers import Dropout, Projection, WeightInitializer
+
+
+class BertEncoder(tf_keras.Model):
+    """Embeddings, L Transformer layers and the pooler (the original's `BertModel`).
+
+    Args:
+      config: BertConfig.
+      seed: int; fixes the initial weights and the dropout of later calls.
+      use_one_hot_embeddings: see Embeddings.
+      dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
+    """
+
+    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, dtype=None):
+        super().__init__(name="bert", dtype=dtype)
+        self.config = config
+        self.initializer = WeightInitializer(config.initializer_range, seed)
+        self.dropout_generator = tf.random.Generator.from_seed(seed)
+        with tf.name_scope("bert/"):
+            self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings, dtype=dtype)
+            with tf.name_scope("encoder"):
+                self.encoder_layers = [EncoderLayer(config, self.initializer, name=f"layer_{i}", dtype=dtype)
+                                       for i in range(config.num_hidden_layers)]
+            with tf.name_scope("pooler"):
+                self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
+                                         activation="tanh", name="dense", dtype=dtype)
+
+    def call(self, features, training=False):
+        """Encodes a batch.
+
+        Args:
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S].
+          training: bool, whether dropout is applied.
+
+        Returns:
+          Dict in the compute dtype: sequence_output [B, S, H], the last layer; pooled_output [B, H];
+          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H].
+
+        Raises:
+          ValueError: the sequence is longer than the position table.
+        """
+        input_ids = features["input_ids"]
+        self._check_length(input_ids.shape[1])
+        batch_size, sequence_length = tf.unstack(tf.shape(input_ids))
+        width = self.config.hidden_size
+        embedding_seed, *layer_seeds = self._dropout_seeds(training)
+        embedding_output = self.embeddings(input_ids, features["segment_ids"], dropout_seed=embedding_seed)
+        bias = attention_bias(features["input_mask"])
+
+        x = tf.reshape(embedding_output, [-1, width])  # [B * S, H]
+        outputs = []
+        for layer, seeds in zip(self.encoder_layers, layer_seeds, strict=True):
+            x = layer(x, bias, dropout_seeds=seeds)
+            outputs.append(x)
+        outputs = [tf.reshape(output, [batch_size, sequence_length, width]) for output in outputs]
+        return {
+            "sequence_output": outputs[-1],
+            "pooled_output": self.pooler(outputs[-1][:, 0]),
+            "embedding_output": embedding_output,
+            "encoder_outputs": outputs,
+        }
+
+    def next_dropout_seed(self, training):
+        """A fresh seed int64 [2] for a head's own dropout, or None when not training."""
+        return self.dropout_generator.make_seeds(1)[:, 0] if training else None
+
+    def _dropout_seeds(self, training):
+        """One seed for the embeddings, then a list of seeds for each layer; None in place of each if unused."""
+        layers = range(self.config.num_hidden_layers)
+        if not training:
+            return [None, *(None for _ in layers)]
+        each = EncoderLayer.NUM_DROPOUTS
+        seeds = tf.unstack(self.dropout_generator.make_seeds(1 + each * len(layers)), axis=1)
+        return [seeds[0], *(seeds[1 + each * i : 1 + each * (i + 1)] for i in layers)]
+
+    def _check_length(self, sequence_length):
+        longest = self.config.max_position_embeddings
+        if sequence_length is not None and sequence_length > longest:
+            raise ValueError(f"the sequence length, {sequence_length}, is over max_position_embeddings, "
+                             f"{longest}")
+
+
+class BertPretrainer(tf_keras.Model):
+    """Masked language model and next sentence prediction (section 3.1 of the paper).
+
+    Arguments as BertEncoder's.
+    """
+
+    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, dtype=None):
+        super().__init__(name="pretrainer", dtype=dtype)
+        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
+                                   dtype=dtype)
+        with tf.name_scope("cls/"):
+            self.masked_lm = MaskedLMHead(config, self.encoder.initializer, dtype=dtype)
+            with tf.name_scope("seq_relationship"):
+                self.next_sentence = LinearHead(config, 2, self.encoder.initializer, name="next_sentence",
+                                                dtype=dtype)
+
+    def call(self, features, training=False):
+        """Scores masked positions and the sentence pair.
+
+        Args:
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S], and
+            masked_lm_positions int32 [B, P].
+          training: bool, whether dropout is applied.
+
+        Returns:
+          Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], where class 1 means
+          that the second sentence is a random one.
+        """
+        encoded = self.encoder(features, training=training)
+        positions = features["masked_lm_positions"]
+        masked = gather_positions(encoded["sequence_output"], positions)  # [B * P, H]
+        logits = self.masked_lm(masked, self.encoder.embeddings.word_embeddings)  # [B * P, V]
+        shape = [-1, tf.shape(positions)[1], self.encoder.config.vocab_size]
+        return {
+            "masked_lm_logits": tf.reshape(logits, shape),
+            "next_sentence_logits": self.next_sentence(encoded["pooled_output"]),
+        }
+
+
+class BertClassifier(tf_keras.Model):
+    """A linear classifier on the pooled output (section 4.1; the original's `run_classifier.create_model`).
+
+    Args:
+      config: BertConfig.
+      num_labels: int; 1 makes it a regression model.
+      dropout_rate: of the pooled output; None takes config.hidden_dropout_prob (the original fixes 0.1).
+      seed, use_one_hot_embeddings, dtype: as BertEncoder's.
+    """
+
+    def __init__(self, config, num_labels, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False,
+                 dtype=None):
+        super().__init__(name="classifier", dtype=dtype)
+        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
+                                   dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout_prob if dropout_rate is None else dropout_rate,
+                               dtype=dtype)
+        with tf.name_scope(""):
+            self.head = LinearHead(config, num_labels, self.encoder.initializer, name="output", dtype=dtype)
+
+    def call(self, features, training=False):
+        """features as BertEncoder's -> {"logits": float32 [B, num_labels]}."""
+        pooled = self.encoder(features, training=training)["pooled_output"]
+        pooled = self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))
+        return {"logits": self.head(pooled)}
+
+
+class BertTokenClassifier(tf_keras.Model):
+    """A linear classifier on every token (section 5.3's tagging model). Arguments as BertClassifier's."""
+
+    def __init__(self, config, num_labels, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False,
+                 dtype=None):
+        super().__init__(name="token_classifier", dtype=dtype)
+        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
+                                   dtype=dtype)
+        self.dropout = Dropout(config.hidden_dropout_prob if dropout_rate is None else dropout_rate,
+                               dtype=dtype)
+        with tf.name_scope(""):
+            self.head = LinearHead(config, num_labels, self.encoder.initializer, name="output", dtype=dtype)
+
+    def call(self, features, training=False):
+        """features as BertEncoder's -> {"logits": float32 [B, S, num_labels]}."""
+        sequence = self.encoder(features, training=training)["sequence_output"]
+        sequence = self.dropout(sequence, seed=self.encoder.next_dropout_seed(training))
+        return {"logits": _on_every_token(self.head, sequence)}
+
+
+class BertSpanLabeler(tf_keras.Model):
+    """Start and end scores of an answer span (section 4.2; the original's `run_squad.create_model`).
+
+    Arguments as BertEncoder's.
+    """
+
+    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, dtype=None):
+        super().__init__(name="span_labeler", dtype=dtype)
+        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
+                                   dtype=dtype)
+        with tf.name_scope("cls/squad/"):
+            self.head = LinearHead(config, 2, self.encoder.initializer, name="squad", dtype=dtype)
+
+    def call(self, features, training=False):
+        """features as BertEncoder's -> {"start_logits", "end_logits"}, each float32 [B, S]."""
+        sequence = self.encoder(features, training=training)["sequence_output"]
+        start, end = tf.unstack(_on_every_token(self.head, sequence), axis=-1)
+        return {"start_logits": start, "end_logits": end}
+
+
+class BertMultipleChoice(tf_keras.Model):
+    """One score for each choice, softmax over choices (section 4.4). Arguments as BertClassifier's."""
+
+    def __init__(self, config, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False, dtype=None):
+        super().__init__(name="multiple_choice", dtype=dtype)
+        self.scorer = BertClassifier(config, 1, dropout_rate=dropout_rate, seed=seed,
+                                     use_one_hot_embeddings=use_one_hot_embeddings, dtype=dtype)
+
+    @property
+    def encoder(self):
+        """The BertEncoder."""
+        return self.scorer.encoder
+
+    def call(self, features, training=False):
+        """Scores each choice.
+
+        Args:
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, choices, S].
+          training: bool, whether dropout is applied.
+
+        Returns:
+          {"logits": float32 [B, choices]}.
+        """
+        choices, sequence_length = tf.unstack(tf.shape(features["input_ids"]))[1:]
+        flat = {name: tf.reshape(features[name], [-1, sequence_length])
+                for name in ("input_ids", "input_mask", "segment_ids")}  # [B * choices, S]
+        return {"logits": tf.reshape(self.scorer(flat, training=training)["logits"], [-1, choices])}
+
+
+def _on_every_token(head, sequence):
+    """Applies a LinearHead to sequence [B, S, H] -> [B, S, classes]."""
+    batch_size, sequence_length, _ = tf.unstack(tf.shape(sequence))
+    logits = head(tf.reshape(sequence, [-1, sequence.shape[-1]]))  # [B * S, classes]
+    return tf.reshape(logits, [batch_size, sequence_length, -1])
