@@ -42,3 +42,9 @@ def classification_loss(outputs, labels):
 def regression_loss(outputs, targets):
     """Mean squared error of outputs["logits"] float32 [B, 1] against targets float32 [B] -> scalar."""
     return tf.reduce_mean(tf.math.squared_difference(outputs["logits"][:, 0], targets))
+
+
+def multi_label_loss(outputs, labels):
+    """Mean binary cross entropy of outputs["logits"] float32 [B, labels] against 0 or 1 int32 [B, labels]."""
+    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(labels, tf.float32), logits=outputs["logits"]))

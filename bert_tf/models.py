@@ -151,6 +151,7 @@ class BertClassifier(tf_keras.Model):
     def __init__(self, config, num_labels, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False,
                  dtype=None):
         super().__init__(name="classifier", dtype=dtype)
+        self.num_labels = num_labels
         self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
                                    dtype=dtype)
         self.dropout = Dropout(config.hidden_dropout_prob if dropout_rate is None else dropout_rate,
@@ -171,6 +172,7 @@ class BertTokenClassifier(tf_keras.Model):
     def __init__(self, config, num_labels, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False,
                  dtype=None):
         super().__init__(name="token_classifier", dtype=dtype)
+        self.num_labels = num_labels
         self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
                                    dtype=dtype)
         self.dropout = Dropout(config.hidden_dropout_prob if dropout_rate is None else dropout_rate,

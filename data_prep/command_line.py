@@ -3,7 +3,7 @@
 A script that anyone runs by hand defines its flags, checks them and calls the library from `main()`:
 
     if __name__ == "__main__":
-        command_line.run(main)
+        command_line.run(main, define_flags)
 
 TensorFlow takes seconds to import, so scripts import it, and whatever needs it, inside `main()`: `--help` and
 a misspelt flag answer at once.
@@ -12,23 +12,25 @@ a misspelt flag answer at once.
 import os
 import sys
 
-from absl import app, flags
+from absl import app, flags, logging
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
 
 INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
 
 
-def run(main):
-    """Runs `main(argv)` of a script and exits.
+def run(main, define_flags):
+    """Defines a script's flags, runs its `main(argv)` and exits.
+
+    Flags are defined here, not when the script is imported, so that a test can import several scripts.
 
     An unknown flag or a flag value that does not parse, a ValueError, and a file that cannot be read or written
     end the process with one line on standard error and exit status 1; Ctrl-C ends it with status 130.
     """
+    define_flags()
     flags.DEFINE_bool("traceback", False, "Show the Python traceback of an error in place of one line; for "
                                           "reporting a bug.")
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # hides "could not find cuda drivers" and its like
-    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    _quieten_tensorflow()
 
     def guarded(argv):
         if len(argv) > 1:
@@ -56,6 +58,17 @@ def check_file(flag, path):
         raise ValueError(f"--{flag}={path}: no such file")
     if not os.access(path, os.R_OK):
         raise ValueError(f"--{flag}={path}: cannot be read")
+
+
+def _quieten_tensorflow():
+    """Hides what TensorFlow says of its own accord; it must come before TensorFlow is imported.
+
+    Level 3 also hides errors, of which a machine without a GPU shows one ("failed call to cuInit"); where there is
+    a GPU, an error may say why it is not used.
+    """
+    has_gpu = os.path.exists("/dev/nvidiactl")
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
+    logging.set_verbosity(logging.ERROR)
 
 
 def _parse_flags(argv):

@@ -6,6 +6,9 @@ from bert_tf.checkpoints import tf1
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # where TensorFlow keeps the graph of saved objects
 
+MODEL = "model/"  # the name under which the training loop saves the model, beside its optimizer
+DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
+
 
 def is_training_checkpoint(reader):
     """Whether a checkpoint was written by tf.train.Checkpoint."""
@@ -21,10 +24,8 @@ def read_tensors(reader):
     graph = trackable_object_graph_pb2.TrackableObjectGraph()
     graph.ParseFromString(reader.get_tensor(OBJECT_GRAPH))
     shapes = reader.get_variable_to_shape_map()
-    optimizer_keys = {reference.slot_variable_node_id for node in graph.nodes for reference in node.slot_variables}
     return {
         attribute.full_name: tf1.StoredTensor(shapes[attribute.checkpoint_key], reader, attribute.checkpoint_key)
-        for number, node in enumerate(graph.nodes) if number not in optimizer_keys
-        for attribute in node.attributes
-        if attribute.checkpoint_key.startswith("model/") and attribute.full_name
+        for node in graph.nodes for attribute in node.attributes
+        if attribute.checkpoint_key.startswith(MODEL) and DROPOUT_STATE not in attribute.checkpoint_key
     }

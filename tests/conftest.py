@@ -1,0 +1,61 @@
+"""Fixtures that the whole suite shares: the reference numbers computed with the original."""
+
+import os
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import json
+import pathlib
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+REFERENCE = pathlib.Path(__file__).parent / "reference"
+
+
+# Must come before anything runs on a device.
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+
+
+@pytest.fixture
+def two_replicas():
+    """A MirroredStrategy over two logical CPU devices."""
+    return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+
+
+@pytest.fixture(scope="session")
+def reference():
+    """The folder of reference vectors."""
+    return REFERENCE
+
+
+@pytest.fixture(scope="session")
+def reference_config():
+    """BertConfig of the reference models: V=120, H=32, L=2, N=4."""
+    from bert_tf.config import BertConfig
+
+    return BertConfig.from_json_file(REFERENCE / "bert_config.json")
+
+
+@pytest.fixture(scope="session")
+def reference_batches():
+    """25 batches: feature name -> array [25, B, ...], with the classifier's `labels` [25, B]."""
+    with np.load(REFERENCE / "batches.npz") as arrays:
+        return dict(arrays)
+
+
+@pytest.fixture(scope="session")
+def reference_schedule():
+    """Keyword arguments of create_optimizer in the reference runs."""
+    return json.loads((REFERENCE / "schedule.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def reference_numbers():
+    """(kind) -> dict of arrays: what the original computed for "pretrain" or "classify"."""
+    def read(kind):
+        with np.load(REFERENCE / f"{kind}.npz") as arrays:
+            return dict(arrays)
+    return read
