@@ -1,0 +1,38 @@
+# make demo    BERT from raw text to a served model on CPython's documentation, into demo_output/
+# make test    the tests
+# make lint    ruff
+# make bench   this project beside its peers
+# make clean   removes everything that make made
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+SETUP_DONE := .venv/setup-done
+
+.PHONY: setup demo test lint bench clean
+
+setup: $(SETUP_DONE)
+
+$(SETUP_DONE): pyproject.toml requirements.txt constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
+	  echo "Python 3.11 is needed, and '$(PYTHON)' is" \
+	    "$$($(PYTHON) --version 2>/dev/null || echo not there): try make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	$(BIN)/python -m run.demo --output_dir=demo_output
+
+test: setup
+	$(BIN)/python -m pytest -n auto
+
+lint: setup
+	$(BIN)/ruff check .
+
+bench: setup
+	for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
+
+clean:
+	rm -rf .venv demo_output build *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
