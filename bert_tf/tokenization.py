@@ -1,67 +1,191 @@
-"""The original's tokenization as TensorFlow graph ops: text -> WordPiece ids."""
+"""The original's tokenization as TensorFlow graph ops: the same ids, in C++ and inside a SavedModel.
+
+Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its `convert_single_example`.
+Unicode tables are those of the Python that builds the tokenizer, `UNICODE_VERSION`; a SavedModel keeps them.
+
+Legend: B texts, S sequence, (pieces) a ragged dimension.
+"""
+
+import functools
+from typing import NamedTuple
 
 import tensorflow as tf
-import tensorflow_text as tf_text
 
-_MAX_BYTES_PER_WORD = 800
+from bert_tf.byte_positions import characters_before
+from bert_tf.piece_splitting import PieceSplitter
+from bert_tf.unicode_rules import UNICODE_VERSION
+from bert_tf.vocabulary import SUFFIX_INDICATOR, check_casing, read_vocabulary
+
+__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing"]
+
+
+class TokensWithOffsets(NamedTuple):
+    """Pieces and where they come from; each a RaggedTensor int32 [B, (pieces)].
+
+    A piece comes from the half-open span [start, end) of its text, counted in bytes and in characters. A span
+    holds whole characters, as they stand in the text, together with those right after them that normalisation
+    drops, such as combining accents. Pieces out of one character, as of a Hangul syllable, have the same span.
+    """
+
+    ids: tf.RaggedTensor
+    byte_starts: tf.RaggedTensor
+    byte_ends: tf.RaggedTensor
+    char_starts: tf.RaggedTensor
+    char_ends: tf.RaggedTensor
 
 
 class BertTokenizer(tf.Module):
-    """Splits text into WordPiece ids. (first version: to be replaced by the exact one, same interface)"""
+    """Turns text into WordPiece ids and back.
+
+    All methods that take tensors work eagerly, in `tf.data`, under `tf.function` and in a SavedModel, which
+    needs tensorflow_text and nothing of ours to load. Bytes that are not UTF-8 are dropped, as by the original,
+    which decodes with errors="ignore". "[MASK]" in a text is three ordinary words, as for the original.
+
+    Attributes:
+      vocab_file: path the vocabulary was read from.
+      lower_case: whether text is lower-cased and stripped of accents.
+      vocabulary: list of str, the piece of each id.
+      vocab_size: number of pieces.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int, ids of the special pieces.
+    """
 
     def __init__(self, vocab_file, lower_case=True):
+        """Reads the vocabulary and builds the models of the kernels, which takes about a third of a second.
+
+        Args:
+          vocab_file: a file as `vocabulary.read_vocabulary` wants it.
+          lower_case: the original's do_lower_case; True for uncased models.
+
+        Raises:
+          ValueError: if the vocabulary is faulty, naming file and line.
+          OSError: if it cannot be read.
+        """
         super().__init__()
         self.vocab_file = vocab_file
-        self.lower_case = lower_case
-        with open(vocab_file, encoding="utf-8", newline="\n") as file:
-            self.vocabulary = [line.strip() for line in file]
-        self.vocab_size = len(self.vocabulary)
-        ids = {piece: index for index, piece in enumerate(self.vocabulary)}
-        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
-            ids[piece] for piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
-        self._tokenizer = tf_text.FastBertTokenizer(
-            self.vocabulary, max_bytes_per_word=_MAX_BYTES_PER_WORD, token_out_type=tf.int32,
-            lower_case_nfd_strip_accents=lower_case)
-        self._pieces = tf.constant(self.vocabulary)
+        self.lower_case = bool(lower_case)
+        pieces = read_vocabulary(vocab_file)
+        self._vocabulary = lambda: pieces  # a list attribute of a tf.Module would be wrapped and tracked
+        self.vocab_size = len(pieces)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
+            pieces.index, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+        self._splitter = PieceSplitter(pieces, "[UNK]", self.lower_case)
+        with tf.init_scope():
+            self._piece_table = tf.constant(pieces)
+
+    def __reduce__(self):
+        return BertTokenizer, (self.vocab_file, self.lower_case)
+
+    @property
+    def vocabulary(self):
+        return self._vocabulary()
 
     def tokenize(self, texts):
-        """[B] strings -> RaggedTensor int32 [B, (tokens)]."""
-        return self._tokenizer.tokenize(tf.convert_to_tensor(texts))
+        """Splits texts into pieces.
 
-    def convert_ids_to_tokens(self, ids):
-        """int32 ids of any shape, ragged too -> the pieces' strings, of the same shape."""
-        return tf.ragged.map_flat_values(tf.gather, self._pieces, ids)
+        Args:
+          texts: string [B].
+
+        Returns:
+          RaggedTensor int32 [B, (pieces)], without [CLS] and [SEP].
+        """
+        return self._splitter.ids(_as_texts(texts))
+
+    def tokenize_with_offsets(self, texts):
+        """Splits texts into pieces and says where in the text each comes from.
+
+        Character offsets count the characters of `text.decode("utf-8", "ignore")`, so that they index a Python str;
+        byte offsets count all bytes of the text.
+
+        Args:
+          texts: string [B].
+
+        Returns:
+          TokensWithOffsets; its ids are those of `tokenize`.
+        """
+        texts = _as_texts(texts)
+        ids, starts, ends = self._splitter.ids_and_spans(texts)
+        return TokensWithOffsets(ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32),
+                                 *characters_before(texts, [starts, ends]))
 
     def encode(self, text_a, text_b=None, max_seq_length=128):
-        """[B] strings, one or two a row -> {"input_ids","input_mask","segment_ids"}, int32 [B, S]."""
+        """Packs one or two texts a row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], cut and padded to one length.
+
+        Pairs that are too long lose pieces from the end of the longer text, from b if both are as long (the
+        original's `_truncate_seq_pair`); a single text is cut.
+
+        Args:
+          text_a: string [B].
+          text_b: string [B] or None.
+          max_seq_length: int, S; at least 2, or 3 for pairs.
+
+        Returns:
+          Dict of int32 [B, S]: "input_ids"; "input_mask", 1 where there is a piece and 0 where padding;
+          "segment_ids", 1 for b and the [SEP] after it, 0 elsewhere.
+
+        Raises:
+          ValueError: if max_seq_length leaves no room for the special pieces.
+        """
+        room = max_seq_length - (2 if text_b is None else 3)
+        if room < 0:
+            raise ValueError(f"max_seq_length is {max_seq_length}: it must be at least {max_seq_length - room}, for "
+                             "[CLS] and [SEP]")
         first = self.tokenize(text_a)
-        count_a = first.row_lengths()
         if text_b is None:
-            first = self._cut(first, tf.minimum(count_a, max_seq_length - 2))
-            rows = tf.concat([self._column(first, self.cls_id), first, self._column(first, self.sep_id)], 1)
-            segments = tf.zeros_like(rows)
-        else:
-            second = self.tokenize(text_b)
-            count_b = second.row_lengths()
-            # Popping from the longer, ties from b, ends with the shorter whole or with both at half the room.
-            room = tf.constant(max_seq_length - 3, tf.int64)
-            keep_a = tf.minimum(count_a, tf.maximum(room - count_b, room - room // 2))
-            keep_b = tf.minimum(count_b, room - keep_a)
-            first, second = self._cut(first, keep_a), self._cut(second, keep_b)
-            rows = tf.concat([self._column(first, self.cls_id), first, self._column(first, self.sep_id),
-                              second, self._column(second, self.sep_id)], 1)
-            positions = tf.ragged.range(rows.row_lengths())
-            segments = tf.cast(positions >= tf.expand_dims(keep_a + 2, 1), tf.int32)
+            return self._pack([first[:, :room]], max_seq_length)
+        second = self.tokenize(text_b)
+        count_a, count_b = first.row_lengths(), second.row_lengths()
+        # Taking from the longer ends either with the shorter whole or with both at half the room.
+        keep_a = tf.minimum(count_a, tf.maximum(room - count_b, room - room // 2))
+        return self._pack([_cut(first, keep_a), _cut(second, tf.minimum(count_b, room - keep_a))], max_seq_length)
+
+    def convert_ids_to_tokens(self, ids):
+        """ids: int tensor or RaggedTensor of any shape, each in [0, vocab_size) -> the pieces, string, same shape."""
+        return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), _as_ids(ids))
+
+    def decode(self, ids):
+        """Puts pieces together to words with single spaces between them.
+
+        What normalisation and splitting changed stays so: lower case, no accents, punctuation set apart.
+
+        Args:
+          ids: int tensor [B, S] or RaggedTensor [B, (pieces)]; [PAD], [CLS] and [SEP] are left out.
+
+        Returns:
+          string [B].
+        """
+        ids = _as_ids(ids)
+        if not isinstance(ids, tf.RaggedTensor):
+            ids = tf.RaggedTensor.from_tensor(ids)
+        silent = functools.reduce(tf.logical_or, [ids.values == id_ for id_ in (self.pad_id, self.cls_id, self.sep_id)])
+        pieces = self.convert_ids_to_tokens(tf.ragged.boolean_mask(ids, ids.with_values(~silent)))
+        text = tf.strings.reduce_join(pieces, axis=1, separator=" ")
+        return tf.strings.regex_replace(text, rf" {SUFFIX_INDICATOR}(\S)", r"\1")
+
+    def _pack(self, texts, max_seq_length):
+        """One or two RaggedTensors [B, (pieces)] -> the dict of `encode`."""
+        column = tf.ones([texts[0].nrows(), 1], tf.int32)
+        rows, segments = [self.cls_id * column], [0 * column]
+        for segment, ids in enumerate(texts):
+            rows += [ids, self.sep_id * column]
+            segments += [segment * tf.ones_like(ids), segment * column]
+        rows, segments = tf.concat(rows, 1), tf.concat(segments, 1)
         shape = [None, max_seq_length]
         return {"input_ids": rows.to_tensor(self.pad_id, shape=shape),
-                "input_mask": tf.ones_like(rows).to_tensor(0, shape=shape),
-                "segment_ids": segments.to_tensor(0, shape=shape)}
+                "input_mask": tf.ones_like(rows).to_tensor(shape=shape),
+                "segment_ids": segments.to_tensor(shape=shape)}
 
-    @staticmethod
-    def _cut(rows, lengths):
-        positions = tf.ragged.range(rows.row_lengths())
-        return tf.ragged.boolean_mask(rows, positions < tf.expand_dims(lengths, 1))
 
-    @staticmethod
-    def _column(rows, value):
-        return tf.fill([rows.nrows(), 1], tf.constant(value, tf.int32))
+def _as_texts(texts):
+    texts = tf.convert_to_tensor(texts, tf.string)
+    if texts.shape.rank != 1:
+        raise ValueError(f"texts have the shape {texts.shape}: a vector of strings is needed, one text an element")
+    return texts
+
+
+def _as_ids(ids):
+    return ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
+
+
+def _cut(rows, lengths):
+    """RaggedTensor [B, (N)], int64 [B] -> the first `lengths` elements of each row."""
+    return tf.ragged.boolean_mask(rows, tf.ragged.range(rows.row_lengths()) < lengths[:, tf.newaxis])

@@ -1,0 +1,179 @@
+"""What the original's `BasicTokenizer` does to each single character, read from Python's own Unicode tables.
+
+Everything here is about one code point at a time. The few rules that look at neighbours (final sigma, canonical
+order of marks, words over 200 characters) are in `tokenization.py`, which takes its character classes from here.
+"""
+
+import unicodedata
+
+UNICODE_VERSION = unicodedata.unidata_version
+
+# The original's `_is_chinese_char`, bounds included.
+CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
+              (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F))
+
+# Planes 3 to 13, 15 and 16 hold letters without case or decomposition, private use, or nothing: no rule but CJK
+# spacing, which these bounds leave out too, ever changes a character outside of them.
+_CHANGEABLE = ((0x0, 0xD7FF), (0xE000, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
+
+# Punctuation of the Unicode 16 that TensorFlow Text splits words by and that older tables leave unassigned.
+_PUNCTUATION_ADDED_BY_UNICODE_16 = (
+    (0x1B4E, 0x1B4F), (0x1B7F, 0x1B7F), (0x10D6E, 0x10D6E), (0x113D4, 0x113D5), (0x113D7, 0x113D8),
+    (0x11B00, 0x11B09), (0x11BE1, 0x11BE1), (0x11F43, 0x11F4F), (0x16D6D, 0x16D6F), (0x1E5FF, 0x1E5FF))
+
+# Language tags are format characters, so none is left in a cleaned text: free to stand for something else.
+_FIRST_STAND_IN = 0xE0020
+
+
+def changeable_characters():
+    """Yields every character that any rule could drop, replace or split, in the order of code points."""
+    for first, last in _CHANGEABLE:
+        yield from map(chr, range(first, last + 1))
+
+
+def is_whitespace(character):
+    """True for what the original turns into a space or splits by: `_is_whitespace`, and `str.split` after it."""
+    return character in " \t\n\r" or unicodedata.category(character) in ("Zs", "Zl", "Zp")
+
+
+def is_dropped(character):
+    """True for what `_clean_text` removes: U+0000, U+FFFD, control and format characters."""
+    if character in "\t\n\r":
+        return False
+    return character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
+
+
+def is_punctuation(character):
+    """True for what `_run_split_on_punc` makes a word of its own."""
+    if character.isascii():
+        return character.isprintable() and not character.isalnum() and character != " "
+    return unicodedata.category(character).startswith("P")
+
+
+def is_cjk(character):
+    """True for what `_tokenize_chinese_chars` sets between spaces."""
+    code_point = ord(character)
+    return any(first <= code_point <= last for first, last in CJK_RANGES)
+
+
+def stand_ins():
+    """Characters that TensorFlow Text takes for punctuation and these rules do not, each with its substitute.
+
+    Text and vocabulary both exchange the one for the other, and so the words stay whole.
+
+    Returns:
+      A dict from character to character, fit for `str.translate` through `str.maketrans`.
+    """
+    characters = [chr(code_point) for first, last in _PUNCTUATION_ADDED_BY_UNICODE_16
+                  for code_point in range(first, last + 1)]
+    return {character: chr(_FIRST_STAND_IN + index) for index, character in enumerate(characters)
+            if not is_punctuation(character)}
+
+
+def normalization(lower_case):
+    """The text that takes the place of each character that does not stay itself.
+
+    Spaces around CJK characters and punctuation are not part of it: TensorFlow Text's word splitting does these.
+
+    Args:
+      lower_case: whether to lower-case, decompose (NFD) and drop the marks of category Mn.
+
+    Returns:
+      A dict from character to str; a dropped character has the empty string.
+    """
+    replaced = dict(stand_ins())
+    category, normalize = unicodedata.category, unicodedata.normalize
+    for character in changeable_characters():
+        kind = category(character)
+        if kind in ("Lo", "Cn", "Co", "So", "Sm", "No") and not _decomposes(character):
+            continue
+        if is_dropped(character):
+            replaced[character] = ""
+        elif is_whitespace(character):
+            if character != " ":
+                replaced[character] = " "
+        elif lower_case:
+            result = character if character == "Σ" else normalize("NFD", character.lower())
+            result = "".join(part for part in result if category(part) != "Mn")
+            if result != character:
+                replaced[character] = result
+    return replaced
+
+
+def _decomposes(character):
+    return character == "\ufffd" or character.lower() != character or not unicodedata.is_normalized(
+        "NFD", character)
+
+
+def sigma_context():
+    """The two kinds of character that decide whether a capital sigma is a final one, found by asking `str.lower`.
+
+    Python lower-cases Σ to ς where the nearest character before it that is not ignored is a cased one and the
+    nearest after it is not.
+
+    Returns:
+      (cased, ignored): lists of characters; a cased character that is ignored too is only in `ignored`, and a
+        dropped one is in neither.
+    """
+    characters = [character for character in changeable_characters()
+                  if character not in "\r\n" and not is_dropped(character)]
+    after_itself = _ends_in_final_sigma("{}Σ\n", characters)
+    after_a_letter = _ends_in_final_sigma("A{}Σ\n", characters)
+    cased = [character for character, final in zip(characters, after_itself, strict=True) if final]
+    ignored = [character for character, alone, final in zip(characters, after_itself, after_a_letter, strict=True)
+               if final and not alone]
+    return cased, ignored
+
+
+def _ends_in_final_sigma(pattern, characters):
+    text = "".join([pattern.replace("{}", character) for character in characters]).lower()
+    return [line.endswith("ς") for line in text.split("\n")[:-1]]
+
+
+def ordered_marks():
+    """Characters with a canonical combining class that survive the dropping of Mn marks, by that class.
+
+    NFD sorts neighbouring marks by class. Where the dropping leaves at most one kind, their order cannot show;
+    these few can be left over in the wrong order.
+
+    Returns:
+      A dict from combining class to list of characters, classes ascending.
+    """
+    marks = {}
+    for character in changeable_characters():
+        combining_class = unicodedata.combining(character)
+        if combining_class and unicodedata.category(character) != "Mn":
+            marks.setdefault(combining_class, []).append(character)
+    return dict(sorted(marks.items()))
+
+
+def mark_separation():
+    """What makes neighbours of `ordered_marks` stand side by side exactly where NFD would sort them.
+
+    Returns:
+      A dict from character to str, as `normalization`'s: dropped characters go, and so do the Mn marks that NFD
+      sorts, also those that it decomposes others into. Mn marks of class 0 stay: nothing is sorted across them.
+    """
+    kept = {mark for marks in ordered_marks().values() for mark in marks}
+    replaced = {}
+    for character in changeable_characters():
+        if is_dropped(character):
+            replaced[character] = ""
+        elif unicodedata.combining(character) or unicodedata.decomposition(character):
+            parts = unicodedata.normalize("NFD", character)
+            result = "".join(part for part in parts if part in kept or not unicodedata.combining(part))
+            if result != character:
+                replaced[character] = result
+    return replaced
+
+
+def regex_class(characters):
+    """A bracket expression of RE2 that matches one of `characters`."""
+    code_points = sorted(map(ord, characters))
+    ranges = []
+    for code_point in code_points:
+        if ranges and code_point == ranges[-1][1] + 1:
+            ranges[-1][1] = code_point
+        else:
+            ranges.append([code_point, code_point])
+    return "[" + "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in ranges) + "]"
