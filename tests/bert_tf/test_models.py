@@ -108,7 +108,7 @@ def test_initial_weights_depend_on_the_seed_alone():
     first, again, other = (models.BertPretrainer(CONFIG, seed=seed) for seed in (5, 5, 6))
     for a, b, c in zip(first.variables, again.variables, other.variables, strict=True):
         np.testing.assert_array_equal(a, b)
-        if "kernel" in a.name or "embeddings" in a.name and "LayerNorm" not in a.name:
+        if "kernel" in a.name or ("embeddings" in a.name and "LayerNorm" not in a.name):
             assert np.abs(a.numpy() - c.numpy()).max() > 0
 
 

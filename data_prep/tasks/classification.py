@@ -1,0 +1,360 @@
+"""Sentence and sentence-pair tasks: the nine of GLUE, XNLI and files of one's own -> features.
+
+`TASKS` says where each published data set keeps its texts and labels; `own_task` says it of a TSV or CSV file
+with named columns. Published files are read as the processors of the original's run_classifier.py read them:
+by position, TSV without quoting, a header where the file has one.
+"""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+from tqdm import tqdm
+
+from data_prep.tasks import tables
+
+ROWS_AT_A_TIME = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Split:
+    """The file of one split, and which of its columns are read.
+
+    A column is its position, counted from 0 (-1 for the last), or its name in the header.
+
+    Attributes:
+      file: file name within the data folder, of a form that `tables.read_rows` reads.
+      text_a: column of the first text.
+      text_b: column of the second text; None for tasks of one text.
+      label: column of the label or number; None where there is none, as in the published test files.
+      index: column of the row's published index; None for the row's number within the file.
+      header: whether the first row names the columns.
+      only: (column, value) to read only rows with that value; None for all rows.
+    """
+
+    file: str
+    text_a: int | str
+    text_b: int | str | None = None
+    label: int | str | None = None
+    index: int | str | None = None
+    header: bool = True
+    only: tuple | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationTask:
+    """A data set and how a model is judged on it.
+
+    Attributes:
+      name: the name, as in `TASKS`.
+      splits: mapping from "train", "dev" and "test" to Split; a split that is not published is missing.
+      labels: label names in the order of their ids; empty for a regression.
+      regression: whether the label is a number.
+      metrics: names of the official metrics, the one that chooses between models first.
+      label_separator: text between labels where a row may have several (or none); None where it has one.
+      renamed_labels: (name in a file, name in `labels`) where files differ.
+      skip_broken_rows: whether rows with too few columns are counted and left out rather than refused.
+    """
+
+    name: str
+    splits: Mapping
+    labels: tuple = ()
+    regression: bool = False
+    metrics: tuple = ("accuracy",)
+    label_separator: str | None = None
+    renamed_labels: tuple = ()
+    skip_broken_rows: bool = False
+
+    def __post_init__(self):
+        if self.regression == bool(self.labels):
+            raise ValueError(f"task {self.name}: it needs either labels or regression=True")
+        if len(set(self.labels)) != len(self.labels):
+            raise ValueError(f"task {self.name}: a label occurs twice in {', '.join(self.labels)}")
+        object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
+
+    @property
+    def num_outputs(self):
+        """Width of the model's last layer: one a label, 1 for a regression."""
+        return len(self.labels) or 1
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """The rows of one split, in the order of the file.
+
+    Attributes:
+      guids: list of str: split, "-" and the row's index.
+      text_a: list of str.
+      text_b: list of str; None for tasks of one text.
+      labels: None where the split has none, else ids, int32 [n]; numbers, float32 [n], of a regression; or 0
+        and 1 for each label, int32 [n, num_labels], where a row may have several.
+      num_empty: rows of which a text is empty. They are kept, as in the original: published files have some.
+      num_broken: rows that were left out for having too few columns.
+    """
+
+    guids: list
+    text_a: list
+    text_b: list | None
+    labels: np.ndarray | None
+    num_empty: int = 0
+    num_broken: int = 0
+
+    def __len__(self):
+        return len(self.text_a)
+
+
+def find_task(name):
+    """The published task of that name, in any case, with or without hyphens; ValueError lists the names."""
+    for known, task in TASKS.items():
+        if name.lower() in (known, known.replace("-", "")):
+            return task
+    raise ValueError(f"{name!r} is no known task: the tasks are {', '.join(TASKS)}")
+
+
+def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
+             regression=False, label_separator=None, metrics=()):
+    """The task that a user's own files with a header make.
+
+    Args:
+      data_dir: folder of the files.
+      text_a: name of the column of the first text.
+      text_b: name of the column of the second text, if any.
+      label: name of the column of the label or number; the file of the split "test" need not have it.
+      files: dict from split to file name; train.tsv, dev.tsv and test.tsv unless given.
+      labels: label names in the order of their ids; if empty, those of the training file, sorted: by value if
+        all are whole numbers, else by code point.
+      regression: whether the label is a number.
+      label_separator: text between labels where a row may have several.
+      metrics: metric names; a usual choice unless given.
+
+    Raises:
+      ValueError: on a missing column or file, or a training file without labels.
+    """
+    files = {**{split: f"{split}.tsv" for split in ("train", "dev", "test")}, **files}
+    splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
+    test_path = os.path.join(data_dir, files["test"])
+    if os.path.isfile(test_path) and label not in tables.read_header(test_path):
+        splits["test"] = dataclasses.replace(splits["test"], label=None)
+    if not labels and not regression:
+        labels = _labels_of_file(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
+    if not metrics:
+        metrics = (("pearson", "spearman") if regression else
+                   ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1"))
+    return ClassificationTask("own", splits, tuple(labels), regression, tuple(metrics), label_separator)
+
+
+def read_examples(task, data_dir, split):
+    """Reads one split of a task.
+
+    Args:
+      task: ClassificationTask.
+      data_dir: folder of the published files.
+      split: "train", "dev" or "test".
+
+    Returns:
+      Examples.
+
+    Raises:
+      ValueError: where the file is missing or has no rows; naming file and line, where a row has too few
+        columns, a label is unknown or no number, or bytes are not UTF-8.
+    """
+    if split not in task.splits:
+        raise ValueError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
+    layout = task.splits[split]
+    path = os.path.join(data_dir, layout.file)
+    parse_label = _label_parser(task)
+    guids, text_a, text_b, labels = [], [], [], []
+    num_empty = num_broken = 0
+    for line, number, row in _selected_rows(path, layout, task.skip_broken_rows):
+        if row is None:
+            num_broken += 1
+            continue
+        guids.append(f"{split}-{number if row.index is None else row.index}")
+        text_a.append(row.text_a)
+        text_b.append(row.text_b)
+        num_empty += not row.text_a.strip() or (row.text_b is not None and not row.text_b.strip())
+        if row.label is not None:
+            try:
+                labels.append(parse_label(row.label))
+            except ValueError as error:
+                raise ValueError(f"{path}:{line}: {error}") from error
+    if not guids:
+        raise ValueError(f"{path}: has no rows")
+    return Examples(
+        guids, text_a, text_b if layout.text_b is not None else None,
+        np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
+        num_empty, num_broken)
+
+
+def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
+    """Features of examples, equal to those of the original's `convert_single_example`.
+
+    Args:
+      examples: Examples.
+      tokenizer: BertTokenizer.
+      max_seq_length: length that each row is cut or padded to, S.
+      show_progress: whether to draw a progress bar on standard error.
+
+    Returns:
+      dict of "input_ids", "input_mask" (1 for a piece, 0 for padding) and "segment_ids" (1 for the second
+      text and its [SEP]), int32 [n, S], and "label_ids", the examples' `labels`, where they have some.
+
+    Raises:
+      ValueError: where `max_seq_length` leaves no room for a piece of each text.
+    """
+    shortest = 3 if examples.text_b is None else 5
+    if max_seq_length < shortest:
+        raise ValueError(f"--max_seq_length={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
+                         f"least {shortest}")
+    features = {name: np.zeros([len(examples), max_seq_length], np.int32)
+                for name in ("input_ids", "input_mask", "segment_ids")}
+    with tqdm(total=len(examples), desc="tokenizing", unit="row", disable=not show_progress) as progress:
+        for start in range(0, len(examples), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            text_b = None if examples.text_b is None else examples.text_b[rows]
+            encoded = _encode(tokenizer, examples.text_a[rows], text_b, max_seq_length)
+            for name, values in features.items():
+                values[rows] = encoded[name]
+            progress.update(len(encoded["input_ids"]))
+    if examples.labels is not None:
+        features["label_ids"] = examples.labels
+    return features
+
+
+def _encode(tokenizer, text_a, text_b, max_seq_length):
+    encoded = {name: np.array(values)
+               for name, values in tokenizer.encode(text_a, text_b, max_seq_length).items()}
+    if text_b is not None:
+        # A second text without a piece leaves only its [SEP], which the original does not write then.
+        for row in np.flatnonzero(encoded["segment_ids"].sum(1) == 1):
+            alone = tokenizer.encode([text_a[row]], None, max_seq_length)
+            for name, values in encoded.items():
+                values[row] = alone[name][0]
+    return encoded
+
+
+def _label_parser(task):
+    """A function from the text of a label to what `Examples.labels` holds for it; it raises ValueError."""
+    ids = {label: number for number, label in enumerate(task.labels)}
+    ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
+
+    def number(text):
+        try:
+            value = float(text)
+        except ValueError:
+            value = np.nan
+        if not np.isfinite(value):
+            raise ValueError(f"label {text!r}: a number is expected")
+        return value
+
+    def one_label(text):
+        if text not in ids:
+            raise ValueError(f"label {text!r} is unknown: the labels are {', '.join(task.labels)}")
+        return ids[text]
+
+    def several_labels(text):
+        present = {one_label(label) for label in _split_labels(text, task.label_separator)}
+        return [int(label in present) for label in range(len(task.labels))]
+
+    if task.regression:
+        return number
+    return several_labels if task.label_separator else one_label
+
+
+def _split_labels(text, separator):
+    return [label.strip() for label in text.split(separator) if label.strip()]
+
+
+def _labels_of_file(path, layout, separator):
+    labels = set()
+    for _, _, row in _selected_rows(path, layout, skip_broken=False):
+        labels.update(_split_labels(row.label, separator) if separator else [row.label])
+    if not labels:
+        raise ValueError(f"{path}: has no labels")
+    if all(label.removeprefix("-").isdecimal() for label in labels):
+        return sorted(labels, key=lambda label: (int(label), label))
+    return sorted(labels)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Row:
+    text_a: str
+    text_b: str | None
+    label: str | None
+    index: str | None
+
+
+def _selected_rows(path, layout, skip_broken):
+    """Yields (line, number of the row, _Row or None for a broken one) of the rows that `only` selects.
+
+    The header is row 0, and where there is none, the first row is, as in the original's guids.
+    """
+    columns = [layout.text_a, layout.text_b, layout.label, layout.index, layout.only and layout.only[0]]
+    rows = tables.read_rows(path)
+    first_number, width = 0, None
+    if layout.header:
+        first_number, header = 1, next(rows, (1, []))[1]
+        if any(isinstance(column, str) for column in columns):
+            columns = [tables.position(column, header, path) if isinstance(column, str) else column
+                       for column in columns]
+            width = len(header)  # a tab within a text would shift the named columns after it
+    needed = max(column for column in columns if column is not None) + 1
+    for number, (line, fields) in enumerate(rows, start=first_number):
+        if len(fields) < needed or (width and len(fields) != width):
+            if not skip_broken:
+                raise ValueError(f"{path}:{line}: {width or f'at least {needed}'} columns are expected, "
+                                 f"{len(fields)} found")
+            yield line, number, None
+            continue
+        *values, key = (None if column is None else fields[column] for column in columns)
+        if layout.only is None or key == layout.only[1]:
+            yield line, number, _Row(*values)
+
+
+def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
+    """A task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
+    return ClassificationTask(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
+                                     "test": Split(test_file, **test)}, labels, **fields)
+
+
+def _mnli_task(name, kind):
+    texts = {"text_a": 8, "text_b": 9, "index": 0}
+    return _glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
+
+
+def xnli_task(language="zh"):
+    """XNLI in one of its languages, trained on translated MultiNLI; the original reads the Chinese part."""
+    texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
+    return ClassificationTask("xnli", {
+        "train": Split(f"multinli/multinli.train.{language}.tsv", text_a=0, text_b=1, label=2),
+        "dev": Split("xnli.dev.tsv", **texts), "test": Split("xnli.test.tsv", **texts)},
+        NLI_LABELS, renamed_labels=(("contradictory", "contradiction"),))
+
+
+NLI_LABELS = ("contradiction", "entailment", "neutral")
+_TWO_WAY = ("entailment", "not_entailment")
+_PAIR = {"text_a": 1, "text_b": 2, "index": 0}
+_LABELLED_PAIR = {**_PAIR, "label": 3}
+_MRPC_PAIR = {"text_a": 3, "text_b": 4}
+_STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
+
+TASKS = MappingProxyType({task.name: task for task in (
+    _glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
+               metrics=("matthews_corrcoef", "accuracy")),
+    _glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
+    _glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
+               metrics=("f1", "accuracy")),
+    _glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
+               metrics=("pearson", "spearman")),
+    # Some rows of the published training file are cut in two by a line break inside a question.
+    _glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
+               metrics=("f1", "accuracy"), skip_broken_rows=True),
+    _mnli_task("mnli", "matched"),
+    _mnli_task("mnli-mm", "mismatched"),
+    _glue_task("qnli", _TWO_WAY, _LABELLED_PAIR, _PAIR),
+    _glue_task("rte", _TWO_WAY, _LABELLED_PAIR, _PAIR),
+    _glue_task("wnli", ("0", "1"), _LABELLED_PAIR, _PAIR),
+    xnli_task(),
+)})

@@ -1,0 +1,59 @@
+"""Rows of TSV and CSV files, each with the number of its line, so that a bad one can be named."""
+
+import csv
+import os
+
+
+def read_rows(path):
+    """Yields (line number, list of fields) of a table, its header included; empty lines are left out.
+
+    A file named *.csv has commas and double quotes. Any other has tabs, quotes in it mean nothing, and no
+    field holds a line break: that is how GLUE is published and how the original reads it.
+
+    Raises:
+      ValueError: where the file is missing; naming file and line, where bytes are not UTF-8 or quotes do not
+        close.
+    """
+    if not os.path.isfile(path):
+        raise ValueError(f"{path}: no such file")
+    with open(path, "rb") as file:
+        lines = _decoded_lines(file, path)
+        if path.lower().endswith(".csv"):
+            yield from _csv_rows(lines, path)
+            return
+        for number, line in enumerate(lines, start=1):
+            if line := line.rstrip("\r\n"):
+                yield number, line.split("\t")
+
+
+def read_header(path):
+    """The fields of a table's first row; empty for an empty file."""
+    for _, fields in read_rows(path):
+        return fields
+    return []
+
+
+def position(column, header, path):
+    """The position, from 0, of a column by its name in the header; ValueError lists the names."""
+    if column not in header:
+        raise ValueError(f"{path}:1: there is no column {column!r}: the columns are {', '.join(header)}")
+    return header.index(column)
+
+
+def _csv_rows(lines, path):
+    reader = csv.reader(lines, strict=True)
+    try:
+        for fields in reader:
+            if fields:
+                yield reader.line_num, fields
+    except csv.Error as error:
+        raise ValueError(f"{path}:{reader.line_num}: {error}") from error
+
+
+def _decoded_lines(file, path):
+    # Lines end at \n alone: texts may hold any other character that Python takes for the end of a line.
+    for number, line in enumerate(file, start=1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error
