@@ -1,0 +1,51 @@
+"""What the demo's results are held against: prediction by frequency alone."""
+
+import collections
+import csv
+
+import numpy as np
+import tensorflow as tf
+
+from data_prep import records
+
+
+def unigram_loss(tokenizer, corpus_file, record_file, features):
+    """Mean loss, in nats, of predicting each masked token of the records by its frequency in a corpus.
+
+    Counts are smoothed by one, so that a token the corpus lacks has a finite loss.
+
+    Args:
+      tokenizer: BertTokenizer.
+      corpus_file: text that the frequencies are of.
+      record_file: TFRecord file of pre-training records.
+      features: of data_prep.records.pretraining_features.
+    """
+    with open(corpus_file, encoding="utf-8") as file:
+        ids = tokenizer.tokenize(file.read().splitlines()).flat_values.numpy()
+    counts = np.bincount(ids, minlength=tokenizer.vocab_size) + 1
+    losses = -np.log(counts / counts.sum())
+    parsed = _read(record_file, features)
+    return float(losses[parsed["masked_lm_ids"][parsed["masked_lm_weights"] > 0]].mean())
+
+
+def majority_next_sentence(record_file, features):
+    """Accuracy of always giving the commoner next-sentence label."""
+    labels = _read(record_file, features)["next_sentence_labels"]
+    return float(max(labels.mean(), 1 - labels.mean()))
+
+
+def majority_label(train_file, dev_file):
+    """Accuracy on a dev TSV of always giving the commonest label of the training TSV, and that label."""
+    label = collections.Counter(_labels(train_file)).most_common(1)[0][0]
+    dev = _labels(dev_file)
+    return dev.count(label) / len(dev), label
+
+
+def _read(record_file, features):
+    serialized = next(iter(tf.data.TFRecordDataset(record_file).batch(1_000_000)))
+    return {name: value.numpy() for name, value in records.parse(serialized, features).items()}
+
+
+def _labels(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return [row["label"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]

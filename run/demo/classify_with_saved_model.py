@@ -1,0 +1,27 @@
+"""Loads an exported classifier the way a server does, and classifies the sentences given as arguments.
+
+Imports TensorFlow and TensorFlow Text, and nothing of this project.
+"""
+
+import os
+import sys
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the tokenizer's kernels
+
+
+def main(path, *sentences):
+    """path: of a SavedModel; sentences: one str or more."""
+    classify = tf.saved_model.load(path).signatures["serving_default"]
+    answers = classify(text=tf.constant(sentences))
+    for sentence, label, probabilities in zip(
+            sentences, answers["label"].numpy(), answers["probabilities"].numpy(), strict=True):
+        print(f"{label.decode():<20} {probabilities.max():.2f}  {sentence}")
+    ours = sorted({name.split(".")[0] for name in sys.modules} & {"bert_tf", "data_prep", "run"})
+    print(f"modules of this project that were imported: {', '.join(ours) or 'none'}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,104 @@
+"""Flags that several drivers define, under the original's names and defaults, and the checks that go with them.
+
+Each `define_*` is called by an entry script, which then owns the flags: `--help` shows them under its name.
+Shared code never reads FLAGS; `main()` passes values on.
+"""
+
+import os
+
+from absl import flags
+
+from bert_tf.config import BertConfig
+from data_prep import command_line
+
+flags.disclaim_key_flags()
+
+
+def define_model_flags():
+    """The encoder's config and where its weights come from."""
+    flags.DEFINE_string(
+        "bert_config_file", None, "bert_config.json of the model: sizes, dropout rates. Needed.")
+    flags.DEFINE_string(
+        "init_checkpoint", None,
+        "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder that holds some; written by "
+        "the original or by these scripts, and made with the same bert_config.json.")
+
+
+def define_tokenizer_flags():
+    """The vocabulary and the casing that go with a checkpoint."""
+    flags.DEFINE_string(
+        "vocab_file", None, "vocab.txt of the model, one WordPiece entry a line. Needed; it must be the one the "
+                            "checkpoint was trained with.")
+    flags.DEFINE_bool(
+        "do_lower_case", True, "Whether to lower-case and strip accents: True for uncased models, False for cased "
+                               "ones.")
+    flags.DEFINE_integer(
+        "max_seq_length", 128, "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are "
+                               "cut. At most max_position_embeddings of the config.", lower_bound=4)
+
+
+def define_training_flags(*, learning_rate=5e-5, train_batch_size=32):
+    """What training does apart from its length."""
+    flags.DEFINE_string("output_dir", None, "Folder for checkpoints, results and curves; made if missing. Needed.")
+    flags.DEFINE_integer(
+        "train_batch_size", train_batch_size, "Examples in a training step, over all replicas together.",
+        lower_bound=1)
+    flags.DEFINE_integer("eval_batch_size", 8, "Examples in an evaluation step.", lower_bound=1)
+    flags.DEFINE_float(
+        "learning_rate", learning_rate, "Peak learning rate of AdamW, reached at the end of the warm-up.",
+        lower_bound=0)
+    flags.DEFINE_integer(
+        "save_checkpoints_steps", 1000, "Steps between two checkpoints; the last step always saves one.",
+        lower_bound=1)
+    flags.DEFINE_integer(
+        "keep_checkpoint_max", 5, "How many of the newest checkpoints stay.", lower_bound=1)
+    flags.DEFINE_integer(
+        "iterations_per_loop", 1000, "Most steps that run in one call of the training function; fewer where that "
+                                     "keeps the progress bar moving.", lower_bound=1)
+    flags.DEFINE_integer("random_seed", 12345, "Fixes initial weights, dropout and the order of the data.")
+
+
+def define_distribution_flags():
+    """Devices."""
+    flags.DEFINE_enum(
+        "distribution_strategy", "one_device", ["one_device", "mirrored", "multi_worker_mirrored", "tpu"],
+        "one_device: one CPU or GPU; mirrored: all GPUs of this machine; multi_worker_mirrored: the machines that "
+        "the environment variable TF_CONFIG lists; tpu: the TPU that --tpu_name names.")
+    flags.DEFINE_integer(
+        "num_gpus", None, "GPUs to use; unset means all that are visible (one for one_device).", lower_bound=0)
+    flags.DEFINE_bool("use_tpu", False, "Short for --distribution_strategy=tpu.")
+    flags.DEFINE_string("tpu_name", "local", "Name or grpc:// address of the TPU; local on a TPU machine.")
+    for name in ("tpu_zone", "gcp_project", "master"):
+        flags.DEFINE_string(name, None, "Accepted as in the original, not needed: --tpu_name says it all.")
+    flags.DEFINE_integer("num_tpu_cores", 8, "Accepted as in the original, not needed: all cores are used.")
+
+
+def read_config(bert_config_file, max_seq_length):
+    """The BertConfig of `--bert_config_file`, checked against `--max_seq_length`; ValueError names the flag."""
+    command_line.check_file("bert_config_file", bert_config_file)
+    config = BertConfig.from_json_file(bert_config_file)
+    if max_seq_length > config.max_position_embeddings:
+        raise ValueError(f"--max_seq_length={max_seq_length}: the model was made for at most "
+                         f"{config.max_position_embeddings} (max_position_embeddings of {bert_config_file})")
+    return config
+
+
+def read_tokenizer(vocab_file, do_lower_case, config):
+    """The BertTokenizer of `--vocab_file`, checked against a BertConfig; ValueError names the flag."""
+    command_line.check_file("vocab_file", vocab_file)
+    from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds: checks come first
+
+    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case)
+    if tokenizer.vocab_size > config.vocab_size:
+        raise ValueError(f"--vocab_file={vocab_file}: has {tokenizer.vocab_size} entries, the model has room for "
+                         f"{config.vocab_size} (vocab_size of the BERT config): is it another model's vocabulary?")
+    return tokenizer
+
+
+def make_output_dir(output_dir):
+    """Makes `--output_dir`; ValueError if it is unset or is a file."""
+    if not output_dir:
+        raise ValueError("--output_dir is needed")
+    if os.path.exists(output_dir) and not os.path.isdir(output_dir):
+        raise ValueError(f"--output_dir={output_dir}: is a file, a folder is needed")
+    os.makedirs(output_dir, exist_ok=True)

@@ -1,0 +1,91 @@
+"""Pre-trains BERT on records of data_prep.create_pretraining_data: masked LM and next sentence prediction.
+
+  python -m run.run_pretraining --bert_config_file=bert_config.json --input_file='records/*.tfrecord' \\
+      --output_dir=model --do_train --num_train_steps=100000 --num_warmup_steps=10000
+"""
+
+import os
+
+from absl import flags
+
+from data_prep import command_line
+from run.driver import flags as driver_flags
+
+FLAGS = flags.FLAGS
+
+LOSS_NAMES = ("loss", "masked_lm_loss", "next_sentence_loss")
+
+
+def define_flags():
+    """Defines this script's flags; the original's keep their names, defaults and meanings."""
+    driver_flags.define_model_flags()
+    driver_flags.define_training_flags()
+    driver_flags.define_distribution_flags()
+    flags.DEFINE_string(
+        "input_file", None, "Record files: comma-separated glob patterns. Needed.")
+    flags.DEFINE_string(
+        "eval_input_file", None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
+    flags.DEFINE_integer(
+        "max_seq_length", 128, "Sequence length in tokens, with which the records were made.", lower_bound=4)
+    flags.DEFINE_integer(
+        "max_predictions_per_seq", 20, "Masked positions in a record, with which the records were made.",
+        lower_bound=1)
+    flags.DEFINE_bool("do_train", False, "Whether to train.")
+    flags.DEFINE_bool("do_eval", False, "Whether to evaluate, after training if there is any.")
+    flags.DEFINE_integer("num_train_steps", 100000, "Step at which training ends.", lower_bound=1)
+    flags.DEFINE_integer(
+        "num_warmup_steps", 10000, "Steps over which the learning rate rises from 0; at most --num_train_steps.",
+        lower_bound=0)
+    flags.DEFINE_integer("max_eval_steps", 100, "Batches to evaluate at most.", lower_bound=1)
+
+
+def main(argv):
+    """Checks the flags, then trains and evaluates."""
+    del argv
+    if not (FLAGS.do_train or FLAGS.do_eval):
+        raise ValueError("nothing to do: give --do_train, --do_eval or both")
+    config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
+    driver_flags.make_output_dir(FLAGS.output_dir)
+
+    from bert_tf import losses, models, optimization
+    from bert_tf.checkpoints import load_pretrained
+    from data_prep import records
+    from run.driver import distribution, evaluation, inputs, training
+
+    files = inputs.expand_globs("input_file", FLAGS.input_file)
+    eval_files = inputs.expand_globs("eval_input_file", FLAGS.eval_input_file) if FLAGS.eval_input_file else files
+    features = records.pretraining_features(FLAGS.max_seq_length, FLAGS.max_predictions_per_seq)
+    for path in dict.fromkeys((files[0], eval_files[0])):
+        inputs.check_pretraining_records(path, features, config.vocab_size)
+    strategy = distribution.make_strategy(
+        "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name)
+    distribution.check_batch_size("train_batch_size", FLAGS.train_batch_size, strategy)
+    distribution.check_batch_size("eval_batch_size", FLAGS.eval_batch_size, strategy)
+
+    with strategy.scope():
+        model = models.BertPretrainer(config, seed=FLAGS.random_seed)
+        optimizer = optimization.create_optimizer(FLAGS.learning_rate, FLAGS.num_train_steps, FLAGS.num_warmup_steps)
+
+    def initialize():
+        if FLAGS.init_checkpoint:
+            print(load_pretrained(model, FLAGS.init_checkpoint))
+    settings = training.TrainingSettings(
+        FLAGS.output_dir, FLAGS.num_train_steps, FLAGS.train_batch_size, FLAGS.save_checkpoints_steps,
+        FLAGS.keep_checkpoint_max, FLAGS.iterations_per_loop)
+    run = training.TrainingRun(strategy, model, optimizer, losses.pretraining_loss, LOSS_NAMES, settings, initialize)
+    if FLAGS.do_train:
+        run.train(lambda skip_steps: inputs.pretraining_training_data(
+            files, features, FLAGS.train_batch_size, FLAGS.random_seed, skip_steps))
+    elif not run.step and not FLAGS.init_checkpoint:
+        raise ValueError(f"--output_dir={FLAGS.output_dir}: holds no checkpoint to evaluate; train first, or give "
+                         "--init_checkpoint")
+    if FLAGS.do_eval:
+        data = inputs.pretraining_evaluation_data(eval_files, features, FLAGS.eval_batch_size, FLAGS.use_tpu)
+        results = evaluation.evaluate_pretraining(
+            strategy, model, data, losses.pretraining_loss, FLAGS.max_eval_steps)
+        evaluation.write_results(os.path.join(FLAGS.output_dir, "eval_results.txt"),
+                                 {**results, "global_step": run.step})
+
+
+if __name__ == "__main__":
+    command_line.run(main, define_flags)

@@ -1,0 +1,215 @@
+"""The whole line at toy size, through the scripts: text -> vocabulary -> records -> models -> SavedModel -> answers."""
+
+import json
+import pydoc_data.topics
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.config import BertConfig
+from bert_tf.tokenization import BertTokenizer
+from tests import scripts
+
+VOCAB_SIZE, MAX_SEQ_LENGTH, MAX_PREDICTIONS = 301, 24, 4
+SHAPE = {"max_seq_length": MAX_SEQ_LENGTH, "max_predictions_per_seq": MAX_PREDICTIONS}
+PRETRAINING = {"bert_config_file": "bert_config.json", "input_file": "train.tfrecord", "do_train": True, **SHAPE,
+               "train_batch_size": 6, "num_train_steps": 12, "num_warmup_steps": 2, "save_checkpoints_steps": 5,
+               "learning_rate": 1e-3}
+MODEL = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    """A folder with corpus, vocabulary, records, config and the files of a two-class task."""
+    folder = tmp_path_factory.mktemp("line")
+    sentences = [re.split(r"(?<=\.)\s+", " ".join(pydoc_data.topics.topics[name].split()))
+                 for name in ("debugger", "formatstrings")]
+    documents = [part[start : start + 9] for part in sentences for start in range(0, len(part), 9)]
+    (folder / "train.txt").write_text("\n".join("\n".join(document) + "\n" for document in documents))
+    (folder / "task").mkdir()
+    rows = [f"{text}\t{label}\n" for label, part in enumerate(sentences) for text in part[:25]]
+    for name, chosen in (("train", rows[::2]), ("dev", rows[1::2]), ("test", rows[1::2])):
+        (folder / "task" / f"{name}.tsv").write_text("text\tlabel\n" + "".join(chosen))
+    config = BertConfig(VOCAB_SIZE, 16, 2, 4, 28, max_position_embeddings=32, type_vocab_size=2)
+    (folder / "bert_config.json").write_text(config.to_json())
+    scripts.succeed("data_prep.learn_vocab", folder, input_file="train.txt", vocab_file="vocab.txt",
+                    vocab_size=VOCAB_SIZE, num_unused=5)
+    scripts.succeed("data_prep.create_pretraining_data", folder, input_file="train.txt", output_file="train.tfrecord",
+                    vocab_file="vocab.txt", dupe_factor=2, **SHAPE)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pretrained(prepared):
+    """`prepared`, with a run of pre-training and evaluation in pretrained/."""
+    output = scripts.succeed("run.run_pretraining", prepared, output_dir="pretrained", do_eval=True, **PRETRAINING)
+    assert "masked_lm_accuracy = " in output
+    return prepared
+
+
+@pytest.fixture(scope="session")
+def classified(pretrained):
+    """`pretrained`, with a run of fine-tuning, evaluation and prediction in classifier/."""
+    scripts.succeed("run.run_classifier", pretrained, task_name="own", data_dir="task", do_train=True, do_eval=True,
+                    do_predict=True, init_checkpoint="pretrained", output_dir="classifier", train_batch_size=5,
+                    num_train_epochs=2.0, **MODEL)
+    return pretrained
+
+
+def read_results(path):
+    return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
+
+
+def test_pretraining_leaves_checkpoints_results_and_curves(pretrained):
+    folder = pretrained / "pretrained"
+    results = read_results(folder / "eval_results.txt")
+    assert results["global_step"] == 12
+    assert results["loss"] == pytest.approx(results["masked_lm_loss"] + results["next_sentence_loss"], rel=0.05)
+    assert {path.name for path in folder.glob("ckpt-*.index")} >= {"ckpt-5.index", "ckpt-10.index", "ckpt-12.index"}
+    assert (folder / "loss.png").read_bytes().startswith(b"\x89PNG")
+    rows = (folder / "training_log.csv").read_text().splitlines()
+    assert rows[0] == "step,loss,masked_lm_loss,next_sentence_loss"
+    assert rows[-1].startswith("12,")
+    assert not list(folder.glob("*.partial"))
+
+
+def test_evaluation_is_of_the_trained_model(pretrained):
+    """The reported loss is what the loaded checkpoint gives on the same records, computed in one plain batch."""
+    from data_prep import records
+
+    features = records.pretraining_features(MAX_SEQ_LENGTH, MAX_PREDICTIONS)
+    serialized = next(iter(tf.data.TFRecordDataset(str(pretrained / "train.tfrecord")).batch(100 * 8)))
+    batch = records.parse(serialized, features)
+    model = models.BertPretrainer(BertConfig.from_json_file(pretrained / "bert_config.json"))
+    load_pretrained(model, str(pretrained / "pretrained"))
+    outputs = model(batch)
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(batch["masked_lm_ids"], outputs["masked_lm_logits"])
+    weights = batch["masked_lm_weights"]
+    results = read_results(pretrained / "pretrained" / "eval_results.txt")
+    assert results["masked_lm_loss"] == pytest.approx(
+        float(tf.reduce_sum(losses * weights) / tf.reduce_sum(weights)), rel=1e-4)
+    hits = np.argmax(outputs["next_sentence_logits"], axis=1) == batch["next_sentence_labels"].numpy()[:, 0]
+    assert results["next_sentence_accuracy"] == pytest.approx(hits.mean(), rel=1e-6)
+
+
+def test_a_finished_run_says_so(pretrained):
+    output = scripts.succeed("run.run_pretraining", pretrained, output_dir="pretrained", **PRETRAINING)
+    assert "training is finished, at step 12 of 12" in output
+
+
+def test_evaluation_without_a_checkpoint(prepared):
+    flags = {**PRETRAINING, "do_train": None}
+    assert "--output_dir=untrained: holds no checkpoint to evaluate" in scripts.fail(
+        "run.run_pretraining", prepared, output_dir="untrained", do_eval=True, **flags)
+
+
+def test_records_of_another_length(prepared):
+    flags = {**PRETRAINING, "max_seq_length": 20}
+    assert "train.tfrecord: not pre-training records of max_seq_length 20" in scripts.fail(
+        "run.run_pretraining", prepared, output_dir="other", **flags)
+
+
+def test_a_killed_run_ends_as_one_never_killed(pretrained):
+    """Killed after its second checkpoint, the run goes on with the same data and dropout to the same weights."""
+    flags = {**PRETRAINING, "output_dir": "killed"}
+    process = subprocess.Popen(scripts.command("run.run_pretraining", **flags, iterations_per_loop=1), cwd=pretrained,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (pretrained / "killed" / "ckpt-5.index").exists():
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    output = scripts.succeed("run.run_pretraining", pretrained, **flags)
+    assert re.search(r"going on from step (5|10) of 12", output)
+    config = BertConfig.from_json_file(pretrained / "bert_config.json")
+    ends = [models.BertPretrainer(config), models.BertPretrainer(config)]
+    for model, folder in zip(ends, ("pretrained", "killed"), strict=True):
+        load_pretrained(model, str(pretrained / folder / "ckpt-12"))
+    for never_killed, killed in zip(*(model.variables for model in ends), strict=True):
+        np.testing.assert_array_equal(never_killed, killed, err_msg=killed.name)
+
+
+def test_fill_mask(pretrained):
+    output = scripts.succeed("run.fill_mask", pretrained, init_checkpoint="pretrained", top_k=3, **MODEL,
+                             text=("The [MASK] is [MASK].", "[MASK]"))
+    lines = output.splitlines()
+    assert lines[0] == "The [MASK] is [MASK]."
+    assert lines[3] == "[MASK]"
+    for answer in (lines[1], lines[2], lines[4]):
+        pairs = [pair.split() for pair in answer.strip().split("   ")]
+        probabilities = [float(probability) for _, probability in pairs]
+        assert len(pairs) == 3
+        assert probabilities == sorted(probabilities, reverse=True)
+
+
+def test_fill_mask_reads_lines_until_the_end(pretrained):
+    done = subprocess.run(scripts.command("run.fill_mask", init_checkpoint="pretrained", **MODEL), cwd=pretrained,
+                          input="nothing masked\na [MASK]\n" + "word " * 30 + "[MASK]\n", capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0
+    assert "has no [MASK]" in done.stdout
+    assert "--max_seq_length=24 allows fewer" in done.stdout
+
+
+def test_fine_tuning_leaves_results_predictions_and_labels(classified):
+    folder = classified / "classifier"
+    results = read_results(folder / "eval_results.txt")
+    assert results["global_step"] == 10
+    assert 0 <= results["eval_accuracy"] <= 1
+    assert (folder / "labels.txt").read_text() == "0\n1\n"
+    probabilities = np.loadtxt(folder / "test_results.tsv", delimiter="\t")
+    assert probabilities.shape == (25, 2)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+    labels = [int(line.rstrip("\n")[-1]) for line in (classified / "task" / "dev.tsv").open()
+              if not line.startswith("text")]
+    assert results["eval_accuracy"] == pytest.approx((probabilities.argmax(axis=1) == labels).mean())
+
+
+def test_the_export_answers_where_this_project_cannot_be_imported(classified):
+    output = scripts.succeed("run.export_saved_model", classified, init_checkpoint="classifier", export_dir="served",
+                             **MODEL)
+    assert "served/1: SavedModel with the signatures serving_default (text) and ids, labels 0, 1" in output
+    texts = ["The debugger stops.", "", "A very long sentence " * 20]
+    # Without the site module no editable install is seen: site-packages is only a folder of modules.
+    script = """
+import json, sys
+sys.path.append(sys.argv[1])
+import tensorflow as tf, tensorflow_text
+try:
+    import bert_tf
+except ImportError:
+    model = tf.saved_model.load(sys.argv[2])
+    answers = model.signatures["serving_default"](text=tf.constant(sys.argv[3:]))
+    print(json.dumps({name: value.numpy().tolist() for name, value in answers.items()}, default=bytes.decode))
+"""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script, sysconfig.get_paths()["purelib"], "served/1",
+                           *texts], cwd=classified, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+    tokenizer = BertTokenizer(str(classified / "vocab.txt"))
+    model = models.BertClassifier(BertConfig.from_json_file(classified / "bert_config.json"), 2)
+    load_pretrained(model, str(classified / "classifier"))
+    expected = tf.nn.softmax(model(tokenizer.encode(texts, max_seq_length=MAX_SEQ_LENGTH))["logits"]).numpy()
+    answers = json.loads(done.stdout)
+    np.testing.assert_allclose(answers["probabilities"], expected, rtol=0, atol=1e-5)
+    assert answers["labels"] == [["0", "1"]] * 3
+    assert answers["label"] == ["01"[number] for number in expected.argmax(axis=1)]
+
+
+def test_a_pretrained_model_is_no_classifier(pretrained, tmp_path):
+    (tmp_path / "labels.txt").write_text("a\nb\nc\n")
+    assert "is not of a fine-tuned classifier, it lacks output_weights, output_bias" in scripts.fail(
+        "run.export_saved_model", pretrained, init_checkpoint="pretrained", labels_file=tmp_path / "labels.txt",
+        export_dir=tmp_path / "served", **MODEL)
+    assert not (tmp_path / "served").exists()
