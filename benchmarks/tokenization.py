@@ -74,7 +74,8 @@ def measure(lines, tokenizers, plain):
 
     Args:
       lines: list of str.
-      tokenizers: dict from name to a function of a string tensor [B] to a RaggedTensor of ids.
+      tokenizers: dict from name to a function of a string tensor [B] to a RaggedTensor of ids, or to a tuple that
+        begins with it.
       plain: the ReferenceTokenizer.
     """
     import tensorflow as tf
@@ -107,7 +108,8 @@ def measure(lines, tokenizers, plain):
 
 
 def count_different(tokenize, batches, expected):
-    rows = [row for batch in batches for row in tokenize(batch).to_list()]
+    results = [tokenize(batch) for batch in batches]
+    rows = [row for result in results for row in (result[0] if isinstance(result, tuple) else result).to_list()]
     return sum(row != wanted for row, wanted in zip(rows, expected, strict=True))
 
 
@@ -136,7 +138,7 @@ def main(_):
     fast_peer = tf_text.FastBertTokenizer(ours.vocabulary, lower_case_nfd_strip_accents=FLAGS.do_lower_case)
     tokenizers = {
         "ours": ours.tokenize,
-        "ours, with offsets": lambda texts: ours.tokenize_with_offsets(texts).ids,
+        "ours, with offsets": ours.tokenize_with_offsets,
         "tf-text FastBertTokenizer": fast_peer.tokenize,
         "tf-text BertTokenizer": lambda texts: peer.tokenize(texts).merge_dims(1, 2),
     }

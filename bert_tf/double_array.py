@@ -64,7 +64,7 @@ class _Layout:
         inner = self._inner_nodes(root)
         leaves = self._leaves([root, *inner])
         regions = self._regions(inner)
-        size = (max(regions) + 4) * _CELLS + len(leaves)
+        size = (max(regions, default=_FIRST_REGION) + 4) * _CELLS + len(leaves)
         self._units = np.zeros(_round_up(size, 256), np.uint32)
         self._free = np.ones(len(self._units), bool)
         self._free[:_FIRST_REGION * _CELLS] = False

@@ -52,7 +52,7 @@ class PieceSplitter(tf.Module):
             self._normalizer = _normalizer(_character_model(lower_case))
             self._pieces = _wordpiece([_as_normalized(piece, id_) for id_, piece in enumerate(vocabulary)],
                                       unknown_piece)
-            self._words = _wordpiece([unknown_piece, "\x01"], unknown_piece)
+            self._words = _wordpiece([unknown_piece], unknown_piece)
             self._mark_separator = _normalizer(_mark_model()) if lower_case else None
         self._unknown_id = vocabulary.index(unknown_piece)
 
@@ -88,14 +88,14 @@ class PieceSplitter(tf.Module):
           (normalized, needs_care): string [B] of the same lengths; bool [B], True for what a rule about marks or
           long words may concern.
         """
-        has_long_run = tf.strings.regex_full_match(normalized, _LONG_RUN)
+        is_rare = tf.strings.regex_full_match(normalized, _rare(self._lower_case))
         if not self._lower_case:
-            return normalized, has_long_run
+            return normalized, is_rare
         return tf.cond(
-            tf.reduce_any(tf.strings.regex_full_match(normalized, _sigma_or_sorted_mark())),
-            lambda: (_lower_sigma(normalized),
-                     has_long_run | tf.strings.regex_full_match(normalized, _marks_out_of_order())),
-            lambda: (normalized, has_long_run))
+            tf.reduce_any(is_rare),
+            lambda: (_lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
+                     | tf.strings.regex_full_match(normalized, _marks_out_of_order())),
+            lambda: (normalized, is_rare))
 
     def _split_with_care(self, texts, needs_care):
         """The same as `ids_and_spans` for those of `texts` where `needs_care`, all rules observed."""
@@ -143,9 +143,19 @@ def _normalizer(model):
 
 
 def _wordpiece(vocabulary, unknown_piece):
-    return tf_text.FastWordpieceTokenizer(
-        vocabulary, suffix_indicator=SUFFIX_INDICATOR, max_bytes_per_word=_MAX_BYTES_PER_WORD,
-        unknown_token=unknown_piece, token_out_type=tf.int32)
+    model = _wordpiece_model(tuple(vocabulary), unknown_piece)
+    return tf_text.FastWordpieceTokenizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
+                                          token_out_type=tf.int32)
+
+
+# Large vocabularies take the kernel's builder half a second; a process seldom has more than two of them.
+@functools.lru_cache(maxsize=4)
+def _wordpiece_model(vocabulary, unknown_piece):
+    no_pretokenization = support_detokenization = False
+    # The builder wants one piece that it can put into its trie; no normalised text has a control character.
+    return tf_text.build_fast_wordpiece_model(
+        [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, unknown_piece, no_pretokenization,
+        support_detokenization)
 
 
 @functools.cache
@@ -175,10 +185,12 @@ def _stand_ins():
 
 
 @functools.cache
-def _sigma_or_sorted_mark():
-    """A pattern for normalised texts that either rule of lower-casing may concern."""
+def _rare(lower_case):
+    """A pattern for normalised texts that any of the three rules may concern, and few others."""
+    if not lower_case:
+        return _LONG_RUN
     marks = [mark for marks in unicode_rules.ordered_marks().values() for mark in marks]
-    return f"(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
+    return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
 
 
 @functools.cache

@@ -10,8 +10,8 @@ import pydoc_data.topics
 import re
 
 MIN_WORDS = 5  # shorter paragraphs are headings and scraps of code
-SECTION_SENTENCES = 12  # held out or kept as a whole
-HELD_OUT_EVERY = 8  # one section in so many is held out
+SECTION_SENTENCES = 30  # held out or kept as a whole
+HELD_OUT_EVERY = 9  # one section in so many is held out
 
 # Topics of the classification task: each class is one chapter of Python's reference.
 CHAPTERS = {

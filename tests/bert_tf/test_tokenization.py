@@ -152,6 +152,11 @@ def test_single_texts_are_cut_and_padded(tokenizer):
     assert all(feature.dtype == tf.int32 and feature.shape == [2, 4] for feature in features.values())
 
 
+def test_room_for_the_special_pieces_only(tokenizer):
+    assert tokenizer.encode(["the a"], max_seq_length=2)["input_ids"].numpy().tolist() == [[CLS, SEP]]
+    assert tokenizer.encode(["the"], ["a"], max_seq_length=3)["input_ids"].numpy().tolist() == [[CLS, SEP, SEP]]
+
+
 def test_no_room_for_the_special_pieces(tokenizer):
     with pytest.raises(ValueError, match=r"max_seq_length is 2: it must be at least 3"):
         tokenizer.encode(["a"], ["a"], max_seq_length=2)

@@ -36,6 +36,11 @@ def test_a_faulty_vocabulary_is_refused(tmp_path, content, message):
         BertTokenizer(written(tmp_path, content))
 
 
+def test_special_pieces_alone_are_a_vocabulary(tmp_path):
+    tokenizer = BertTokenizer(written(tmp_path, SPECIALS))
+    assert tokenizer.tokenize(["a word!", ""]).to_list() == [[1, 1, 1], []]
+
+
 def test_a_missing_file(tmp_path):
     with pytest.raises(OSError, match=r"nowhere\.txt: cannot be read"):
         read_vocabulary(str(tmp_path / "nowhere.txt"))
