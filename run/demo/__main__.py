@@ -86,7 +86,7 @@ def pretrain(folder, num_train_steps):
     run_script("run.run_pretraining", folder, bert_config_file="bert_config.json", input_file="train.tfrecord",
                eval_input_file="held_out.tfrecord", output_dir="pretrained", do_train=True, do_eval=True,
                max_seq_length=MAX_SEQ_LENGTH, max_predictions_per_seq=MAX_PREDICTIONS, train_batch_size=32,
-               eval_batch_size=32, learning_rate=2e-3, num_train_steps=num_train_steps,
+               eval_batch_size=32, learning_rate=1e-3, num_train_steps=num_train_steps,
                num_warmup_steps=num_train_steps // 10)
 
 
