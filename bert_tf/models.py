@@ -99,21 +99,36 @@ class BertEncoder(tf_keras.Model):
                              f"{longest}")
 
 
-class BertPretrainer(tf_keras.Model):
-    """Masked language model and next sentence prediction (section 3.1 of the paper).
+class _TaskModel(tf_keras.Model):
+    """An encoder and what a task puts on it.
 
-    Arguments as BertEncoder's.
+    Args:
+      encoder: BertEncoder, or a BertConfig to make one of with its defaults.
     """
 
-    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, dtype=None):
-        super().__init__(name="pretrainer", dtype=dtype)
-        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
-                                   dtype=dtype)
+    def __init__(self, encoder):
+        encoder = encoder if isinstance(encoder, BertEncoder) else BertEncoder(encoder)
+        super().__init__(dtype=encoder.dtype_policy)
+        self.encoder = encoder
+
+    def _linear_head(self, num_classes, name):
+        return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name,
+                          dtype=self.dtype_policy)
+
+
+class BertPretrainer(_TaskModel):
+    """Masked language model and next sentence prediction (section 3.1 of the paper).
+
+    Args:
+      encoder: BertEncoder or BertConfig.
+    """
+
+    def __init__(self, encoder):
+        super().__init__(encoder)
         with tf.name_scope("cls/"):
-            self.masked_lm = MaskedLMHead(config, self.encoder.initializer, dtype=dtype)
+            self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy)
             with tf.name_scope("seq_relationship"):
-                self.next_sentence = LinearHead(config, 2, self.encoder.initializer, name="next_sentence",
-                                                dtype=dtype)
+                self.next_sentence = self._linear_head(2, "next_sentence")
 
     def call(self, features, training=False):
         """Scores masked positions and the sentence pair.
@@ -138,26 +153,26 @@ class BertPretrainer(tf_keras.Model):
         }
 
 
-class BertClassifier(tf_keras.Model):
+class _LinearModel(_TaskModel):
+    """Dropout and a linear layer, with the variables of the original's run_classifier."""
+
+    def __init__(self, encoder, num_labels, dropout_rate=None):
+        super().__init__(encoder)
+        self.num_labels = num_labels
+        rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
+        self.dropout = Dropout(rate, dtype=self.dtype_policy)
+        with tf.name_scope(""):
+            self.head = self._linear_head(num_labels, "output")
+
+
+class BertClassifier(_LinearModel):
     """A linear classifier on the pooled output (section 4.1; the original's `run_classifier.create_model`).
 
     Args:
-      config: BertConfig.
+      encoder: BertEncoder or BertConfig.
       num_labels: int; 1 makes it a regression model.
       dropout_rate: of the pooled output; None takes config.hidden_dropout_prob (the original fixes 0.1).
-      seed, use_one_hot_embeddings, dtype: as BertEncoder's.
     """
-
-    def __init__(self, config, num_labels, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False,
-                 dtype=None):
-        super().__init__(name="classifier", dtype=dtype)
-        self.num_labels = num_labels
-        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
-                                   dtype=dtype)
-        self.dropout = Dropout(config.hidden_dropout_prob if dropout_rate is None else dropout_rate,
-                               dtype=dtype)
-        with tf.name_scope(""):
-            self.head = LinearHead(config, num_labels, self.encoder.initializer, name="output", dtype=dtype)
 
     def call(self, features, training=False):
         """features as BertEncoder's -> {"logits": float32 [B, num_labels]}."""
@@ -166,19 +181,8 @@ class BertClassifier(tf_keras.Model):
         return {"logits": self.head(pooled)}
 
 
-class BertTokenClassifier(tf_keras.Model):
+class BertTokenClassifier(_LinearModel):
     """A linear classifier on every token (section 5.3's tagging model). Arguments as BertClassifier's."""
-
-    def __init__(self, config, num_labels, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False,
-                 dtype=None):
-        super().__init__(name="token_classifier", dtype=dtype)
-        self.num_labels = num_labels
-        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
-                                   dtype=dtype)
-        self.dropout = Dropout(config.hidden_dropout_prob if dropout_rate is None else dropout_rate,
-                               dtype=dtype)
-        with tf.name_scope(""):
-            self.head = LinearHead(config, num_labels, self.encoder.initializer, name="output", dtype=dtype)
 
     def call(self, features, training=False):
         """features as BertEncoder's -> {"logits": float32 [B, S, num_labels]}."""
@@ -187,18 +191,17 @@ class BertTokenClassifier(tf_keras.Model):
         return {"logits": _on_every_token(self.head, sequence)}
 
 
-class BertSpanLabeler(tf_keras.Model):
+class BertSpanLabeler(_TaskModel):
     """Start and end scores of an answer span (section 4.2; the original's `run_squad.create_model`).
 
-    Arguments as BertEncoder's.
+    Args:
+      encoder: BertEncoder or BertConfig.
     """
 
-    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, dtype=None):
-        super().__init__(name="span_labeler", dtype=dtype)
-        self.encoder = BertEncoder(config, seed=seed, use_one_hot_embeddings=use_one_hot_embeddings,
-                                   dtype=dtype)
+    def __init__(self, encoder):
+        super().__init__(encoder)
         with tf.name_scope("cls/squad/"):
-            self.head = LinearHead(config, 2, self.encoder.initializer, name="squad", dtype=dtype)
+            self.head = self._linear_head(2, "squad")
 
     def call(self, features, training=False):
         """features as BertEncoder's -> {"start_logits", "end_logits"}, each float32 [B, S]."""
@@ -207,18 +210,16 @@ class BertSpanLabeler(tf_keras.Model):
         return {"start_logits": start, "end_logits": end}
 
 
-class BertMultipleChoice(tf_keras.Model):
-    """One score for each choice, softmax over choices (section 4.4). Arguments as BertClassifier's."""
+class BertMultipleChoice(BertClassifier):
+    """One score for each choice, softmax over choices (section 4.4).
 
-    def __init__(self, config, *, dropout_rate=None, seed=0, use_one_hot_embeddings=False, dtype=None):
-        super().__init__(name="multiple_choice", dtype=dtype)
-        self.scorer = BertClassifier(config, 1, dropout_rate=dropout_rate, seed=seed,
-                                     use_one_hot_embeddings=use_one_hot_embeddings, dtype=dtype)
+    Args:
+      encoder: BertEncoder or BertConfig.
+      dropout_rate: as BertClassifier's.
+    """
 
-    @property
-    def encoder(self):
-        """The BertEncoder."""
-        return self.scorer.encoder
+    def __init__(self, encoder, dropout_rate=None):
+        super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate)
 
     def call(self, features, training=False):
         """Scores each choice.
@@ -233,7 +234,7 @@ class BertMultipleChoice(tf_keras.Model):
         choices, sequence_length = tf.unstack(tf.shape(features["input_ids"]))[1:]
         flat = {name: tf.reshape(features[name], [-1, sequence_length])
                 for name in ("input_ids", "input_mask", "segment_ids")}  # [B * choices, S]
-        return {"logits": tf.reshape(self.scorer(flat, training=training)["logits"], [-1, choices])}
+        return {"logits": tf.reshape(super().call(flat, training=training)["logits"], [-1, choices])}
 
 
 def _on_every_token(head, sequence):

@@ -2,8 +2,6 @@
 
 import re
 
-import tensorflow as tf
-
 SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SUFFIX_INDICATOR = "##"
 
@@ -33,11 +31,7 @@ def read_vocabulary(path):
         before or is over MAX_PIECE_BYTES; naming the file, if it is empty or one of SPECIAL_PIECES is missing.
       OSError: if the file cannot be read.
     """
-    try:
-        with tf.io.gfile.GFile(path, "rb") as file:
-            content = file.read()
-    except tf.errors.OpError as error:
-        raise OSError(f"{path}: cannot be read: {error.message}") from error
+    content = _read(path)
     lines = {}
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), 1):
         piece = _piece(line, f"{path}, line {number}")
@@ -51,6 +45,19 @@ def read_vocabulary(path):
         raise ValueError(f"{path}: has no line {', '.join(missing)} among its {len(lines)}; BERT needs all of "
                          f"{', '.join(SPECIAL_PIECES)}")
     return list(lines)
+
+
+def _read(path):
+    if "://" not in str(path):
+        with open(path, "rb") as file:
+            return file.read()
+    import tensorflow as tf  # whoever needs no remote file is spared its import
+
+    try:
+        with tf.io.gfile.GFile(path, "rb") as file:
+            return file.read()
+    except tf.errors.OpError as error:
+        raise OSError(f"{path}: cannot be read: {error.message}") from error
 
 
 def _piece(line, place):

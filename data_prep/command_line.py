@@ -9,6 +9,7 @@ TensorFlow takes seconds to import, so scripts import it, and whatever needs it,
 a misspelt flag answer at once.
 """
 
+import glob
 import os
 import sys
 
@@ -49,15 +50,50 @@ def run(main, define_flags):
 
 
 def check_file(flag, path):
-    """Raises ValueError naming `flag` unless `path` is a file that can be read."""
+    """Raises ValueError naming `flag` unless `path` is a file that can be read; a remote one is not looked at."""
     if not path:
         raise ValueError(f"--{flag} is needed")
+    if is_remote(path):
+        return
     if os.path.isdir(path):
         raise ValueError(f"--{flag}={path}: is a directory, a file is needed")
     if not os.path.isfile(path):
         raise ValueError(f"--{flag}={path}: no such file")
     if not os.access(path, os.R_OK):
         raise ValueError(f"--{flag}={path}: cannot be read")
+
+
+def expand_globs(flag, patterns):
+    """The files that comma-separated glob patterns match, each once, sorted within a pattern.
+
+    Raises:
+      ValueError: naming `flag`, for no pattern, one that matches nothing, or one that matches a directory.
+    """
+    paths = []
+    for pattern in filter(None, (patterns or "").split(",")):
+        matches = sorted(_glob(pattern))
+        if not matches:
+            raise ValueError(f"--{flag}={pattern}: no such file")
+        for path in matches:
+            if not is_remote(path) and os.path.isdir(path):
+                raise ValueError(f"--{flag}={path}: is a directory, files are needed: {path}/* for all in it")
+        paths += matches
+    if not paths:
+        raise ValueError(f"--{flag} is needed")
+    return list(dict.fromkeys(paths))
+
+
+def is_remote(path):
+    """Whether a path is of a file system that TensorFlow knows, such as gs://, and Python does not."""
+    return "://" in str(path)
+
+
+def _glob(pattern):
+    if is_remote(pattern):
+        import tensorflow as tf
+
+        return tf.io.gfile.glob(pattern)
+    return glob.glob(pattern, recursive=True)
 
 
 def _quieten_tensorflow():

@@ -43,24 +43,6 @@ class Corpus:
         return len(self.document_starts) - 1
 
 
-def find_files(patterns):
-    """The files that match comma-separated glob patterns, pattern by pattern, each pattern's in sorted order.
-
-    Raises:
-      ValueError: a pattern that matches nothing, or matches a directory.
-    """
-    paths = []
-    for pattern in patterns.split(","):
-        found = sorted(tf.io.gfile.glob(pattern)) if pattern else []
-        if not found:
-            raise ValueError(f"--input_file={pattern}: no such file")
-        paths.extend(found)
-    for path in paths:
-        if tf.io.gfile.isdir(path):
-            raise ValueError(f"--input_file={path}: is a directory, files are needed: {path}/* for all in it")
-    return paths
-
-
 def total_size(paths):
     """Bytes of the files as they lie on the disk, the unit of `read_corpus`'s progress."""
     return sum(tf.io.gfile.stat(path).length for path in paths)

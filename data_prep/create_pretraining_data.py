@@ -43,13 +43,15 @@ def define_flags():
                        "max_seq_length.")
 
 
-def main(_):
-    for name in ("input_file", "output_file"):
-        if not FLAGS[name].value:
-            raise ValueError(f"--{name} is needed")
+def main(argv):
+    """Checks the flags, then makes the records."""
+    del argv
+    input_files = command_line.expand_globs("input_file", FLAGS.input_file)
+    if not FLAGS.output_file:
+        raise ValueError("--output_file is needed")
     command_line.check_file("vocab_file", FLAGS.vocab_file)
     from bert_tf.tokenization import BertTokenizer
-    from data_prep import corpus, local_runner
+    from data_prep import local_runner
     from data_prep.instances import InstanceSettings
 
     settings = InstanceSettings(
@@ -59,7 +61,6 @@ def main(_):
         masked_lm_prob=FLAGS.masked_lm_prob,
         short_seq_prob=FLAGS.short_seq_prob,
         do_whole_word_mask=FLAGS.do_whole_word_mask)
-    input_files = corpus.find_files(FLAGS.input_file)
     output_files = FLAGS.output_file.split(",")
     check_outputs(input_files, output_files)
     tokenizer = BertTokenizer(FLAGS.vocab_file, lower_case=FLAGS.do_lower_case)

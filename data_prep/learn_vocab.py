@@ -51,12 +51,17 @@ def define_flags():
         "rarest are forgotten.", lower_bound=1000)
 
 
-def main(_):
+def main(argv):
+    """Checks the flags, then counts words, learns entries and writes them."""
+    del argv
     started = time.monotonic()
     from data_prep import vocabulary, word_counts
 
-    paths = _check_files(word_counts)
-    initial = _read_initial_vocabulary(vocabulary)
+    paths = command_line.expand_globs("input_file", FLAGS.input_file)
+    check_output(FLAGS.vocab_file, paths)
+    initial = None
+    if FLAGS.initial_vocab is not None:
+        initial = read_initial_vocabulary(FLAGS.initial_vocab, FLAGS.vocab_size)
     counts = word_counts.count_words(paths, FLAGS.do_lower_case, FLAGS.num_workers, FLAGS.max_distinct_words,
                                      show_progress=True)
     if not counts.words:
@@ -76,31 +81,27 @@ def main(_):
           f"{time.monotonic() - started:.1f} s")
 
 
-def _check_files(word_counts):
-    for flag in ("input_file", "vocab_file"):
-        if not FLAGS[flag].value:
-            raise ValueError(f"--{flag} is needed")
-    folder = os.path.dirname(FLAGS.vocab_file) or "."
-    if os.path.isdir(FLAGS.vocab_file) or not os.path.isdir(folder):
-        raise ValueError(f"--vocab_file={FLAGS.vocab_file}: a file in a folder that exists is needed")
-    try:
-        paths = word_counts.expand_globs(FLAGS.input_file)
-    except ValueError as error:
-        raise ValueError(f"--input_file: {error}") from error
-    if os.path.exists(FLAGS.vocab_file) and any(os.path.samefile(FLAGS.vocab_file, path) for path in paths):
-        raise ValueError(f"--vocab_file={FLAGS.vocab_file}: is one of the files of --input_file")
-    return paths
+def check_output(vocab_file, input_files):
+    """Raises ValueError naming the flag unless `--vocab_file` can be written and is none of the inputs."""
+    if not vocab_file:
+        raise ValueError("--vocab_file is needed")
+    if os.path.isdir(vocab_file) or not os.path.isdir(os.path.dirname(vocab_file) or "."):
+        raise ValueError(f"--vocab_file={vocab_file}: a file in a folder that exists is needed")
+    if os.path.exists(vocab_file) and any(os.path.samefile(vocab_file, path) for path in input_files):
+        raise ValueError(f"--vocab_file={vocab_file}: is one of the files of --input_file")
 
 
-def _read_initial_vocabulary(vocabulary):
-    if FLAGS.initial_vocab is None:
-        return None
-    command_line.check_file("initial_vocab", FLAGS.initial_vocab)
-    initial = vocabulary.read_vocabulary(FLAGS.initial_vocab)
-    if FLAGS.vocab_size not in (None, len(initial)):
-        raise ValueError(f"--vocab_size={FLAGS.vocab_size}: --initial_vocab has {len(initial)} entries and "
-                         f"keeps that number; leave --vocab_size out")
-    return initial
+def read_initial_vocabulary(path, vocab_size):
+    """The entries of `--initial_vocab`; ValueError if `--vocab_size` is given and another number."""
+    from bert_tf.vocabulary import read_vocabulary
+
+    command_line.check_file("initial_vocab", path)
+    entries = read_vocabulary(path)
+    if vocab_size not in (None, len(entries)):
+        raise ValueError(f"--vocab_size={vocab_size}: --initial_vocab has {len(entries)} entries and keeps that "
+                         "number; leave --vocab_size out")
+    return entries
+
 
 if __name__ == "__main__":
     command_line.run(main, define_flags)

@@ -108,24 +108,6 @@ def count_pieces(word, vocabulary):
     return pieces
 
 
-def read_vocabulary(path):
-    """Reads a vocabulary to add to, a list of str; ValueError names file and line of what is wrong in it."""
-    line_of_entry = {}
-    with open(path, "rb") as file:
-        for line, text in enumerate(file, start=1):
-            try:
-                entry = text.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}:{line}: is not UTF-8") from error
-            if entry in line_of_entry:
-                raise ValueError(f"{path}:{line}: {entry!r} is on line {line_of_entry[entry]} already")
-            line_of_entry[entry] = line
-    for special in (*BEFORE_UNUSED, *AFTER_UNUSED):
-        if special not in line_of_entry:
-            raise ValueError(f"{path}: has no {special}, so it is not a vocabulary of BERT")
-    return list(line_of_entry)
-
-
 def write_vocabulary(path, vocabulary):
     """Writes one entry a line, under a temporary name first."""
     temporary = f"{path}.tmp-{os.getpid()}"

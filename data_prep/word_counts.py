@@ -11,7 +11,6 @@ import concurrent.futures
 import contextlib
 import dataclasses
 import functools
-import glob
 import gzip
 import multiprocessing
 import os
@@ -90,24 +89,6 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
 def words_of_text(text, lower_case):
     """The words of a text, a list of str, as the original's `BasicTokenizer.tokenize` gives them."""
     return [word for chunk in _chunks(text) for word in _words_of_chunk(chunk, lower_case)]
-
-
-def expand_globs(patterns):
-    """The files that comma-separated globs match, each once, sorted by name within a glob.
-
-    Raises:
-      ValueError: where a glob matches nothing or a directory.
-    """
-    paths = []
-    for pattern in filter(None, patterns.split(",")):
-        matches = sorted(glob.glob(pattern, recursive=True))
-        if not matches:
-            raise ValueError(f"{pattern}: no such file")
-        for path in matches:
-            if os.path.isdir(path):
-                raise ValueError(f"{path}: is a directory, files are needed (a glob such as {path}/*.txt)")
-        paths.extend(matches)
-    return list(dict.fromkeys(paths))
 
 
 def _drop_rarest(words, limit):

@@ -36,7 +36,7 @@ def main(argv):
             raise ValueError(f"--{name} is needed")
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     labels = read_labels(FLAGS.labels_file, FLAGS.init_checkpoint)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, config)
+    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
 
     from bert_tf import export, models
     from bert_tf.checkpoints import load_pretrained

@@ -34,7 +34,7 @@ def main(argv):
     for text in FLAGS.text:
         check_text(text)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, config)
+    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
 
     from bert_tf import models
     from bert_tf.checkpoints import load_pretrained

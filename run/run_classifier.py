@@ -50,7 +50,7 @@ def main(argv):
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     task = find_task(FLAGS.task_name, FLAGS.data_dir, FLAGS.text_a_column, FLAGS.text_b_column, FLAGS.label_column,
                      FLAGS.regression, FLAGS.label_separator)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, config)
+    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
     driver_flags.make_output_dir(FLAGS.output_dir)
 
     from data_prep.tasks import classification
@@ -119,7 +119,7 @@ def start(strategy, config, task, settings, learning_rate, num_warmup_steps, see
     from run.driver import training
 
     with strategy.scope():
-        model = models.BertClassifier(config, task.num_outputs, seed=seed)
+        model = models.BertClassifier(models.BertEncoder(config, seed=seed), task.num_outputs)
         optimizer = optimization.create_optimizer(learning_rate, settings.num_train_steps, num_warmup_steps)
     loss = loss_of(task)
 

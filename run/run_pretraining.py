@@ -52,8 +52,10 @@ def main(argv):
     from data_prep import records
     from run.driver import distribution, evaluation, inputs, training
 
-    files = inputs.expand_globs("input_file", FLAGS.input_file)
-    eval_files = inputs.expand_globs("eval_input_file", FLAGS.eval_input_file) if FLAGS.eval_input_file else files
+    files = command_line.expand_globs("input_file", FLAGS.input_file)
+    eval_files = files
+    if FLAGS.eval_input_file:
+        eval_files = command_line.expand_globs("eval_input_file", FLAGS.eval_input_file)
     features = records.pretraining_features(FLAGS.max_seq_length, FLAGS.max_predictions_per_seq)
     for path in dict.fromkeys((files[0], eval_files[0])):
         inputs.check_pretraining_records(path, features, config.vocab_size)
@@ -63,7 +65,7 @@ def main(argv):
     distribution.check_batch_size("eval_batch_size", FLAGS.eval_batch_size, strategy)
 
     with strategy.scope():
-        model = models.BertPretrainer(config, seed=FLAGS.random_seed)
+        model = models.BertPretrainer(models.BertEncoder(config, seed=FLAGS.random_seed))
         optimizer = optimization.create_optimizer(FLAGS.learning_rate, FLAGS.num_train_steps, FLAGS.num_warmup_steps)
 
     def initialize():

@@ -9,6 +9,7 @@ import os
 from absl import flags
 
 from bert_tf.config import BertConfig
+from bert_tf.vocabulary import check_casing
 from data_prep import command_line
 
 flags.disclaim_key_flags()
@@ -83,9 +84,10 @@ def read_config(bert_config_file, max_seq_length):
     return config
 
 
-def read_tokenizer(vocab_file, do_lower_case, config):
-    """The BertTokenizer of `--vocab_file`, checked against a BertConfig; ValueError names the flag."""
+def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
+    """The BertTokenizer of `--vocab_file`, checked against checkpoint and BertConfig; ValueError names the flag."""
     command_line.check_file("vocab_file", vocab_file)
+    check_casing(do_lower_case, init_checkpoint)
     from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds: checks come first
 
     tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case)

@@ -12,19 +12,6 @@ SHUFFLE_RECORDS = 10_000  # records held to draw from: about 10 MB at length 128
 READ_FILES = 8  # record files read side by side in training
 
 
-def expand_globs(flag, patterns):
-    """The files that comma-separated glob patterns match, sorted; ValueError names `flag` if one matches none."""
-    files = []
-    for pattern in filter(None, (patterns or "").split(",")):
-        matches = sorted(tf.io.gfile.glob(pattern))
-        if not matches:
-            raise ValueError(f"--{flag}={pattern}: matches no file")
-        files += matches
-    if not files:
-        raise ValueError(f"--{flag} is needed")
-    return files
-
-
 def check_pretraining_records(path, features, vocab_size):
     """Raises ValueError, naming the file, unless its first records suit the model.
 

@@ -17,7 +17,7 @@ def tf1_checkpoint(reference):
 @pytest.fixture
 def training_checkpoint(tmp_path, reference_config, reference_batches):
     """A checkpoint as the training loop writes it, one step in, and its model."""
-    model = models.BertPretrainer(reference_config, seed=4)
+    model = models.BertPretrainer(models.BertEncoder(reference_config, seed=4))
     optimizer = create_optimizer(1e-3, 5, 1)
     gradients = [tf.ones_like(variable) for variable in model.trainable_variables]
     optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))

@@ -57,7 +57,7 @@ def test_multiple_choice_scores_each_choice_alone(features):
              for name, value in features.items()}  # [B, choices, S]
     logits = model(texts)["logits"]
     assert logits.shape == [B, choices]
-    alone = model.scorer({name: value[:, 2] for name, value in texts.items()})["logits"]
+    alone = models.BertClassifier.call(model, {name: value[:, 2] for name, value in texts.items()})["logits"]
     np.testing.assert_allclose(logits[:, 2], alone[:, 0], rtol=0, atol=1e-6)
 
 
@@ -105,7 +105,7 @@ def test_names_do_not_depend_on_where_a_model_is_made():
 
 
 def test_initial_weights_depend_on_the_seed_alone():
-    first, again, other = (models.BertPretrainer(CONFIG, seed=seed) for seed in (5, 5, 6))
+    first, again, other = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=seed)) for seed in (5, 5, 6))
     for a, b, c in zip(first.variables, again.variables, other.variables, strict=True):
         np.testing.assert_array_equal(a, b)
         if "kernel" in a.name or ("embeddings" in a.name and "LayerNorm" not in a.name):
@@ -121,7 +121,7 @@ def test_initial_weights_are_a_truncated_normal():
 
 def test_dropout_draws_anew_at_each_call_and_repeats_with_the_seed(features):
     def outputs(seed):
-        model = models.BertClassifier(CONFIG, LABELS, seed=seed)
+        model = models.BertClassifier(models.BertEncoder(CONFIG, seed=seed), LABELS)
         return [model(features, training=True)["logits"].numpy() for _ in range(2)]
 
     first, second = outputs(5)

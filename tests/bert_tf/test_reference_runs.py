@@ -17,10 +17,8 @@ ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
 
 
-def make_model(kind, config, **options):
-    if kind == "pretrain":
-        return models.BertPretrainer(config, **options)
-    return models.BertClassifier(config, 3, **options)
+def make_model(kind, encoder):
+    return models.BertPretrainer(encoder) if kind == "pretrain" else models.BertClassifier(encoder, 3)
 
 
 def loss_of(kind, outputs, features):
@@ -57,7 +55,8 @@ def original_tensors(model):
 @pytest.mark.parametrize("use_one_hot_embeddings", [False, True])
 def test_pretraining_forward(reference, reference_config, reference_batches, reference_numbers,
                              use_one_hot_embeddings):
-    model = make_model("pretrain", reference_config, use_one_hot_embeddings=use_one_hot_embeddings)
+    encoder = models.BertEncoder(reference_config, use_one_hot_embeddings=use_one_hot_embeddings)
+    model = make_model("pretrain", encoder)
     load_pretrained(model, str(reference / "pretrain_init.ckpt"))
     expected = reference_numbers("pretrain")
     features = batch(reference_batches, 0)

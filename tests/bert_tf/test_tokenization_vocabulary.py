@@ -42,7 +42,7 @@ def test_special_pieces_alone_are_a_vocabulary(tmp_path):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(OSError, match=r"nowhere\.txt: cannot be read"):
+    with pytest.raises(OSError, match=r"No such file or directory: .*nowhere\.txt"):
         read_vocabulary(str(tmp_path / "nowhere.txt"))
 
 

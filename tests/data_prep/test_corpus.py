@@ -120,24 +120,3 @@ def test_no_sentence(tmp_path, text):
 def test_a_file_that_is_gone(tmp_path):
     with pytest.raises(OSError, match=r"a.txt: cannot be read: .*No such file"):
         read(tmp_path / "a.txt")
-
-
-def test_find_files(tmp_path):
-    for name in ("b.txt", "a.txt", "c.gz"):
-        write(tmp_path / name, b"x\n")
-
-    found = corpus.find_files(f"{tmp_path}/*.gz,{tmp_path}/*.txt")
-
-    assert found == [f"{tmp_path}/c.gz", f"{tmp_path}/a.txt", f"{tmp_path}/b.txt"]
-
-
-@pytest.mark.parametrize(("patterns", "message"), [
-    ("{}/*.txt", r"--input_file=.*/\*.txt: no such file"),
-    ("{}/a.gz,", "--input_file=: no such file"),
-    ("{}/a.gz,{}", "is a directory"),
-])
-def test_find_files_refuses(tmp_path, patterns, message):
-    write(tmp_path / "a.gz", b"")
-
-    with pytest.raises(ValueError, match=message):
-        corpus.find_files(patterns.replace("{}", str(tmp_path)))

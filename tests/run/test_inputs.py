@@ -64,14 +64,6 @@ def test_evaluation_data_is_every_record_once_in_order(files):
     assert first_ids(inputs.evaluation_data_of_arrays(arrays, 4), 99) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
-def test_globs(files, tmp_path):
-    assert inputs.expand_globs("input_file", f"{tmp_path}/[12].tfrecord,{files[0]}") == [files[1], files[2], files[0]]
-    with pytest.raises(ValueError, match=r"--input_file=.*none\*: matches no file"):
-        inputs.expand_globs("input_file", f"{files[0]},{tmp_path}/none*")
-    with pytest.raises(ValueError, match="--input_file is needed"):
-        inputs.expand_globs("input_file", None)
-
-
 def test_records_that_do_not_suit_the_model(files, tmp_path):
     inputs.check_pretraining_records(files[1], FEATURES, vocab_size=20)
     with pytest.raises(ValueError, match=r"1\.tfrecord: holds the id 19, the model's vocab_size is 19"):

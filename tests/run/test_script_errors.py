@@ -103,7 +103,7 @@ def test_export_mistakes(model_files, tmp_path, flags, message):
 @pytest.mark.parametrize(("flags", "message"), [
     ({"do_train": None}, "nothing to do: give --do_train, --do_eval or both"),
     ({"input_file": None}, "--input_file is needed"),
-    ({"input_file": "none.tfrecord"}, "--input_file=none.tfrecord: matches no file"),
+    ({"input_file": "none.tfrecord"}, "--input_file=none.tfrecord: no such file"),
     ({"input_file": "__config__"}, "not pre-training records of max_seq_length 32 and max_predictions_per_seq 20"),
     ({"output_dir": "__config__"}, "is a file, a folder is needed"),
 ])

@@ -1,0 +1,33 @@
+import pytest
+
+from data_prep import command_line
+
+
+def test_globs_give_each_file_once_sorted_within_a_pattern(tmp_path):
+    for name in ("b.txt", "a.txt", "c.gz"):
+        (tmp_path / name).write_text("x")
+    found = command_line.expand_globs("input_file", f"{tmp_path}/c.gz,{tmp_path}/*.txt,{tmp_path}/a.txt")
+    assert found == [f"{tmp_path}/{name}" for name in ("c.gz", "a.txt", "b.txt")]
+
+
+@pytest.mark.parametrize(("patterns", "message"), [
+    ("{}/*.txt", r"--input_file=.*/\*\.txt: no such file"),
+    ("{}/a.gz,{}", "--input_file=.*: is a directory, files are needed"),
+    (",", "--input_file is needed"),
+    (None, "--input_file is needed"),
+])
+def test_globs_that_give_no_files(tmp_path, patterns, message):
+    (tmp_path / "a.gz").write_text("x")
+    with pytest.raises(ValueError, match=message):
+        command_line.expand_globs("input_file", patterns and patterns.replace("{}", str(tmp_path)))
+
+
+def test_files(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("x")
+    command_line.check_file("vocab_file", path)
+    command_line.check_file("vocab_file", "gs://bucket/vocab.txt")
+    for wrong, message in ((None, "--vocab_file is needed"), (tmp_path, "is a directory, a file is needed"),
+                           (tmp_path / "none", "none: no such file")):
+        with pytest.raises(ValueError, match=message):
+            command_line.check_file("vocab_file", wrong)
