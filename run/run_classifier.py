@@ -47,6 +47,7 @@ def main(argv):
     del argv
     if not (FLAGS.do_train or FLAGS.do_eval or FLAGS.do_predict):
         raise ValueError("nothing to do: give --do_train, --do_eval or --do_predict")
+    driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     task = find_task(FLAGS.task_name, FLAGS.data_dir, FLAGS.text_a_column, FLAGS.text_b_column, FLAGS.label_column,
                      FLAGS.regression, FLAGS.label_separator)

@@ -44,6 +44,7 @@ def main(argv):
     del argv
     if not (FLAGS.do_train or FLAGS.do_eval):
         raise ValueError("nothing to do: give --do_train, --do_eval or both")
+    driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     driver_flags.make_output_dir(FLAGS.output_dir)
 

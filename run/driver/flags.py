@@ -14,6 +14,8 @@ from data_prep import command_line
 
 flags.disclaim_key_flags()
 
+UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # flags of the original that mean nothing here
+
 
 def define_model_flags():
     """The encoder's config and where its weights come from."""
@@ -72,6 +74,13 @@ def define_distribution_flags():
     for name in ("tpu_zone", "gcp_project", "master"):
         flags.DEFINE_string(name, None, "Accepted as in the original, not needed: --tpu_name says it all.")
     flags.DEFINE_integer("num_tpu_cores", 8, "Accepted as in the original, not needed: all cores are used.")
+
+
+def note_unneeded(given):
+    """Says once of each flag of the original that is given and no longer needed; `given`: dict of name -> bool."""
+    for name, is_given in given.items():
+        if is_given:
+            print(f"--{name}: accepted, and not needed any more (see --help)")
 
 
 def read_config(bert_config_file, max_seq_length):
