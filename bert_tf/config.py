@@ -5,6 +5,18 @@ import json
 
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
 
+# Layers, width and heads of the published models: base and large (section 3 of the paper), and the smaller ones
+# of Turc et al. 2019, "Well-Read Students Learn Better". All have heads 64 wide.
+PUBLISHED_SIZES = {
+    "tiny": (2, 128, 2),
+    "mini": (4, 256, 4),
+    "small": (4, 512, 8),
+    "medium": (8, 512, 8),
+    "base": (12, 768, 12),
+    "large": (24, 1024, 16),
+}
+PUBLISHED_VOCAB_SIZE = 30522  # the English uncased vocabulary
+
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
@@ -63,6 +75,32 @@ class BertConfig:
     def head_width(self):
         """Width of one attention head, D = H / N."""
         return self.hidden_size // self.num_attention_heads
+
+    @property
+    def num_parameters(self):
+        """Weights of the encoder with its pooler, task heads not counted: what a BertEncoder of this config has."""
+        width = self.hidden_size
+        layer_norm = 2 * width
+        tables = (self.vocab_size + self.max_position_embeddings + self.type_vocab_size) * width + layer_norm
+        pooler = width * width + width
+        attention = 4 * (width * width + width) + layer_norm  # query, key, value, output
+        feed_forward = 2 * width * self.intermediate_size + self.intermediate_size + width + layer_norm
+        return tables + self.num_hidden_layers * (attention + feed_forward) + pooler
+
+    @classmethod
+    def from_name(cls, name, vocab_size=PUBLISHED_VOCAB_SIZE):
+        """The config of a published model: "tiny", "mini", "small", "medium", "base" or "large".
+
+        As published: feed-forward layers four times as wide as the model, 512 positions, 2 segment types.
+
+        Raises:
+          ValueError: another name.
+        """
+        if name not in PUBLISHED_SIZES:
+            raise ValueError(f"{name!r} is no published BERT size: the sizes are {', '.join(PUBLISHED_SIZES)}")
+        layers, width, heads = PUBLISHED_SIZES[name]
+        return cls(vocab_size, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
+                   intermediate_size=4 * width, type_vocab_size=2)
 
     @classmethod
     def from_dict(cls, values):

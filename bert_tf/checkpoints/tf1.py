@@ -1,31 +1,45 @@
 """The original's checkpoints: tensors by variable name, as `bert/encoder/layer_0/attention/self/query/kernel`."""
 
-import dataclasses
+import os
+
+import tensorflow as tf
+
+from bert_tf.checkpoints import files
+from bert_tf.checkpoints.tensors import Checkpoint
+
+KIND = "TF1 checkpoint"
 
 OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # the slots of the original's AdamWeightDecayOptimizer
 GLOBAL_STEP = "global_step"
 
 
-@dataclasses.dataclass(frozen=True)
-class StoredTensor:
-    """A tensor in a checkpoint: its shape (list of int), and `read()`, which gives its value."""
-
-    shape: list[int]
-    reader: object
-    key: str
-
-    def read(self):
-        """The value as a NumPy array."""
-        return self.reader.get_tensor(self.key)
+def read(file):
+    """Reads a TensorFlowFile that the original, or `write`, wrote; optimizer slots are left out."""
+    tensors = {name: file.tensor(name) for name in file
+               if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)}
+    return Checkpoint(file.prefix, KIND, tensors)
 
 
-def read_tensors(reader):
-    """The model's tensors in a name-based checkpoint: {variable name: StoredTensor}."""
-    return {
-        name: StoredTensor(shape, reader, name)
-        for name, shape in reader.get_variable_to_shape_map().items()
-        if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)
-    }
+def write(folder, tensors, config):
+    """Writes `bert_model.ckpt` and `bert_config.json`, as the original's archives have them, without optimizer slots.
+
+    `tf.train.load_checkpoint` and the Saver of TensorFlow 1 read it.
+
+    Args:
+      folder: where the files go; made if missing. Files of these names are replaced.
+      tensors: {canonical name: StoredTensor}. They are in memory together, once.
+      config: BertConfig of the model.
+
+    Returns:
+      The names that the format has no place for, sorted: none.
+    """
+    names = sorted(tensors)
+    with files.new_files(folder) as unfinished:
+        tf.raw_ops.SaveV2(
+            prefix=os.path.join(unfinished, files.CHECKPOINT_NAME), tensor_names=names,
+            shape_and_slices=[""] * len(names), tensors=[tensors[name].read() for name in names])
+        files.write_config(unfinished, config)
+    return ()
 
 
 def original_names(name):

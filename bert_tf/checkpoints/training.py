@@ -1,31 +1,40 @@
 """This project's training checkpoints (tf.train.Checkpoint), read by variable name for their weights alone."""
 
-from tensorflow.core.protobuf import trackable_object_graph_pb2
+import functools
 
-from bert_tf.checkpoints import tf1
+from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
+from bert_tf.checkpoints.tf1 import original_names
 
-OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"  # where TensorFlow keeps the graph of saved objects
+KIND = "training checkpoint"
 
 MODEL = "model/"  # the name under which the training loop saves the model, beside its optimizer
 DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
 
-def is_training_checkpoint(reader):
-    """Whether a checkpoint was written by tf.train.Checkpoint."""
-    return reader.has_tensor(OBJECT_GRAPH)
+def is_training_checkpoint(names):
+    """Whether `object_graph.variable_names` are of a model of this project."""
+    return WORD_EMBEDDINGS in names.values()
 
 
-def read_tensors(reader):
-    """The weights in a training checkpoint, without optimizer state: {variable name: StoredTensor}.
+def read(file, names):
+    """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out."""
+    tensors = {}
+    for key, name in names.items():
+        if key.startswith(MODEL) and DROPOUT_STATE not in key:
+            tensors |= _canonical(name, file.tensor(key))
+    return Checkpoint(file.prefix, KIND, tensors)
 
-    TensorFlow stores the tensors under the path of Python attributes that leads to them, and beside it the
-    name of each variable, which is what a checkpoint of this project is matched by.
-    """
-    graph = trackable_object_graph_pb2.TrackableObjectGraph()
-    graph.ParseFromString(reader.get_tensor(OBJECT_GRAPH))
-    shapes = reader.get_variable_to_shape_map()
-    return {
-        attribute.full_name: tf1.StoredTensor(shapes[attribute.checkpoint_key], reader, attribute.checkpoint_key)
-        for node in graph.nodes for attribute in node.attributes
-        if attribute.checkpoint_key.startswith(MODEL) and DROPOUT_STATE not in attribute.checkpoint_key
-    }
+
+def _canonical(name, tensor):
+    """The original's tensors that lie side by side in one of ours: {canonical name: StoredTensor}."""
+    parts = original_names(name)
+    if len(parts) == 1:
+        return {name: tensor}
+    width = tensor.shape[-1] // len(parts)
+    shape = [*tensor.shape[:-1], width]
+    return {part: tensor.map(shape, functools.partial(_columns, start=number * width, stop=(number + 1) * width))
+            for number, part in enumerate(parts)}
+
+
+def _columns(value, start, stop):
+    return value[..., start:stop]

@@ -1,0 +1,187 @@
+"""Hugging Face's files: `config.json` with `model.safetensors`, in the names and layouts that transformers writes.
+
+Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form and becomes "gelu_exact"
+here; its "gelu_new" is the tanh form, the original's. The masked LM's output kernel is the word table itself (tied)
+and is not stored. `pytorch_model.bin` is a pickle, which can run any code when it is loaded: it is refused.
+"""
+
+import dataclasses
+import json
+import os
+import re
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from bert_tf.checkpoints import files
+from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
+from bert_tf.config import BertConfig
+
+KIND = "Hugging Face model"
+
+WEIGHTS_NAME = "model.safetensors"
+CONFIG_NAME = "config.json"
+PICKLE_SUFFIXES = (".bin", ".pt", ".pth")
+
+ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "relu": "relu", "tanh": "tanh",
+               "linear": "linear"}
+OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
+
+# What transformers takes for a key that config.json lacks, where BertConfig's default is another.
+DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu"}
+
+# Settings that change the numbers, and the only value that this project computes.
+FIXED_SETTINGS = {"model_type": "bert", "layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
+                  "is_decoder": False, "add_cross_attention": False, "pruned_heads": {}, "quantization_config": None}
+
+WHOLE_NAMES = {
+    "cls/predictions/output_bias": "cls.predictions.bias",
+    f"{NEXT_SENTENCE}output_weights": "cls.seq_relationship.weight",
+    f"{NEXT_SENTENCE}output_bias": "cls.seq_relationship.bias",
+    "cls/squad/output_weights": "qa_outputs.weight",
+    "cls/squad/output_bias": "qa_outputs.bias",
+    "output_weights": "classifier.weight",
+    "output_bias": "classifier.bias",
+}
+CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
+TIED_KERNEL = "cls.predictions.decoder.weight"
+NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  # another name of the bias; 0, 1, 2...
+
+OF_BERT = re.compile(r"bert/(embeddings|encoder|pooler)/")
+OF_A_MODEL = ("bert/", "cls/predictions/transform/")
+
+
+def read(path):
+    """Opens a folder with config.json and model.safetensors, or a .safetensors file with a config.json beside it.
+
+    Raises:
+      ValueError: naming the file, for a pickle, a damaged file, a file without BERT's word table, an output kernel
+        that is not tied to it, or a config that this project does not compute.
+    """
+    weights = _find_weights(path)
+    try:
+        file = safetensors.safe_open(weights, framework="numpy")
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{weights}: is no safetensors file, or a damaged one: {error}") from error
+    tensors = {}
+    for key in file.keys():  # noqa: SIM118 - safe_open is no mapping
+        name = canonical_name(key)
+        if name is not None:
+            tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
+    if WORD_EMBEDDINGS not in tensors:
+        raise ValueError(f"{weights}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
+    tied = tensors.pop(TIED_KERNEL, None)
+    if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
+        raise ValueError(f"{weights}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
+                         "output kernel is not tied to them is not supported")
+    config, settings = None, {}
+    if os.path.exists(os.path.join(os.path.dirname(weights), CONFIG_NAME)):
+        config = read_config(os.path.dirname(weights))
+        settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads")}
+    return Checkpoint(weights, KIND, tensors, config, settings)
+
+
+def read_config(folder):
+    """The BertConfig of a folder's config.json.
+
+    Raises:
+      ValueError: naming the file and the setting that this project does not compute.
+    """
+    path = os.path.join(folder, CONFIG_NAME)
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    try:
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            raise ValueError(f"expected a JSON object, found {type(values).__name__}")
+        return _config_from_dict(values)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def write(folder, tensors, config):
+    """Writes model.safetensors and config.json as transformers' save_pretrained does.
+
+    The model class in config.json is the one that the heads belong to, BertModel if there is none; a classifier is
+    called a BertForSequenceClassification, since its tensors are those of a token classifier too.
+
+    Args:
+      folder: where the files go; made if missing. Files of these names are replaced.
+      tensors: {canonical name: StoredTensor}. They are in memory together, once.
+      config: BertConfig of the model.
+
+    Returns:
+      The names that the format has no place for, sorted: those of no BERT model.
+    """
+    keys = {name: key_of(name) for name in tensors}
+    left_out = tuple(sorted(name for name, key in keys.items() if key is None))
+    architecture = _architecture(tensors)
+    arrays = {}
+    for name in sorted(set(tensors) - set(left_out)):
+        value = tensors[name].read()
+        key = keys[name].removeprefix("bert.") if architecture == "BertModel" else keys[name]
+        # safetensors writes the bytes as they lie in memory, whatever the strides.
+        arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
+    labels = tensors["output_bias"].shape[0] if "output_bias" in tensors else None
+    with files.new_files(folder) as unfinished:
+        safetensors.numpy.save_file(arrays, os.path.join(unfinished, WEIGHTS_NAME), metadata={"format": "pt"})
+        with open(os.path.join(unfinished, CONFIG_NAME), "w", encoding="utf-8") as file:
+            file.write(_config_to_json(config, architecture, labels))
+    return left_out
+
+
+def canonical_name(key):
+    """The canonical name of a tensor in a .safetensors file; None for what holds no weights of its own.
+
+    The names of a plain BertModel are those without "bert." in front. A key of no BERT model stays as it is.
+    """
+    if key in CANONICAL_NAMES:
+        return CANONICAL_NAMES[key]
+    if key.startswith(("embeddings.", "encoder.", "pooler.")):
+        key = f"bert.{key}"
+    if key == TIED_KERNEL or not key.startswith(("bert.", "cls.")):
+        return key
+    if key in NO_WEIGHTS:
+        return None
+    name = re.sub(r"\.layer\.(\d+)\.", r".layer_\1.", key).replace(".", "/")
+    scope, _, leaf = name.rpartition("/")
+    if scope.endswith("_embeddings"):
+        return scope
+    if scope.endswith("/LayerNorm"):  # gamma and beta: files of before 2020
+        return f"{scope}/{ {'weight': 'gamma', 'bias': 'beta'}.get(leaf, leaf) }"
+    return f"{scope}/kernel" if leaf == "weight" else name
+
+
+def key_of(name):
+    """The key of a canonical name in a .safetensors file; None if it has none."""
+    if name in WHOLE_NAMES:
+        return WHOLE_NAMES[name]
+    if not name.startswith(OF_A_MODEL):
+        return None
+    if name.endswith("_embeddings"):
+        name = f"{name}/weight"
+    scope, _, leaf = name.rpartition("/")
+    leaf = {"kernel": "weight", "gamma": "weight", "beta": "bias"}.get(leaf, leaf)
+    return re.sub(r"/layer_(\d+)/", r"/layer/\1/", f"{scope}/{leaf}").replace("/", ".")
+
+
+def _find_weights(path):
+    """The .safetensors file at `path`, or in it; ValueError for a pickle."""
+    if not os.path.isdir(path):
+        if path.endswith(PICKLE_SUFFIXES):
+            raise ValueError(_refused_pickle(path))
+        return path
+    weights = os.path.join(path, WEIGHTS_NAME)
+    if not os.path.exists(weights):
+        pickles = sorted(name for name in os.listdir(path) if name.endswith(PICKLE_SUFFIXES))
+        if pickles:
+            raise ValueError(_refused_pickle(os.path.join(path, pickles[0])))
+        raise ValueError(f"{path}: has a {CONFIG_NAME}, and no {WEIGHTS_NAME}")
+    return weights
+
+
+def _refused_pickle(path):
+    return (f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is installed, convert "
+            "it with AutoModelForPreTraining.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER), which writes "
+            f"{WEIGHTS_NAME}")

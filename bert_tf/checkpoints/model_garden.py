@@ -1,0 +1,237 @@
+"""Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2.
+
+They are read by the names of their variables, which are the same for `networks.BertEncoder` and `BertEncoderV2` and
+for every object that they were saved in. They are written as the objects that its restoring code looks for:
+
+    tf.train.Checkpoint(encoder=encoder)
+    tf.train.Checkpoint(model=pretrainer)
+    tf.train.Checkpoint(**pretrainer.checkpoint_items)
+
+Its attention kernels are [H, N, D] (query, key, value) and [N, D, H] (output): H hidden, N heads, D head width.
+Its next sentence head has a pooler of its own, which is BERT's pooler where there is such a head; the encoder's pooler
+is then an unused one.
+"""
+
+import functools
+import os
+import re
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.checkpoints import files
+from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
+
+KIND = "Model Garden checkpoint"
+
+# Scope of our variables: attributes of the encoder (of one of its layers) that lead to the object, and the scope of
+# that object's variables.
+ENCODER_PARTS = {
+    "bert/embeddings/LayerNorm": ("_embedding_norm_layer", "embeddings/layer_norm"),
+    "bert/pooler/dense": ("_pooler_layer", "pooler_transform"),
+}
+TABLES = {
+    WORD_EMBEDDINGS: ("_embedding_layer", "word_embeddings/embeddings"),
+    "bert/embeddings/position_embeddings": ("_position_embedding_layer", "position_embedding/embeddings"),
+    "bert/embeddings/token_type_embeddings": ("_type_embedding_layer", "type_embeddings/embeddings"),
+}
+LAYER_PARTS = {
+    "attention/self/query": ("_attention_layer/_query_dense", "self_attention/query"),
+    "attention/self/key": ("_attention_layer/_key_dense", "self_attention/key"),
+    "attention/self/value": ("_attention_layer/_value_dense", "self_attention/value"),
+    "attention/output/dense": ("_attention_layer/_output_dense", "self_attention/attention_output"),
+    "attention/output/LayerNorm": ("_attention_layer_norm", "self_attention_layer_norm"),
+    "intermediate/dense": ("_intermediate_dense", "intermediate"),
+    "output/dense": ("_output_dense", "output"),
+    "output/LayerNorm": ("_output_layer_norm", "output_layer_norm"),
+}
+HEAD_PARTS = {
+    "cls/predictions/transform/dense": ("dense", "cls/predictions/transform/dense"),
+    "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
+}
+OUTPUT_BIAS = "cls/predictions/output_bias"
+NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
+
+LEAVES = "(kernel|bias|gamma|beta)"
+LAYER_VARIABLE = re.compile(rf"transformer/layer_(\d+)/(.+)/{LEAVES}$")
+PART_VARIABLE = re.compile(rf"(.+)/{LEAVES}$")
+LAYER_SCOPES = {scope: part for part, (_, scope) in LAYER_PARTS.items()}
+PART_SCOPES = {scope: part for part, (_, scope) in (ENCODER_PARTS | HEAD_PARTS).items()}
+WHOLE_NAMES = {name: table for table, (_, name) in TABLES.items()} | {
+    f"{OUTPUT_BIAS}/bias": OUTPUT_BIAS,
+    "next_sentence/logits/kernel": f"{NEXT_SENTENCE}output_weights",
+    "next_sentence/logits/bias": f"{NEXT_SENTENCE}output_bias",
+}
+
+
+def is_model_garden_checkpoint(names):
+    """Whether `object_graph.variable_names` are of an encoder of tf-models-official."""
+    return any(canonical_name(name) == WORD_EMBEDDINGS for name in names.values())
+
+
+def read(file, names):
+    """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out.
+
+    Raises:
+      ValueError: it holds two encoders.
+    """
+    tensors, settings = {}, {}
+    for key, name in sorted(names.items()):
+        if key.startswith("optimizer/"):
+            continue
+        canonical, stored = canonical_name(name) or name, file.tensor(key)
+        if canonical in tensors:
+            raise ValueError(f"{file.prefix}: the checkpoint has {canonical} more than once: it holds two encoders")
+        if canonical.endswith("/attention/self/query/kernel"):
+            settings["num_attention_heads"] = stored.shape[1]
+        tensors[canonical] = _from_garden(canonical, stored)
+    for leaf in ("kernel", "bias"):
+        trained = f"{NEXT_SENTENCE_POOLER}/{leaf}"
+        if trained in tensors:
+            tensors[f"bert/pooler/dense/{leaf}"] = tensors.pop(trained)
+    return Checkpoint(file.prefix, KIND, tensors, settings=settings)
+
+
+def canonical_name(name):
+    """The canonical name of a variable, the next sentence head's own pooler under its own; None for any other.
+
+    What comes before the names looked for is the name of the model that holds the encoder.
+    """
+    found = LAYER_VARIABLE.search(name)
+    if found and found[2] in LAYER_SCOPES:
+        return f"bert/encoder/layer_{found[1]}/{LAYER_SCOPES[found[2]]}/{found[3]}"
+    parts = name.split("/")
+    for start in range(len(parts)):
+        suffix = "/".join(parts[start:])
+        if suffix in WHOLE_NAMES:
+            return WHOLE_NAMES[suffix]
+        scope, _, leaf = suffix.rpartition("/")
+        if scope in PART_SCOPES:
+            return f"{PART_SCOPES[scope]}/{leaf}"
+        if scope == NEXT_SENTENCE_POOLER:
+            return suffix
+    return None
+
+
+def write(folder, tensors, config):
+    """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if the masked LM head is there.
+
+    Args:
+      folder: where the files go; made if missing. Files of these names are replaced.
+      tensors: {canonical name: StoredTensor}. They are in memory together, once.
+      config: BertConfig of the model.
+
+    Returns:
+      The names that the format has no place for, sorted: the classifier's and the span labeler's heads, which are
+      other models in tf-models-official.
+    """
+    variables = _Variables(tensors, config.num_attention_heads)
+    encoder = _encoder(variables, config.num_hidden_layers)
+    items = {"encoder": encoder, "model": encoder}
+    if OUTPUT_BIAS in tensors:
+        items |= _pretrainer(encoder, variables)
+    root = _node(items)
+    root.save_counter.assign_add(1)  # without it, assert_existing_objects_matched fails after restore()
+    with files.new_files(folder) as unfinished:
+        root.write(os.path.join(unfinished, files.CHECKPOINT_NAME))
+        files.write_config(unfinished, config)
+    return tuple(sorted(set(tensors) - variables.used))
+
+
+def _encoder(variables, num_layers):
+    """The objects of a BertEncoder, by attribute and by their number, as the functional model has them too."""
+    named = {attribute: _node({"embeddings": variables.make(table, name)})
+             for table, (attribute, name) in TABLES.items()}
+    named |= {attribute: variables.dense(part, name) for part, (attribute, name) in ENCODER_PARTS.items()}
+    layers = [_layer(variables, number) for number in range(num_layers)]
+    in_order = [named["_embedding_layer"], named["_position_embedding_layer"], named["_type_embedding_layer"],
+                named["_embedding_norm_layer"], *layers, named["_pooler_layer"]]
+    numbered = {f"layer_with_weights-{number}": layer for number, layer in enumerate(in_order)}
+    return _node(numbered | named | {"_transformer_layers": _list(layers)})
+
+
+def _layer(variables, number):
+    attributes, attention = {}, {}
+    for part, (path, scope) in LAYER_PARTS.items():
+        layer_object = variables.dense(f"bert/encoder/layer_{number}/{part}", f"transformer/layer_{number}/{scope}")
+        inside, _, attribute = path.rpartition("/")
+        (attention if inside else attributes)[attribute] = layer_object
+    return _node(attributes | {"_attention_layer": _node(attention)})
+
+
+def _pretrainer(encoder, variables):
+    """The items that a checkpoint of a BertPretrainerV2 has beside its encoder."""
+    bias = variables.make(OUTPUT_BIAS, f"bert/{OUTPUT_BIAS}/bias")
+    masked_lm = _node({
+        "embedding_table": getattr(encoder, "_embedding_layer").embeddings,  # noqa: B009
+        "bias": bias, "output_bias/bias": bias,
+        **{attribute: variables.dense(part, f"bert/{scope}") for part, (attribute, scope) in HEAD_PARTS.items()},
+    })
+    items, heads = {"masked_lm": masked_lm}, []
+    if f"{NEXT_SENTENCE}output_weights" in variables:
+        # An object restores one other, so that the head's pooler cannot be the encoder's.
+        pooler = variables.dense("bert/pooler/dense", f"bert/{NEXT_SENTENCE_POOLER}")
+        logits = {"kernel": variables.make(f"{NEXT_SENTENCE}output_weights", "bert/next_sentence/logits/kernel"),
+                  "bias": variables.make(f"{NEXT_SENTENCE}output_bias", "bert/next_sentence/logits/bias")}
+        items["next_sentence.pooler_dense"] = pooler
+        heads.append(_node({"dense": pooler, "out_proj": _node(logits)}))
+    model = _node({"encoder_network": encoder, "masked_lm": masked_lm, "classification_heads": _list(heads)})
+    return items | {"model": model}
+
+
+class _Variables:
+    """Makes the format's variables out of canonical tensors, and keeps account of those `used`."""
+
+    def __init__(self, tensors, num_heads):
+        self._tensors = tensors
+        self._num_heads = num_heads
+        self.used = set()
+
+    def __contains__(self, name):
+        return name in self._tensors
+
+    def make(self, canonical, name):
+        """A variable of this name with the value of a canonical tensor."""
+        self.used.add(canonical)
+        return tf.Variable(_to_garden(canonical, self._tensors[canonical].read(), self._num_heads), name=name)
+
+    def dense(self, scope, garden_scope):
+        """An object with the variables that a Dense layer or a LayerNormalization has; {} of those not there."""
+        return _node({leaf: self.make(f"{scope}/{leaf}", f"{garden_scope}/{leaf}")
+                      for leaf in ("kernel", "bias", "gamma", "beta") if f"{scope}/{leaf}" in self})
+
+
+def _node(attributes):
+    """A trackable object with these attributes."""
+    return tf.train.Checkpoint(**attributes)
+
+
+def _list(objects):
+    return _node({str(number): each for number, each in enumerate(objects)})
+
+
+def _from_garden(name, tensor):
+    """A StoredTensor of the format in the canonical layout."""
+    shape = tensor.shape
+    if "/attention/self/" in name:
+        return _reshaped(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
+    if name.endswith("/attention/output/dense/kernel"):
+        return _reshaped(tensor, [shape[0] * shape[1], shape[2]])
+    if name == f"{NEXT_SENTENCE}output_weights":
+        return tensor.map(shape[::-1], np.transpose)
+    return tensor
+
+
+def _reshaped(tensor, shape):
+    return tensor.map(shape, functools.partial(np.reshape, shape=shape))
+
+
+def _to_garden(name, value, num_heads):
+    """The value of a canonical tensor in the format's layout."""
+    if "/attention/self/" in name:
+        return value.reshape([*value.shape[:-1], num_heads, -1])
+    if name.endswith("/attention/output/dense/kernel"):
+        return value.reshape([num_heads, -1, value.shape[-1]])
+    if name == f"{NEXT_SENTENCE}output_weights":
+        return value.T
+    return value

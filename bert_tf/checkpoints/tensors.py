@@ -1,0 +1,105 @@
+"""What every kind of checkpoint is read into and written from: tensors under the original's variable names.
+
+These names are called canonical here: `bert/encoder/layer_0/attention/self/query/kernel`, `cls/predictions/output_bias`,
+`output_weights`. A format is a module that reads its files into a Checkpoint and writes its files from canonical
+tensors; nothing else knows its names and its layout.
+"""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+
+from bert_tf.config import BertConfig
+
+WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+NEXT_SENTENCE = "cls/seq_relationship/"
+
+
+@dataclasses.dataclass(frozen=True)
+class StoredTensor:
+    """A tensor in a checkpoint, in memory only once it is read.
+
+    Attributes:
+      shape: list of int.
+      load: a function without arguments that gives the value as a NumPy array of any float type.
+    """
+
+    shape: list[int]
+    load: Callable[[], np.ndarray]
+
+    def read(self):
+        """The value as a float32 array."""
+        return np.asarray(self.load(), np.float32)
+
+    def map(self, shape, function):
+        """The StoredTensor of this `shape` whose value is `function` of this one's."""
+        return StoredTensor(list(shape), lambda: function(self.read()))
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint that has been opened.
+
+    Attributes:
+      path: its file, or the common beginning of its files' names.
+      kind: what it is, in words.
+      tensors: {canonical name: StoredTensor}. A tensor that has no canonical name stands under its own.
+      config: BertConfig that lies with it, or None.
+      settings: {field of BertConfig: value} that the checkpoint is known to have been made with and that the shapes
+        of its tensors do not show.
+    """
+
+    path: str
+    kind: str
+    tensors: dict[str, StoredTensor]
+    config: BertConfig | None = None
+    settings: dict = dataclasses.field(default_factory=dict)
+
+
+def encoder_shapes(config):
+    """The encoder's tensors without the pooler: {canonical name: shape}."""
+    width, inner = config.hidden_size, config.intermediate_size
+    shapes = {
+        WORD_EMBEDDINGS: [config.vocab_size, width],
+        "bert/embeddings/token_type_embeddings": [config.type_vocab_size, width],
+        "bert/embeddings/position_embeddings": [config.max_position_embeddings, width],
+        **_layer_norm("bert/embeddings", width),
+    }
+    for number in range(config.num_hidden_layers):
+        layer = f"bert/encoder/layer_{number}"
+        for part in ("query", "key", "value"):
+            shapes |= _dense(f"{layer}/attention/self/{part}", width, width)
+        shapes |= _dense(f"{layer}/attention/output/dense", width, width)
+        shapes |= _layer_norm(f"{layer}/attention/output", width)
+        shapes |= _dense(f"{layer}/intermediate/dense", width, inner)
+        shapes |= _dense(f"{layer}/output/dense", inner, width)
+        shapes |= _layer_norm(f"{layer}/output", width)
+    return shapes
+
+
+def check_config(checkpoint, config):
+    """Raises ValueError unless a checkpoint holds the encoder that a config describes."""
+    for name, value in checkpoint.settings.items():
+        if getattr(config, name) != value:
+            raise ValueError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
+                             "in the BERT config")
+    shapes = encoder_shapes(config)
+    for name, shape in shapes.items():
+        if name not in checkpoint.tensors:
+            raise ValueError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config asks for")
+        if checkpoint.tensors[name].shape != shape:
+            raise ValueError(f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
+                             f"and {shape} by the BERT config")
+    further = sorted(name for name in checkpoint.tensors if name.startswith("bert/encoder/") and name not in shapes)
+    if further:
+        raise ValueError(f"{checkpoint.path}: the checkpoint has {further[0]}, for which the BERT config, with "
+                         f"num_hidden_layers {config.num_hidden_layers}, has no place")
+
+
+def _dense(name, inputs, outputs):
+    return {f"{name}/kernel": [inputs, outputs], f"{name}/bias": [outputs]}
+
+
+def _layer_norm(scope, width):
+    return {f"{scope}/LayerNorm/gamma": [width], f"{scope}/LayerNorm/beta": [width]}

@@ -1,0 +1,43 @@
+"""`make demo`, with as few steps as go through every part of it."""
+
+import pytest
+
+from run.demo import __main__ as demo
+from run.demo import topics
+from tests import scripts
+
+
+def test_the_demo_replaces_an_earlier_one_and_reports_beside_baselines(tmp_path):
+    folder = tmp_path / "demo_output"
+    demo.make_folder(str(folder))
+    (folder / "of_an_earlier_demo").touch()
+    output = scripts.succeed("run.demo", output_dir=folder, num_train_steps=10, num_train_epochs=0.2)
+    for step in ("data_prep.learn_vocab", "data_prep.create_pretraining_data", "run.run_pretraining", "run.fill_mask",
+                 "run.run_classifier", "run.export_saved_model"):
+        assert f"$ python -m {step} --" in output
+    for row in ("masked LM loss", "next sentence accuracy", "chapter accuracy"):
+        assert row in output
+    assert "modules of this project that were imported: none" in output
+    assert not (folder / "of_an_earlier_demo").exists()
+    assert (folder / "pretrained" / "loss.png").exists()
+
+
+def test_a_folder_of_other_things_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(ValueError, match="holds files that no demo made; choose another folder"):
+        demo.make_folder(str(tmp_path))
+    assert (tmp_path / "thesis.txt").exists()
+
+
+def test_no_held_out_sentence_is_in_the_training_text():
+    training, held_out = ([sentence for _, sentences in part for sentence in sentences]
+                          for part in topics.read_sections())
+    assert not set(training) & set(held_out)
+    assert len(set(training + held_out)) == len(training) + len(held_out)
+    assert 0.05 < len(held_out) / len(training) < 0.2
+
+
+def test_sentences():
+    assert topics.split_sentences('A heading\n*****\n\nOne sentence of a\nparagraph here.  "Another" one follows it.\n\n'
+                                  "   >>> code(1, 2)\n\nToo short.\n") == [
+        "One sentence of a paragraph here.", '"Another" one follows it.']
