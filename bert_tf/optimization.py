@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import tensorflow as tf
 import tf_keras
 
@@ -63,6 +64,9 @@ class AdamW(tf_keras.optimizers.Optimizer):
         self._beta_1 = beta_1
         self._beta_2 = beta_2
         self._epsilon = epsilon
+        # TensorFlow's kernel takes 1 - beta_2 in float32, which for 0.999 is off by 1.3e-5. Gradients scaled by this,
+        # and the rate by its inverse, give the second moment and the update the right factor.
+        self.gradient_scale = float(np.sqrt((1 - beta_2) / (1 - np.float32(beta_2))))
 
     def build(self, var_list):
         """Makes the moments, zeros of each variable's shape."""
@@ -86,8 +90,9 @@ class AdamW(tf_keras.optimizers.Optimizer):
           The step counter, `iterations`.
         """
         gradients, variables = zip(*(pair for pair in grads_and_vars if pair[0] is not None), strict=True)
-        gradients, _ = tf.clip_by_global_norm(gradients, self._clip_norm)
-        gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+        norm = tf.linalg.global_norm(gradients)
+        factor = self.gradient_scale * self._clip_norm / tf.maximum(norm, self._clip_norm)
+        gradients = [tf.convert_to_tensor(gradient) * factor for gradient in gradients]
         if not skip_gradients_aggregation:
             replica = tf.distribute.get_replica_context()
             gradients = replica.all_reduce(tf.distribute.ReduceOp.MEAN, gradients)
@@ -97,13 +102,14 @@ class AdamW(tf_keras.optimizers.Optimizer):
     def update_step(self, gradient, variable):
         """Moves one variable by its averaged, clipped gradient of the same shape."""
         index = self._index_dict[self._var_key(variable)]
-        first, second = self._first_moments[index], self._second_moments[index]
-        first.assign(self._beta_1 * first + (1.0 - self._beta_1) * gradient)
-        second.assign(self._beta_2 * second + (1.0 - self._beta_2) * tf.square(gradient))
-        update = first / (tf.sqrt(second) + self._epsilon)
+        rate = tf.cast(self.learning_rate, variable.dtype)
         if decays(variable):
-            update += self._decay * variable
-        variable.assign_sub(self.learning_rate * update)
+            variable.assign_sub(rate * self._decay * variable)
+        # The kernel corrects the rate for bias by the powers of the two betas; with powers of 0 it does not.
+        tf.raw_ops.ResourceApplyAdam(
+            var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
+            beta1_power=0.0, beta2_power=0.0, lr=rate / self.gradient_scale, beta1=self._beta_1, beta2=self._beta_2,
+            epsilon=self._epsilon, grad=gradient)
 
     def get_config(self):
         """The constructor's arguments."""

@@ -1,11 +1,31 @@
-"""Checkpoints in: from the original (TF1, by variable name) and from this project's own training runs."""
+"""Checkpoints in and out: the original's, this project's training runs', Model Garden's and Hugging Face's.
+
+    load_pretrained(model, path)          gives a model the weights of a checkpoint of any kind
+    open_checkpoint(path)                 its tensors under the original's names, without a model
+    model_tensors(model)                  the same of a model
+    FORMATS["tf1"].write(folder, tensors, config)
+"""
 
 import dataclasses
 import os
 
+import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import tf1, training
+from bert_tf.checkpoints import files, huggingface, model_garden, object_graph, tf1, training
+from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, StoredTensor
+from bert_tf.config import BertConfig
+
+FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
+
+# What to do when a table of the checkpoint has another number of rows than the model's.
+ROW_ADVICE = {
+    "bert/embeddings/position_embeddings":
+        "set max_position_embeddings to {rows} in the model's config; shorter sequences need no smaller table, and for "
+        "longer ones nothing was learned",
+    "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
+}
+VOCABULARY_TABLES = (WORD_EMBEDDINGS, "cls/predictions/output_bias")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,16 +36,20 @@ class LoadReport:
       path: the checkpoint that was read.
       loaded: the model's variables that took their values from it.
       missing: the model's variables that it does not hold, which keep their initial values.
-      unused: its tensors that the model has no place for, optimizer state left out.
+      unused: its tensors that the model has no place for, by canonical name, optimizer state left out.
+      extended: the model's variables whose first rows took their values from it, a subset of `loaded`.
     """
 
     path: str
     loaded: tuple[str, ...]
     missing: tuple[str, ...]
     unused: tuple[str, ...]
+    extended: tuple[str, ...] = ()
 
     def __str__(self):
         text = f"{self.path}: {len(self.loaded)} variables loaded"
+        if self.extended:
+            text += f"; rows added, left as initialised: {', '.join(self.extended)}"
         if self.missing:
             text += f"; not in the checkpoint, left as initialised: {', '.join(self.missing)}"
         if self.unused:
@@ -33,66 +57,156 @@ class LoadReport:
         return text
 
 
-def load_pretrained(model, path):
-    """Gives a model the weights of a checkpoint, matched by variable name.
+def load_pretrained(model, path, *, extend_vocabulary=False):
+    """Gives a model the weights of a checkpoint, matched by the original's variable names.
 
     Args:
       model: any model of bert_tf.models.
-      path: a checkpoint's prefix (`bert_model.ckpt`, `ckpt-1000`) or a folder that holds checkpoints, of
-        which the newest is taken. Written by the original or by this project's training loop.
+      path: as open_checkpoint's.
+      extend_vocabulary: let the model have more vocabulary entries than the checkpoint: those of the checkpoint come
+        first and are kept exactly, the others keep the model's initial values.
 
     Returns:
       LoadReport. A task head, or the pooler, that the checkpoint lacks is reported as missing.
 
     Raises:
-      ValueError: no checkpoint at `path`, an encoder variable that it lacks, or a tensor of another shape;
-        nothing is loaded then.
+      ValueError: no checkpoint at `path`, one of a kind that is not known, an encoder variable that it lacks, a
+        tensor of another shape, or another activation or number of heads where the checkpoint tells; nothing is loaded
+        then.
     """
-    prefix = find_checkpoint(path)
-    reader = tf.train.load_checkpoint(prefix)
-    source = training.read_tensors(reader) if training.is_training_checkpoint(reader) else tf1.read_tensors(reader)
-    assignments, missing, used = [], [], set()
+    checkpoint = open_checkpoint(path)
+    _check_settings(checkpoint, getattr(model, "encoder", model).config)
+    sources, missing, extended, used = [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
-        parts = [name] if name in source else tf1.original_names(name)
-        if not all(part in source for part in parts):
+        parts = tf1.original_names(name)
+        if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
-        _check_shape(prefix, name, variable.shape, [source[part].shape for part in parts])
-        assignments.append((variable, [source[part] for part in parts]))
+        shape = _shape_together(checkpoint, parts)
+        if extend_vocabulary and name in VOCABULARY_TABLES and _has_more_rows(variable.shape.as_list(), shape):
+            extended.append(name)
+        elif shape != variable.shape.as_list():
+            raise ValueError(_mismatch(checkpoint.path, name, shape, variable.shape.as_list()))
+        sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
-    _check_encoder(prefix, missing)
-    for variable, tensors in assignments:
-        variable.assign(tf.concat([tensor.read() for tensor in tensors], axis=-1))
+    _check_encoder(checkpoint.path, missing)
+    # All is read before anything is assigned, since a file may turn out to be damaged.
+    values = [np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources]
+    for (variable, _), value in zip(sources, values, strict=True):
+        variable.assign(np.concatenate([value, variable.numpy()[len(value):]]))
     return LoadReport(
-        path=prefix,
-        loaded=tuple(variable.name.removesuffix(":0") for variable, _ in assignments),
+        path=checkpoint.path,
+        loaded=tuple(variable.name.removesuffix(":0") for variable, _ in sources),
         missing=tuple(missing),
-        unused=tuple(sorted(set(source) - used)),
+        unused=tuple(sorted(set(checkpoint.tensors) - used)),
+        extended=tuple(extended),
     )
 
 
+def open_checkpoint(path):
+    """Finds out what kind of checkpoint there is, and opens it.
+
+    Args:
+      path: the common beginning of a TensorFlow checkpoint's file names (`bert_model.ckpt`, `ckpt-1000`), written by
+        the original, this project's training loop or tf-models-official; a .safetensors file of Hugging Face; or a
+        folder that holds one of these, of a training run's checkpoints the newest.
+
+    Returns:
+      bert_tf.checkpoints.tensors.Checkpoint; its tensors are read when asked for.
+
+    Raises:
+      ValueError: naming the path: there is none, two of different kinds, or one that is not of a BERT.
+    """
+    found = find_checkpoint(path)
+    if found.endswith(huggingface.WEIGHTS_SUFFIXES):
+        return huggingface.read(found)
+    file = files.TensorFlowFile(found)
+    names = object_graph.variable_names(file)
+    if training.is_training_checkpoint(names):
+        checkpoint = training.read(file, names)
+    elif model_garden.is_model_garden_checkpoint(names):
+        checkpoint = model_garden.read(file, names)
+    elif not names:
+        checkpoint = tf1.read(file)
+    else:
+        raise ValueError(f"{found}: the checkpoint holds no BERT of this project nor of tf-models-official, its first "
+                         f"variable is {min(names.values())}")
+    beside = os.path.join(os.path.dirname(found), files.CONFIG_NAME)
+    if tf.io.gfile.exists(beside):
+        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
+    return checkpoint
+
+
+def model_tensors(model):
+    """A model's weights as a format's `write` takes them: {canonical name: StoredTensor}."""
+    tensors = {}
+    for variable in model.variables:
+        stored = StoredTensor(variable.shape.as_list(), variable.numpy)
+        tensors |= tf1.original_tensors(variable.name.removesuffix(":0"), stored)
+    return tensors
+
+
 def find_checkpoint(path):
-    """The prefix of the checkpoint at `path`: a prefix itself, or a folder; ValueError if there is none."""
-    prefix = path
-    if os.path.isdir(path):
-        prefix = tf.train.latest_checkpoint(path) or os.path.join(path, "bert_model.ckpt")
+    """The prefix of the TensorFlow checkpoint, or the Hugging Face file, at `path`: itself, or what a folder holds.
+
+    Raises:
+      ValueError: there is none, or a folder holds both kinds.
+    """
+    if path.endswith(huggingface.WEIGHTS_SUFFIXES):
+        if not tf.io.gfile.exists(path):
+            raise ValueError(f"{path}: no such file")
+        return path
+    prefix, weights = path, None
+    if tf.io.gfile.isdir(path):
+        prefix = tf.train.latest_checkpoint(path) or os.path.join(path, files.CHECKPOINT_NAME)
+        weights = huggingface.weights_in(path)
     prefix = prefix.removesuffix(".index")
-    if not os.path.exists(prefix + ".index"):
+    has_index = tf.io.gfile.exists(prefix + ".index")
+    if not has_index and not weights:
         raise ValueError(f"{path}: no checkpoint there (looked for {prefix}.index)")
-    return prefix
+    if has_index and weights and not weights.endswith(huggingface.PICKLE_SUFFIXES):
+        raise ValueError(f"{path}: holds {os.path.basename(prefix)} and {os.path.basename(weights)}: name one of them "
+                         "in place of the folder")
+    return prefix if has_index else weights
 
 
-def _check_shape(prefix, name, shape, part_shapes):
-    """Raises ValueError unless the parts, side by side on the last axis, have the variable's shape."""
-    together = [*part_shapes[0][:-1], sum(part[-1] for part in part_shapes)]
-    if together != shape.as_list() or any(part[:-1] != part_shapes[0][:-1] for part in part_shapes):
-        raise ValueError(f"{prefix}: {name} has shape {together} in the checkpoint and {shape.as_list()} in "
-                         "the model: the model's config must be the checkpoint's")
+def _check_settings(checkpoint, config):
+    for name, value in checkpoint.settings.items():
+        if getattr(config, name) != value:
+            raise ValueError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
+                             "in the model: the model's config must be the checkpoint's")
 
 
-def _check_encoder(prefix, missing):
+def _shape_together(checkpoint, parts):
+    """The shape of the parts side by side on the last axis; ValueError if they differ on the others."""
+    shapes = [checkpoint.tensors[part].shape for part in parts]
+    if any(shape[:-1] != shapes[0][:-1] for shape in shapes):
+        raise ValueError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]} and {parts[-1]} {shapes[-1]}")
+    return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]
+
+
+def _has_more_rows(shape, stored):
+    return shape[0] > stored[0] and shape[1:] == stored[1:]
+
+
+def _mismatch(path, name, stored, shape):
+    """The sentence for a variable whose shape in the checkpoint, `stored`, is not the model's."""
+    advice = "the model's config must be the checkpoint's"
+    if stored[1:] == shape[1:] and name in ROW_ADVICE:
+        advice = ROW_ADVICE[name].format(rows=stored[0])
+    elif stored[1:] == shape[1:] and name in VOCABULARY_TABLES:
+        advice = f"set vocab_size to {stored[0]} in the model's config"
+        if shape[0] > stored[0]:
+            advice += (", or load with extend_vocabulary=True, which keeps these rows and leaves the "
+                       f"{shape[0] - stored[0]} new ones as initialised")
+        else:
+            advice += ", and use the checkpoint's own vocabulary: entries cannot be taken away"
+    return f"{path}: {name} has shape {stored} in the checkpoint and {shape} in the model: {advice}"
+
+
+def _check_encoder(path, missing):
     needed = [name for name in missing if name.startswith("bert/") and not name.startswith("bert/pooler/")]
     if needed:
-        raise ValueError(f"{prefix}: the checkpoint has no {needed[0]}, nor {len(needed) - 1} more of the "
-                         "encoder's variables: the model's config must be the checkpoint's")
+        raise ValueError(f"{path}: the checkpoint has no {needed[0]}, nor {len(needed) - 1} more of the encoder's "
+                         "variables: the model's config must be the checkpoint's")

@@ -6,23 +6,27 @@ and is not stored. `pytorch_model.bin` is a pickle, which can run any code when 
 """
 
 import dataclasses
+import functools
 import json
 import os
 import re
+import shutil
 
 import numpy as np
 import safetensors
 import safetensors.numpy
 
 from bert_tf.checkpoints import files
-from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
+from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
 
 KIND = "Hugging Face model"
 
 WEIGHTS_NAME = "model.safetensors"
 CONFIG_NAME = "config.json"
+PICKLE_NAME = "pytorch_model.bin"
 PICKLE_SUFFIXES = (".bin", ".pt", ".pth")
+WEIGHTS_SUFFIXES = (".safetensors", *PICKLE_SUFFIXES)  # those of pickles only to say why they are refused
 
 ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "relu": "relu", "tanh": "tanh",
                "linear": "linear"}
@@ -48,38 +52,46 @@ CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
 NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  # another name of the bias; 0, 1, 2...
 
-OF_BERT = re.compile(r"bert/(embeddings|encoder|pooler)/")
-OF_A_MODEL = ("bert/", "cls/predictions/transform/")
+SCOPES = ("bert/", "cls/predictions/transform/")  # of the other canonical names
+
+
+def weights_in(folder):
+    """The path of a folder's model.safetensors, or else of its pytorch_model.bin; None if it has neither."""
+    for name in (WEIGHTS_NAME, PICKLE_NAME):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return path
+    return None
 
 
 def read(path):
-    """Opens a folder with config.json and model.safetensors, or a .safetensors file with a config.json beside it.
+    """Opens a .safetensors file, and the config.json beside it if there is one.
 
     Raises:
       ValueError: naming the file, for a pickle, a damaged file, a file without BERT's word table, an output kernel
         that is not tied to it, or a config that this project does not compute.
     """
-    weights = _find_weights(path)
+    _refuse_pickle(path)
     try:
-        file = safetensors.safe_open(weights, framework="numpy")
+        file = safetensors.safe_open(path, framework="numpy")
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{weights}: is no safetensors file, or a damaged one: {error}") from error
+        raise ValueError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
     tensors = {}
     for key in file.keys():  # noqa: SIM118 - safe_open is no mapping
         name = canonical_name(key)
         if name is not None:
             tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
     if WORD_EMBEDDINGS not in tensors:
-        raise ValueError(f"{weights}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
+        raise ValueError(f"{path}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-        raise ValueError(f"{weights}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
+        raise ValueError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
                          "output kernel is not tied to them is not supported")
     config, settings = None, {}
-    if os.path.exists(os.path.join(os.path.dirname(weights), CONFIG_NAME)):
-        config = read_config(os.path.dirname(weights))
+    if os.path.exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
+        config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads")}
-    return Checkpoint(weights, KIND, tensors, config, settings)
+    return Checkpoint(path, KIND, tensors, config, settings)
 
 
 def read_config(folder):
@@ -125,9 +137,11 @@ def write(folder, tensors, config):
         arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     labels = tensors["output_bias"].shape[0] if "output_bias" in tensors else None
     with files.new_files(folder) as unfinished:
-        safetensors.numpy.save_file(arrays, os.path.join(unfinished, WEIGHTS_NAME), metadata={"format": "pt"})
-        with open(os.path.join(unfinished, CONFIG_NAME), "w", encoding="utf-8") as file:
+        config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
+        with open(config_path, "w", encoding="utf-8") as file:
             file.write(_config_to_json(config, architecture, labels))
+        safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
+        shutil.copymode(config_path, weights_path)  # safetensors lets nobody but the owner read its file
     return left_out
 
 
@@ -157,7 +171,7 @@ def key_of(name):
     """The key of a canonical name in a .safetensors file; None if it has none."""
     if name in WHOLE_NAMES:
         return WHOLE_NAMES[name]
-    if not name.startswith(OF_A_MODEL):
+    if not name.startswith(SCOPES):
         return None
     if name.endswith("_embeddings"):
         name = f"{name}/weight"
@@ -166,22 +180,51 @@ def key_of(name):
     return re.sub(r"/layer_(\d+)/", r"/layer/\1/", f"{scope}/{leaf}").replace("/", ".")
 
 
-def _find_weights(path):
-    """The .safetensors file at `path`, or in it; ValueError for a pickle."""
-    if not os.path.isdir(path):
-        if path.endswith(PICKLE_SUFFIXES):
-            raise ValueError(_refused_pickle(path))
-        return path
-    weights = os.path.join(path, WEIGHTS_NAME)
-    if not os.path.exists(weights):
-        pickles = sorted(name for name in os.listdir(path) if name.endswith(PICKLE_SUFFIXES))
-        if pickles:
-            raise ValueError(_refused_pickle(os.path.join(path, pickles[0])))
-        raise ValueError(f"{path}: has a {CONFIG_NAME}, and no {WEIGHTS_NAME}")
-    return weights
+def _refuse_pickle(path):
+    if path.endswith(PICKLE_SUFFIXES):
+        raise ValueError(f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is "
+                         "installed, convert it with AutoModelForPreTraining.from_pretrained(FOLDER)"
+                         f".save_pretrained(NEW_FOLDER), which writes {WEIGHTS_NAME}")
 
 
-def _refused_pickle(path):
-    return (f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is installed, convert "
-            "it with AutoModelForPreTraining.from_pretrained(FOLDER).save_pretrained(NEW_FOLDER), which writes "
-            f"{WEIGHTS_NAME}")
+def _stored(file, key, transposed):
+    """A tensor of an open safetensors file as StoredTensor."""
+    shape = file.get_slice(key).get_shape()
+    tensor = StoredTensor(shape, functools.partial(file.get_tensor, key))
+    return tensor.map(shape[::-1], np.transpose) if transposed else tensor
+
+
+def _config_from_dict(values):
+    for name, only in FIXED_SETTINGS.items():
+        value = values.get(name)
+        if value is not None and value != only:
+            raise ValueError(f"{name} is {value!r}: " + ("it is not supported" if only is None
+                                                         else f"only {only!r} is supported"))
+    fields = {field.name for field in dataclasses.fields(BertConfig)}
+    known = DEFAULTS | {name: value for name, value in values.items() if name in fields}
+    if known["hidden_act"] not in ACTIVATIONS:
+        raise ValueError(f"hidden_act is {known['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
+    return BertConfig.from_dict(known | {"hidden_act": ACTIVATIONS[known["hidden_act"]]})
+
+
+def _config_to_json(config, architecture, num_labels):
+    """The text of config.json; `num_labels` is None for a model without a classifier."""
+    values = config.to_dict() | FIXED_SETTINGS | {
+        "architectures": [architecture], "hidden_act": OUR_ACTIVATIONS[config.hidden_act], "pad_token_id": 0,
+        "tie_word_embeddings": True}
+    for name in ("pruned_heads", "quantization_config"):  # transformers leaves them out where there are none
+        del values[name]
+    if num_labels is not None:
+        labels = [f"LABEL_{number}" for number in range(num_labels)]
+        values["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        values["label2id"] = {label: number for number, label in enumerate(labels)}
+    return json.dumps(values, indent=2, sort_keys=True) + "\n"
+
+
+def _architecture(names):
+    """The model class of transformers that has these canonical tensors."""
+    if "cls/predictions/output_bias" in names:
+        return "BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in names else "BertForMaskedLM"
+    if "cls/squad/output_weights" in names:
+        return "BertForQuestionAnswering"
+    return "BertForSequenceClassification" if "output_weights" in names else "BertModel"

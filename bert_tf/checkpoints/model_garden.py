@@ -52,9 +52,10 @@ HEAD_PARTS = {
 OUTPUT_BIAS = "cls/predictions/output_bias"
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
-LEAVES = "(kernel|bias|gamma|beta)"
-LAYER_VARIABLE = re.compile(rf"transformer/layer_(\d+)/(.+)/{LEAVES}$")
-PART_VARIABLE = re.compile(rf"(.+)/{LEAVES}$")
+OPTIMIZER = "optimizer/"  # the item under which its training loop saves it
+COUNTERS = ("save_counter", "global_step")
+
+LAYER_VARIABLE = re.compile(r"transformer/layer_(\d+)/(.+)/(kernel|bias|gamma|beta)$")
 LAYER_SCOPES = {scope: part for part, (_, scope) in LAYER_PARTS.items()}
 PART_SCOPES = {scope: part for part, (_, scope) in (ENCODER_PARTS | HEAD_PARTS).items()}
 WHOLE_NAMES = {name: table for table, (_, name) in TABLES.items()} | {
@@ -77,7 +78,7 @@ def read(file, names):
     """
     tensors, settings = {}, {}
     for key, name in sorted(names.items()):
-        if key.startswith("optimizer/"):
+        if key.startswith(OPTIMIZER) or name in COUNTERS:
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
@@ -163,7 +164,7 @@ def _pretrainer(encoder, variables):
     """The items that a checkpoint of a BertPretrainerV2 has beside its encoder."""
     bias = variables.make(OUTPUT_BIAS, f"bert/{OUTPUT_BIAS}/bias")
     masked_lm = _node({
-        "embedding_table": getattr(encoder, "_embedding_layer").embeddings,  # noqa: B009
+        "embedding_table": variables.make(WORD_EMBEDDINGS, TABLES[WORD_EMBEDDINGS][1]),
         "bias": bias, "output_bias/bias": bias,
         **{attribute: variables.dense(part, f"bert/{scope}") for part, (attribute, scope) in HEAD_PARTS.items()},
     })
@@ -185,18 +186,22 @@ class _Variables:
     def __init__(self, tensors, num_heads):
         self._tensors = tensors
         self._num_heads = num_heads
+        self._made = {}
         self.used = set()
 
     def __contains__(self, name):
         return name in self._tensors
 
     def make(self, canonical, name):
-        """A variable of this name with the value of a canonical tensor."""
-        self.used.add(canonical)
-        return tf.Variable(_to_garden(canonical, self._tensors[canonical].read(), self._num_heads), name=name)
+        """The variable of this name, with the value of a canonical tensor."""
+        if name not in self._made:
+            self.used.add(canonical)
+            value = _to_garden(canonical, self._tensors[canonical].read(), self._num_heads)
+            self._made[name] = tf.Variable(value, name=name)
+        return self._made[name]
 
     def dense(self, scope, garden_scope):
-        """An object with the variables that a Dense layer or a LayerNormalization has; {} of those not there."""
+        """An object with the variables that a Dense layer or a LayerNormalization has, of those that are there."""
         return _node({leaf: self.make(f"{scope}/{leaf}", f"{garden_scope}/{leaf}")
                       for leaf in ("kernel", "bias", "gamma", "beta") if f"{scope}/{leaf}" in self})
 

@@ -1,8 +1,8 @@
 """What every kind of checkpoint is read into and written from: tensors under the original's variable names.
 
-These names are called canonical here: `bert/encoder/layer_0/attention/self/query/kernel`, `cls/predictions/output_bias`,
-`output_weights`. A format is a module that reads its files into a Checkpoint and writes its files from canonical
-tensors; nothing else knows its names and its layout.
+These names are called canonical here: `bert/encoder/layer_0/attention/self/query/kernel`,
+`cls/predictions/output_bias`, `output_weights`. A format is a module that reads its files into a Checkpoint and writes
+its files from canonical tensors; nothing else knows its names and its layout.
 """
 
 import dataclasses

@@ -1,5 +1,6 @@
 """The original's checkpoints: tensors by variable name, as `bert/encoder/layer_0/attention/self/query/kernel`."""
 
+import functools
 import os
 
 import tensorflow as tf
@@ -34,10 +35,11 @@ def write(folder, tensors, config):
       The names that the format has no place for, sorted: none.
     """
     names = sorted(tensors)
+    values = [tf.identity(tensors[name].read()) for name in names]  # tf.constant would keep the NumPy array as well
     with files.new_files(folder) as unfinished:
         tf.raw_ops.SaveV2(
             prefix=os.path.join(unfinished, files.CHECKPOINT_NAME), tensor_names=names,
-            shape_and_slices=[""] * len(names), tensors=[tensors[name].read() for name in names])
+            shape_and_slices=[""] * len(names), tensors=values)
         files.write_config(unfinished, config)
     return ()
 
@@ -48,3 +50,18 @@ def original_names(name):
     if not separator:
         return [name]
     return [f"{scope}{part}/{leaf}" for part in ("query", "key", "value")]
+
+
+def original_tensors(name, tensor):
+    """The original's tensors that make up one of ours, a StoredTensor: {canonical name: StoredTensor}."""
+    names = original_names(name)
+    if len(names) == 1:
+        return {name: tensor}
+    width = tensor.shape[-1] // len(names)
+    shape = [*tensor.shape[:-1], width]
+    return {each: tensor.map(shape, functools.partial(_columns, start=number * width, width=width))
+            for number, each in enumerate(names)}
+
+
+def _columns(value, start, width):
+    return value[..., start : start + width]

@@ -1,9 +1,7 @@
 """This project's training checkpoints (tf.train.Checkpoint), read by variable name for their weights alone."""
 
-import functools
-
 from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
-from bert_tf.checkpoints.tf1 import original_names
+from bert_tf.checkpoints.tf1 import original_tensors
 
 KIND = "training checkpoint"
 
@@ -21,20 +19,5 @@ def read(file, names):
     tensors = {}
     for key, name in names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:
-            tensors |= _canonical(name, file.tensor(key))
+            tensors |= original_tensors(name, file.tensor(key))
     return Checkpoint(file.prefix, KIND, tensors)
-
-
-def _canonical(name, tensor):
-    """The original's tensors that lie side by side in one of ours: {canonical name: StoredTensor}."""
-    parts = original_names(name)
-    if len(parts) == 1:
-        return {name: tensor}
-    width = tensor.shape[-1] // len(parts)
-    shape = [*tensor.shape[:-1], width]
-    return {part: tensor.map(shape, functools.partial(_columns, start=number * width, stop=(number + 1) * width))
-            for number, part in enumerate(parts)}
-
-
-def _columns(value, start, stop):
-    return value[..., start:stop]

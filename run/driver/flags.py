@@ -23,8 +23,8 @@ def define_model_flags():
         "bert_config_file", None, "bert_config.json of the model: sizes, dropout rates. Needed.")
     flags.DEFINE_string(
         "init_checkpoint", None,
-        "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder that holds some; written by "
-        "the original or by these scripts, and made with the same bert_config.json.")
+        "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder, of the original, of these "
+        "scripts, of the Model Garden or of Hugging Face (model.safetensors), and of the same bert_config.json.")
 
 
 def define_tokenizer_flags():

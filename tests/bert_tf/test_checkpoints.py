@@ -1,11 +1,13 @@
 import dataclasses
+import os
+import shutil
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, tf1
+from bert_tf.checkpoints import load_pretrained, model_tensors, open_checkpoint, tf1
 from bert_tf.optimization import create_optimizer
 
 
@@ -71,16 +73,25 @@ def test_a_folder_means_its_newest_checkpoint(training_checkpoint, tmp_path, ref
     assert len(report.loaded) == 38
 
 
-def test_slots_of_the_originals_optimizer_are_not_reported():
-    class Reader:
-        def get_variable_to_shape_map(self):
-            return {"bert/pooler/dense/bias": [3], "bert/pooler/dense/bias/adam_m": [3],
-                    "bert/pooler/dense/bias/adam_v": [3], "global_step": []}
-    assert set(tf1.read_tensors(Reader())) == {"bert/pooler/dense/bias"}
+def test_what_the_original_keeps_beside_its_weights_is_not_read(tmp_path):
+    tensors = {name: tf.zeros([3]) for name in ("bert/pooler/dense/bias", "bert/pooler/dense/bias/adam_m",
+                                                "bert/pooler/dense/bias/adam_v", "global_step")}
+    prefix = str(tmp_path / "model.ckpt-7")
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * 4,
+                      tensors=list(tensors.values()))
+    assert set(open_checkpoint(prefix).tensors) == {"bert/pooler/dense/bias"}
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    ({"vocab_size": 121}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[121, 32\]"),
+    ({"vocab_size": 123}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
+                          r"the model: set vocab_size to 120 in the model's config, or load with "
+                          r"extend_vocabulary=True, which keeps these rows and leaves the 3 new ones as initialised"),
+    ({"vocab_size": 119}, r"\[120, 32\] in the checkpoint and \[119, 32\] in the model: set vocab_size to 120 in the "
+                          r"model's config, and use the checkpoint's own vocabulary: entries cannot be taken away"),
+    ({"max_position_embeddings": 65}, r"bert/embeddings/position_embeddings has shape \[64, 32\] in the checkpoint and "
+                                      r"\[65, 32\] in the model: set max_position_embeddings to 64"),
+    ({"max_position_embeddings": 63}, r"set max_position_embeddings to 64 in the model's config; shorter sequences"),
+    ({"type_vocab_size": 3}, r"token_type_embeddings has shape \[2, 32\] .* set type_vocab_size to 2 in the model's"),
     ({"intermediate_size": 65}, r"intermediate/dense/kernel has shape \[32, 64\] in the checkpoint and \[32, 65\]"),
     ({"hidden_size": 36}, r"has shape \[120, 32\] in the checkpoint and \[120, 36\] in the model"),
     ({"num_hidden_layers": 3}, "has no bert/encoder/layer_2/attention/self/qkv/kernel, nor 11 more"),
@@ -100,3 +111,96 @@ def test_no_checkpoint(tmp_path, reference_config):
         load_pretrained(model, str(tmp_path / "nothing"))
     with pytest.raises(ValueError, match=r"no checkpoint there \(looked for .*bert_model\.ckpt\.index\)"):
         load_pretrained(model, str(tmp_path))
+
+
+def test_added_vocabulary_entries_keep_their_initial_values(tf1_checkpoint, reference_config):
+    config = dataclasses.replace(reference_config, vocab_size=123)
+    model = models.BertPretrainer(config)
+    model.masked_lm.output_bias.assign(tf.range(123.0))
+    fresh = model.encoder.embeddings.word_embeddings.numpy()
+    report = load_pretrained(model, tf1_checkpoint, extend_vocabulary=True)
+
+    assert report.extended == ("bert/embeddings/word_embeddings", "cls/predictions/output_bias")
+    assert "; rows added, left as initialised: bert/embeddings/word_embeddings, cls/pre" in str(report)
+    assert set(report.extended) < set(report.loaded)
+    assert len(report.loaded) == 38
+    reader = tf.train.load_checkpoint(tf1_checkpoint)
+    for variable, name, new_rows in (
+            (model.encoder.embeddings.word_embeddings, "bert/embeddings/word_embeddings", fresh[120:]),
+            (model.masked_lm.output_bias, "cls/predictions/output_bias", [120, 121, 122])):
+        np.testing.assert_array_equal(variable[:120], reader.get_tensor(name))
+        np.testing.assert_array_equal(variable[120:], new_rows)
+
+
+def test_only_vocabulary_entries_are_added_and_none_taken_away(tf1_checkpoint, reference_config):
+    for change, message in (({"vocab_size": 119}, "entries cannot be taken away"),
+                            ({"max_position_embeddings": 65}, "set max_position_embeddings to 64"),
+                            ({"hidden_size": 36, "vocab_size": 121}, "the model's config must be the checkpoint's")):
+        model = models.BertEncoder(dataclasses.replace(reference_config, **change))
+        with pytest.raises(ValueError, match=message):
+            load_pretrained(model, tf1_checkpoint, extend_vocabulary=True)
+
+
+def test_damage_that_shows_only_on_reading_changes_nothing(tf1_checkpoint, reference_config, tmp_path):
+    prefix = str(tmp_path / "cut.ckpt")
+    shutil.copy(f"{tf1_checkpoint}.index", f"{prefix}.index")
+    data = ".data-00000-of-00001"
+    shutil.copy(tf1_checkpoint + data, prefix + data)
+    os.truncate(prefix + data, os.path.getsize(prefix + data) - 40)
+    model = models.BertPretrainer(reference_config)
+    before = [variable.numpy() for variable in model.variables]
+    with pytest.raises(ValueError, match=r"cut\.ckpt: the checkpoint cannot be read: "):
+        load_pretrained(model, prefix)
+    for value, variable in zip(before, model.variables, strict=True):
+        np.testing.assert_array_equal(value, variable)
+
+    (tmp_path / "cut.ckpt.index").write_bytes(b"anything but an index" * 9)
+    with pytest.raises(ValueError, match=r"cut\.ckpt: the checkpoint cannot be read: not an sstable"):
+        open_checkpoint(prefix)
+
+
+def test_tf1_checkpoints_are_written_without_optimizer_slots(training_checkpoint, tmp_path, reference_config):
+    path, model = training_checkpoint
+    folder = tmp_path / "released"
+    assert tf1.write(folder, open_checkpoint(path).tensors, reference_config) == ()
+    assert sorted(os.listdir(folder)) == [
+        "bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"]
+    reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
+    expected = model_tensors(model)
+    assert set(reader.get_variable_to_shape_map()) == set(expected)
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(reader.get_tensor(name), tensor.read())
+    weights = sum(4 * np.prod(tensor.shape) for tensor in expected.values())
+    assert os.path.getsize(folder / "bert_model.ckpt.data-00000-of-00001") == weights
+    assert open_checkpoint(str(folder)).config == reference_config
+
+
+def test_the_saver_of_tensorflow_1_reads_what_is_written(tf1_checkpoint, tmp_path, reference_config):
+    tensors = open_checkpoint(tf1_checkpoint).tensors
+    tf1.write(tmp_path / "out", tensors, reference_config)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = [tf.compat.v1.get_variable(name, tensor.shape) for name, tensor in tensors.items()]
+        tf.compat.v1.train.Saver().restore(session, str(tmp_path / "out" / "bert_model.ckpt"))
+        for value, tensor in zip(session.run(variables), tensors.values(), strict=True):
+            np.testing.assert_array_equal(value, tensor.read())
+
+
+def test_a_failed_write_leaves_what_was_there(tf1_checkpoint, tmp_path, reference_config):
+    tensors = open_checkpoint(tf1_checkpoint).tensors
+    tf1.write(tmp_path / "out", tensors, reference_config)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    with pytest.raises(AttributeError):
+        tf1.write(tmp_path / "out", tensors, None)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+    assert sorted(os.listdir(tmp_path)) == ["out"]
+
+
+def test_a_folder_of_two_kinds(reference, tmp_path, tf1_checkpoint, reference_config):
+    tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
+    shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
+    with pytest.raises(ValueError, match=r"holds bert_model\.ckpt and model\.safetensors: name one of them"):
+        open_checkpoint(str(tmp_path))
+    assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
+    assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
+    os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")  # never opened, so no second kind
+    assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"

@@ -3,6 +3,7 @@ import json
 
 import pytest
 
+from bert_tf import models
 from bert_tf.config import BertConfig
 
 SIZES = {"vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 3, "num_attention_heads": 2,
@@ -56,3 +57,44 @@ def test_a_file_that_is_no_config_is_named(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=message):
         BertConfig.from_json_file(path)
+
+
+@pytest.mark.parametrize(("name", "sizes", "parameters"), [
+    ("tiny", (2, 128, 2, 512), 4_385_920),
+    ("mini", (4, 256, 4, 1024), 11_170_560),
+    ("small", (4, 512, 8, 2048), 28_763_648),
+    ("medium", (8, 512, 8, 2048), 41_373_184),
+    ("base", (12, 768, 12, 3072), 109_482_240),
+    ("large", (24, 1024, 16, 4096), 335_141_888),
+])
+def test_published_sizes(name, sizes, parameters):
+    config = BertConfig.from_name(name)
+    assert sizes == (config.num_hidden_layers, config.hidden_size, config.num_attention_heads, config.intermediate_size)
+    assert (config.vocab_size, config.max_position_embeddings, config.type_vocab_size) == (30522, 512, 2)
+    assert config.num_parameters == parameters
+
+
+@pytest.mark.parametrize(("name", "millions"), [("base", 110), ("large", 340)])
+def test_parameters_are_those_of_the_paper(name, millions):
+    """Section 3 of the paper, which rounds to ten millions."""
+    assert round(BertConfig.from_name(name).num_parameters / 1e7) * 10 == millions
+
+
+@pytest.mark.parametrize(("name", "millions"), [
+    ("tiny", 4.4), ("mini", 11.3), ("small", 29.1), ("medium", 41.7), ("base", 110.1)])
+def test_parameters_of_the_small_models_are_those_published(name, millions):
+    """Turc et al. 2019, table 1, which counts the masked LM head."""
+    config = BertConfig.from_name(name)
+    masked_lm_head = config.hidden_size**2 + 3 * config.hidden_size + config.vocab_size
+    assert round((config.num_parameters + masked_lm_head) / 1e6, 1) == millions
+
+
+@pytest.mark.parametrize("config", [BertConfig(**SIZES), BertConfig.from_name("tiny", vocab_size=17)])
+def test_parameters_are_those_of_the_model(config):
+    encoder = models.BertEncoder(config)
+    assert sum(variable.shape.num_elements() for variable in encoder.trainable_variables) == config.num_parameters
+
+
+def test_a_size_that_was_not_published():
+    with pytest.raises(ValueError, match="'huge' is no published BERT size: the sizes are tiny, mini, small, medium"):
+        BertConfig.from_name("huge")

@@ -38,6 +38,6 @@ def test_no_held_out_sentence_is_in_the_training_text():
 
 
 def test_sentences():
-    assert topics.split_sentences('A heading\n*****\n\nOne sentence of a\nparagraph here.  "Another" one follows it.\n\n'
-                                  "   >>> code(1, 2)\n\nToo short.\n") == [
-        "One sentence of a paragraph here.", '"Another" one follows it.']
+    text = ('A heading\n*****\n\nOne sentence of a\nparagraph here.  "Another" one follows it.\n\n'
+            "   >>> code(1, 2)\n\nToo short.\n")
+    assert topics.split_sentences(text) == ["One sentence of a paragraph here.", '"Another" one follows it.']

@@ -12,6 +12,7 @@ SCRIPTS = {
     "run.run_classifier": "run/run_classifier.py",
     "run.fill_mask": "run/fill_mask.py",
     "run.export_saved_model": "run/export_saved_model.py",
+    "run.convert_checkpoint": "run/convert_checkpoint.py",
     "data_prep.create_pretraining_data": "data_prep/create_pretraining_data.py",
     "data_prep.learn_vocab": "data_prep/learn_vocab.py",
 }

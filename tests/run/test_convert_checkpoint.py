@@ -1,0 +1,156 @@
+"""Conversions from format to format, and what the script says to a user's mistake."""
+
+import dataclasses
+import json
+import os
+import shutil
+
+import pytest
+import tensorflow as tf
+
+from bert_tf.checkpoints import huggingface
+from bert_tf.config import BertConfig
+from run.convert_checkpoint import convert
+from tests import scripts
+
+SCRIPT = "run.convert_checkpoint"
+
+
+@pytest.fixture
+def original(reference, tmp_path):
+    """A folder as the original's archives have it."""
+    folder = tmp_path / "original"
+    folder.mkdir()
+    for path in reference.glob("pretrain_init.ckpt.*"):
+        shutil.copy(path, folder / path.name.replace("pretrain_init", "bert_model"))
+    shutil.copy(reference / "bert_config.json", folder)
+    return folder
+
+
+@pytest.fixture
+def vocabulary(tmp_path):
+    """A vocabulary of the 120 entries that the reference model has."""
+    path = tmp_path / "entries.txt"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"piece{number}" for number in range(115))]
+    path.write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    return path
+
+
+def assert_byte_equal(ours, theirs):
+    """Asserts that two TensorFlow checkpoints hold the same names with the same bytes; returns how many."""
+    ours, theirs = (tf.train.load_checkpoint(str(path)) for path in (ours, theirs))
+    names = ours.get_variable_to_shape_map()
+    assert names == theirs.get_variable_to_shape_map()
+    for name in names:
+        assert ours.get_tensor(name).tobytes() == theirs.get_tensor(name).tobytes(), name
+    return len(names)
+
+
+def test_round_trip(original, vocabulary, tmp_path, monkeypatch):
+    """TF1 -> Hugging Face -> TF1 -> Model Garden -> TF1 ends with the same bytes in every tensor."""
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        *convert("original", "to_hf", "huggingface", vocab_file=vocabulary),
+        *convert("to_hf", "from_hf", "tf1"),
+        *convert("from_hf", "to_garden", "model_garden"),
+        *convert("to_garden", "back", "tf1")]
+    assert lines == [
+        "original/bert_model.ckpt (TF1 checkpoint) -> to_hf (Hugging Face model): 46 tensors, 25,466 parameters",
+        "to_hf/model.safetensors (Hugging Face model) -> from_hf (TF1 checkpoint): 46 tensors, 25,466 parameters",
+        "from_hf/bert_model.ckpt (TF1 checkpoint) -> to_garden (Model Garden checkpoint): 46 tensors, "
+        "25,466 parameters",
+        "to_garden/bert_model.ckpt (Model Garden checkpoint) -> back (TF1 checkpoint): 46 tensors, 25,466 parameters"]
+    for folder in ("from_hf", "back"):
+        assert assert_byte_equal(original / "bert_model.ckpt", tmp_path / folder / "bert_model.ckpt") == 46
+        assert json.loads((tmp_path / folder / "bert_config.json").read_text()) == json.loads(
+            (original / "bert_config.json").read_text())
+    assert sorted(os.listdir(tmp_path / "to_hf")) == ["config.json", "model.safetensors", "vocab.txt"]
+    assert (tmp_path / "to_hf" / "vocab.txt").read_bytes() == vocabulary.read_bytes()
+    assert sorted(os.listdir(tmp_path)) == ["back", "entries.txt", "from_hf", "original", "to_garden", "to_hf"]
+
+
+def test_round_trip_through_a_model(original, tmp_path, reference_config):
+    """The same with our model and our training checkpoint on the way, optimizer dropped."""
+    from bert_tf import models
+    from bert_tf.checkpoints import load_pretrained
+    from bert_tf.optimization import create_optimizer
+
+    model = models.BertPretrainer(reference_config)
+    load_pretrained(model, str(original))
+    optimizer = create_optimizer(1e-3, 5, 1)
+    optimizer.build(model.trainable_variables)
+    path = tf.train.Checkpoint(model=model, optimizer=optimizer).save(str(tmp_path / "run" / "ckpt"))
+    assert convert(path, str(tmp_path / "out"), "tf1", reference_config) == [
+        f"{path} (training checkpoint) -> {tmp_path}/out (TF1 checkpoint): 46 tensors, 25,466 parameters"]
+    assert assert_byte_equal(original / "bert_model.ckpt", tmp_path / "out" / "bert_model.ckpt") == 46
+
+
+def test_what_is_left_out_and_what_the_original_cannot_compute_is_said(reference, tmp_path):
+    lines = convert(str(reference / "classify_init.ckpt"), str(tmp_path / "garden"), "model_garden")
+    assert lines[1:] == ["  not written, the format has no place for them: output_bias, output_weights"]
+    lines = convert(str(reference / "hf_tiny"), str(tmp_path / "tf1"), "tf1")
+    assert "hidden_act is gelu_exact, the erf form" in lines[1]
+    assert BertConfig.from_json_file(tmp_path / "tf1" / "bert_config.json").hidden_act == "gelu_exact"
+
+
+def test_overwrite(original, reference, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    given = {"input": original, "output": tmp_path / "out", "format": "tf1"}
+    assert "out: is not empty; give another folder, or --overwrite" in scripts.fail(SCRIPT, **given)
+    convert(str(original), given["output"], "tf1")
+    printed = scripts.succeed(SCRIPT, **given | {"input": reference / "pretrain_final.ckpt"}, overwrite=True)
+    assert printed.endswith("pretrain_final.ckpt (TF1 checkpoint) -> "
+                            f"{tmp_path}/out (TF1 checkpoint): 46 tensors, 25,466 parameters\n")
+    assert assert_byte_equal(reference / "pretrain_final.ckpt", tmp_path / "out" / "bert_model.ckpt") == 46
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"input": None}, "--input is needed"),
+    ({"output": None}, "--output is needed"),
+    ({"format": None}, "--format is needed"),
+    ({"format": "onnx"}, "flag --format=onnx: value should be one of <tf1|model_garden|huggingface>"),
+    ({"input": "nowhere"}, "nowhere: no checkpoint there (looked for nowhere.index)"),
+    ({"output": "original"}, "--output=original: is the folder of --input; give another"),
+    ({"output": "original/bert_config.json"}, "--output=original/bert_config.json: is a file, a folder is needed"),
+    ({"output": "gs://bucket/bert"}, "--output=gs://bucket/bert: is remote; convert into a local folder"),
+    ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
+    ({"vocab_file": "none.txt"}, "--vocab_file=none.txt: no such file"),
+])
+@pytest.mark.usefixtures("original")
+def test_mistakes(tmp_path, flags, message):
+    given = {"input": "original", "output": "out", "format": "huggingface"}
+    assert message in scripts.fail(SCRIPT, tmp_path, **given | flags)
+    assert sorted(os.listdir(tmp_path)) == ["original"]
+
+
+def test_no_config(original, tmp_path):
+    (original / "bert_config.json").unlink()
+    with pytest.raises(ValueError, match=r"--bert_config_file is needed: there is no config beside .*bert_model\.ckpt"):
+        convert(str(original), str(tmp_path / "out"), "tf1")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"num_hidden_layers": 3}, "the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel, which the"),
+    ({"num_hidden_layers": 1}, "has bert/encoder/layer_1/attention/output/LayerNorm/beta, for which the BERT config, "
+                               "with num_hidden_layers 1, has no place"),
+    ({"vocab_size": 119}, r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] by the BERT"),
+])
+def test_a_config_of_another_model(original, reference_config, tmp_path, change, message):
+    with pytest.raises(ValueError, match=message):
+        convert(str(original), str(tmp_path / "out"), "tf1", dataclasses.replace(reference_config, **change))
+    assert sorted(os.listdir(tmp_path)) == ["original"]
+
+
+def test_a_config_that_contradicts_the_checkpoints_own(reference, tmp_path):
+    config = dataclasses.replace(huggingface.read_config(reference / "hf_tiny"), hidden_act="gelu")
+    with pytest.raises(ValueError, match="hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the BERT config"):
+        convert(str(reference / "hf_tiny"), str(tmp_path / "out"), "tf1", config)
+
+
+def test_a_vocabulary_of_another_model(original, vocabulary, tmp_path):
+    vocabulary.write_text(vocabulary.read_text() + "more\n")
+    with pytest.raises(ValueError, match=r"--vocab_file=.*: has 121 entries, the model has 120: it is another model's"):
+        convert(str(original), str(tmp_path / "out"), "tf1", vocab_file=vocabulary)
+    assert sorted(os.listdir(tmp_path)) == ["entries.txt", "original"]
