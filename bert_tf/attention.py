@@ -1,6 +1,6 @@
 """Multi-head self-attention (section 3.2 of "Attention Is All You Need"; the original's `attention_layer`).
 
-Shape legend: B batch, S sequence, H hidden, N heads, D head width (H = N * D).
+Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D).
 """
 
 import tensorflow as tf
@@ -32,24 +32,26 @@ class SelfAttention(tf_keras.layers.Layer):
             self.qkv = Projection(width, 3 * width, initializer, name="qkv", dtype=dtype)
         self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
 
-    def call(self, x, bias, dropout_seed=None):
+    def call(self, x, tokens, bias, dropout_seed=None):
         """Attends.
 
         Args:
-          x: [B * S, H].
+          x: [T, H].
+          tokens: bert_tf.padding.AllTokens or RealTokens of the batch.
           bias: [B, 1, 1, S] from `attention_bias`.
           dropout_seed: int [2], or None when not training.
 
         Returns:
-          [B * S, H]: the heads' outputs side by side.
+          The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S].
         """
         sequence_length = tf.shape(bias)[-1]
         shape = [-1, sequence_length, 3, self._num_heads, self._head_width]
-        qkv = tf.reshape(self.qkv(x), shape)  # [B, S, 3, N, D]
+        qkv = tf.reshape(tokens.unpack(self.qkv(x)), shape)  # [B, S, 3, N, D]
         query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)  # each [B, N, S, D]
         query *= self._head_width**-0.5
         scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
-        probabilities = tf.nn.softmax(tf.cast(scores, tf.float32) + bias)
-        probabilities = self.dropout(tf.cast(probabilities, x.dtype), seed=dropout_seed)
-        context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])  # [B, S, N, D]
-        return tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
+        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
+        context = tf.matmul(self.dropout(probabilities, seed=dropout_seed), value)  # [B, N, S, D]
+        context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, N, D]
+        context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
+        return tokens.pack(context), probabilities

@@ -30,19 +30,21 @@ class EncoderLayer(tf_keras.layers.Layer):
                 self.output_norm = LayerNorm(width)
         self.dropout = Dropout(config.hidden_dropout_prob, dtype=dtype)
 
-    def call(self, x, attention_bias, dropout_seeds=None):
+    def call(self, x, tokens, attention_bias, dropout_seeds=None):
         """Transforms the tokens of a batch.
 
         Args:
-          x: [B * S, H].
+          x: [T, H].
+          tokens: bert_tf.padding.AllTokens or RealTokens of the batch.
           attention_bias: [B, 1, 1, S].
           dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
 
         Returns:
-          [B * S, H].
+          [T, H], and the attention probabilities [B, N, S, S].
         """
         probability_seed, attention_seed, output_seed = dropout_seeds or [None] * self.NUM_DROPOUTS
-        attended = self.attention_output(self.attention(x, attention_bias, dropout_seed=probability_seed))
+        context, probabilities = self.attention(x, tokens, attention_bias, dropout_seed=probability_seed)
+        attended = self.attention_output(context)
         x = self.attention_norm(self.dropout(attended, seed=attention_seed) + x)
         transformed = self.output_projection(self.intermediate(x))
-        return self.output_norm(self.dropout(transformed, seed=output_seed) + x)
+        return self.output_norm(self.dropout(transformed, seed=output_seed) + x), probabilities

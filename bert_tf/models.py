@@ -18,6 +18,7 @@ from bert_tf.embeddings import Embeddings
 from bert_tf.encoder import EncoderLayer
 from bert_tf.heads import LinearHead, MaskedLMHead, gather_positions
 from bert_tf.layers import Dropout, Projection, WeightInitializer
+from bert_tf.padding import AllTokens, RealTokens
 
 
 class BertEncoder(tf_keras.Model):
@@ -27,16 +28,24 @@ class BertEncoder(tf_keras.Model):
       config: BertConfig.
       seed: int; fixes the initial weights and the dropout of later calls.
       use_one_hot_embeddings: see Embeddings.
+      remove_padding: run projections, normalisation and dropout on real tokens alone. Outputs at real positions
+        stay the same, those at padding become zero. Shapes then depend on the batch's values: leave it off on TPU
+        and under XLA.
+      recompute_activations: in training, keep only each layer's output and compute the rest of its activations
+        again in the backward pass: less memory for about a third more work.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
     """
 
-    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, dtype=None):
+    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
+                 recompute_activations=False, dtype=None):
         super().__init__(name="bert", dtype=dtype)
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
+        self._remove_padding = remove_padding
+        self._recompute_activations = recompute_activations
         with tf.name_scope("bert/"):
-            self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings, dtype=dtype)
+            self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings)
             with tf.name_scope("encoder"):
                 self.encoder_layers = [EncoderLayer(config, self.initializer, name=f"layer_{i}", dtype=dtype)
                                        for i in range(config.num_hidden_layers)]
@@ -44,40 +53,50 @@ class BertEncoder(tf_keras.Model):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation="tanh", name="dense", dtype=dtype)
 
-    def call(self, features, training=False):
+    def call(self, features, training=False, return_attention_scores=False):
         """Encodes a batch.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S].
           training: bool, whether dropout is applied.
+          return_attention_scores: bool, whether the attention probabilities are returned too.
 
         Returns:
           Dict in the compute dtype: sequence_output [B, S, H], the last layer; pooled_output [B, H];
-          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H].
+          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H]; if asked for, attention_scores,
+          L tensors [B, N, S, S], before dropout.
 
         Raises:
           ValueError: the sequence is longer than the position table.
         """
         input_ids = features["input_ids"]
         self._check_length(input_ids.shape[1])
-        batch_size, sequence_length = tf.unstack(tf.shape(input_ids))
-        width = self.config.hidden_size
-        embedding_seed, *layer_seeds = self._dropout_seeds(training)
-        embedding_output = self.embeddings(input_ids, features["segment_ids"], dropout_seed=embedding_seed)
+        tokens = RealTokens(features["input_mask"]) if self._remove_padding else AllTokens()
         bias = attention_bias(features["input_mask"])
-
-        x = tf.reshape(embedding_output, [-1, width])  # [B * S, H]
-        outputs = []
+        embedding_seed, *layer_seeds = self._dropout_seeds(training)
+        embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed)
+        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
+        outputs, scores = [], []
         for layer, seeds in zip(self.encoder_layers, layer_seeds, strict=True):
-            x = layer(x, bias, dropout_seeds=seeds)
+            x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, recompute=training)
             outputs.append(x)
-        outputs = [tf.reshape(output, [batch_size, sequence_length, width]) for output in outputs]
-        return {
+            scores.append(probabilities)
+
+        shape = [*tf.unstack(tf.shape(input_ids)), self.config.hidden_size]
+        outputs = [tf.reshape(tokens.unpack(output), shape) for output in outputs]
+        encoded = {
             "sequence_output": outputs[-1],
             "pooled_output": self.pooler(outputs[-1][:, 0]),
-            "embedding_output": embedding_output,
+            "embedding_output": tf.reshape(tokens.unpack(embedded), shape),
             "encoder_outputs": outputs,
         }
+        return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
+
+    def _run_layer(self, layer, x, tokens, bias, seeds, recompute):
+        """A layer's output; where asked for, its inner activations are computed again in the backward pass."""
+        if not (self._recompute_activations and recompute):
+            return layer(x, tokens, bias, dropout_seeds=seeds)
+        return tf.recompute_grad(lambda x: layer(x, tokens, bias, dropout_seeds=seeds))(x)
 
     def next_dropout_seed(self, training):
         """A fresh seed int64 [2] for a head's own dropout, or None when not training."""

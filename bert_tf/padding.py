@@ -1,0 +1,47 @@
+"""Leaving padding out of the position-wise part of the encoder.
+
+Projections, normalisation and dropout work token by token: on a batch that is half padding, half of that work is for
+nothing. They see a matrix of T tokens instead: all of a batch, or the real ones alone. Only attention needs the
+tokens laid out by sequence.
+
+Shape legend: B batch, S sequence, T tokens, W width of any kind.
+"""
+
+import tensorflow as tf
+
+
+class AllTokens:
+    """Every position is a token, T = B * S: shapes stay static, as TPUs and XLA need."""
+
+    def pack(self, x):
+        """[B * S, W] -> [T, W]."""
+        return x
+
+    def unpack(self, x):
+        """[T, W] -> [B * S, W]."""
+        return x
+
+
+class RealTokens:
+    """The positions where a mask is 1 are tokens.
+
+    Args:
+      input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
+    """
+
+    def __init__(self, input_mask):
+        flat = tf.reshape(input_mask, [-1])
+        self._num_positions = tf.size(flat)
+        self._positions = tf.cast(tf.where(flat > 0), tf.int32)  # [T, 1], where in [B * S] each token is
+
+    def pack(self, x):
+        """[B * S, W] -> [T, W]."""
+        @tf.custom_gradient
+        def pack(x):
+            # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
+            return tf.gather(x, self._positions[:, 0]), self.unpack
+        return pack(x)
+
+    def unpack(self, x):
+        """[T, W] -> [B * S, W], zeros at padding."""
+        return tf.scatter_nd(self._positions, x, [self._num_positions, x.shape[-1]])
