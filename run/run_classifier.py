@@ -117,10 +117,11 @@ def start(strategy, config, task, settings, learning_rate, num_warmup_steps, see
     """
     from bert_tf import models, optimization
     from bert_tf.checkpoints import load_pretrained
-    from run.driver import training
+    from run.driver import distribution, training
 
     with strategy.scope():
-        model = models.BertClassifier(models.BertEncoder(config, seed=seed), task.num_outputs)
+        encoder = models.BertEncoder(config, seed=seed, remove_padding=distribution.allows_dynamic_shapes(strategy))
+        model = models.BertClassifier(encoder, task.num_outputs)
         optimizer = optimization.create_optimizer(learning_rate, settings.num_train_steps, num_warmup_steps)
     loss = loss_of(task)
 

@@ -66,7 +66,8 @@ def main(argv):
     distribution.check_batch_size("eval_batch_size", FLAGS.eval_batch_size, strategy)
 
     with strategy.scope():
-        model = models.BertPretrainer(models.BertEncoder(config, seed=FLAGS.random_seed))
+        model = models.BertPretrainer(models.BertEncoder(
+            config, seed=FLAGS.random_seed, remove_padding=distribution.allows_dynamic_shapes(strategy)))
         optimizer = optimization.create_optimizer(FLAGS.learning_rate, FLAGS.num_train_steps, FLAGS.num_warmup_steps)
 
     def initialize():

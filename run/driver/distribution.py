@@ -26,6 +26,11 @@ def make_strategy(name, num_gpus=None, tpu_name="local"):
     return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name)
 
 
+def allows_dynamic_shapes(strategy):
+    """Whether shapes may depend on a batch's values, as with padding removed; TPUs compile for fixed ones."""
+    return not isinstance(strategy, tf.distribute.TPUStrategy)
+
+
 def check_batch_size(flag, batch_size, strategy):
     """Raises ValueError naming `flag` unless the batch divides evenly over the strategy's replicas."""
     replicas = strategy.num_replicas_in_sync
