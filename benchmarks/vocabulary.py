@@ -34,7 +34,8 @@ def define_flags():
 def main(_):
     import collections
 
-    from data_prep import vocabulary, word_counts
+    from bert_tf.vocabulary import read_vocabulary
+    from data_prep import word_counts
 
     lines = _read_lines()
     cut = len(lines) * 9 // 10
@@ -46,7 +47,7 @@ def main(_):
     print(f"counted {size / 1e6:.2f} MB on one core in {seconds:.2f} s, {size / 1e6 / seconds:.1f} MB/s")
     print(COLUMNS.format("learner", "asked", "entries", "seconds", "pieces a word", "[UNK]", "same"))
     if FLAGS.other_vocab:
-        _report(os.path.basename(FLAGS.other_vocab), "", vocabulary.read_vocabulary(FLAGS.other_vocab), None,
+        _report(os.path.basename(FLAGS.other_vocab), "", read_vocabulary(FLAGS.other_vocab), None,
                 held_out, "")
     learners = {"tokenizers (ours)": _learn}
     if FLAGS.peer:

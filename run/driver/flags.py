@@ -8,7 +8,7 @@ import os
 
 from absl import flags
 
-from bert_tf.config import BertConfig
+from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.vocabulary import check_casing
 from data_prep import command_line
 
@@ -20,7 +20,8 @@ UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # flags of th
 def define_model_flags():
     """The encoder's config and where its weights come from."""
     flags.DEFINE_string(
-        "bert_config_file", None, "bert_config.json of the model: sizes, dropout rates. Needed.")
+        "bert_config_file", None, "bert_config.json of the model: sizes, dropout rates; or the name of a published "
+        f"size with 30,522 entries ({', '.join(PUBLISHED_SIZES)}). Needed.")
     flags.DEFINE_string(
         "init_checkpoint", None,
         "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder, of the original, of these "
@@ -85,8 +86,11 @@ def note_unneeded(given):
 
 def read_config(bert_config_file, max_seq_length):
     """The BertConfig of `--bert_config_file`, checked against `--max_seq_length`; ValueError names the flag."""
-    command_line.check_file("bert_config_file", bert_config_file)
-    config = BertConfig.from_json_file(bert_config_file)
+    if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
+        config = BertConfig.from_name(bert_config_file)
+    else:
+        command_line.check_file("bert_config_file", bert_config_file)
+        config = BertConfig.from_json_file(bert_config_file)
     if max_seq_length > config.max_position_embeddings:
         raise ValueError(f"--max_seq_length={max_seq_length}: the model was made for at most "
                          f"{config.max_position_embeddings} (max_position_embeddings of {bert_config_file})")

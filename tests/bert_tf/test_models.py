@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -167,3 +169,25 @@ def test_activations(activation, expected):
     layer = Projection(2, 3, WeightInitializer(1.0, 0), activation, name="dense")
     layer.kernel.assign(np.eye(2, 3))
     assert float(layer(tf.constant([[1.0, 0.0]]))[0, 0]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_pretraining_heads_have_no_dropout_of_their_own(features):
+    """With the same draws in the encoder, the heads add none: neither NSP nor the masked LM has dropout."""
+    whole, parts = (models.BertPretrainer(models.BertEncoder(CONFIG, seed=5)) for _ in range(2))
+    outputs = whole(features, training=True)
+    encoded = parts.encoder(features, training=True)
+    np.testing.assert_array_equal(outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"]))
+    positions = features["masked_lm_positions"]
+    masked = tf.reshape(tf.gather(encoded["sequence_output"], positions, batch_dims=1), [-1, H])
+    logits = parts.masked_lm(masked, parts.encoder.embeddings.word_embeddings)
+    np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))
+
+
+@pytest.mark.parametrize(("hidden", "attention"), [(0.3, 0.0), (0.0, 0.3)])
+def test_hidden_and_attention_dropout_are_two_rates(features, hidden, attention):
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=hidden, attention_probs_dropout_prob=attention)
+    encoder = models.BertEncoder(config)
+    plain, training = encoder(features), encoder(features, training=True)
+    dropped = (training["embedding_output"].numpy() == 0).mean()
+    assert dropped == pytest.approx(hidden, abs=0.15)  # of 60 elements; attention dropout must not reach these
+    assert np.abs(training["sequence_output"] - plain["sequence_output"]).max() > 1e-3
