@@ -37,6 +37,7 @@ def define_flags():
 
 
 def main(_):
+    """Prints seconds and MB/s of both, and the ratio."""
     command_line.check_file("vocabulary", FLAGS.vocabulary)
     if FLAGS.text:
         command_line.check_file("text", FLAGS.text)

@@ -28,6 +28,7 @@ PLAIN_PYTHON_BYTES = 200_000  # the plain rules have their turn on that much of 
 
 
 def define_flags():
+    """Defines the benchmark's flags."""
     flags.DEFINE_string("vocab_file", str(ROOT / "tests" / "reference" / "text" / "vocab.txt"),
                         "Vocabulary, one piece a line. The default is the tests' own, of 21,558 pieces.")
     flags.DEFINE_string("english_file", None, "English text, UTF-8; by default Python's documentation topics.")
@@ -38,38 +39,41 @@ def define_flags():
     flags.DEFINE_integer("batch_size", 1000, "Lines given to a tokenizer at once.", lower_bound=1)
 
 
-def english_lines():
-    if FLAGS.english_file:
-        return read_lines("english_file")
+def english_lines(path):
+    """The lines of a text, of Python's documentation topics unless `path` is given."""
+    if path:
+        return read_lines("english_file", path)
     from pydoc_data import topics
 
     return [line for topic in topics.topics.values() for line in topic.split("\n") if line.strip()]
 
 
-def korean_lines():
-    if FLAGS.korean_file:
-        return read_lines("korean_file")
+def korean_lines(path):
+    """The lines of a text, of random Hangul words unless `path` is given."""
+    if path:
+        return read_lines("korean_file", path)
     rng = random.Random(1)
     words = ["".join(chr(rng.randrange(0xAC00, 0xD7A4)) for _ in range(rng.randrange(1, 6))) for _ in range(5000)]
     return [" ".join(rng.choices(words, k=20)) + "." for _ in range(4000)]
 
 
-def sigma_lines():
-    """The English lines with a word after each fifth that the normaliser alone cannot lower-case."""
-    return [line + " ΣΑΣ" if index % 5 == 0 else line for index, line in enumerate(english_lines())]
+def sigma_lines(lines):
+    """The lines with a word after each fifth that the normaliser alone cannot lower-case."""
+    return [line + " ΣΑΣ" if index % 5 == 0 else line for index, line in enumerate(lines)]
 
 
-def long_word_lines():
-    """The English lines with a word over 200 characters after each fiftieth."""
-    return [line + " " + "long" * 51 if index % 50 == 0 else line for index, line in enumerate(english_lines())]
+def long_word_lines(lines):
+    """The lines with a word over 200 characters after each fiftieth."""
+    return [line + " " + "long" * 51 if index % 50 == 0 else line for index, line in enumerate(lines)]
 
 
-def read_lines(flag):
-    command_line.check_file(flag, FLAGS[flag].value)
-    return pathlib.Path(FLAGS[flag].value).read_text(encoding="utf-8").split("\n")
+def read_lines(flag, path):
+    """The lines of the file that a flag names."""
+    command_line.check_file(flag, path)
+    return pathlib.Path(path).read_text(encoding="utf-8").split("\n")
 
 
-def measure(lines, tokenizers, plain):
+def measure(lines, tokenizers, plain, batch_size, rounds):
     """Prints speed, ratio and wrong lines of each tokenizer.
 
     Args:
@@ -77,18 +81,20 @@ def measure(lines, tokenizers, plain):
       tokenizers: dict from name to a function of a string tensor [B] to a RaggedTensor of ids, or to a tuple that
         begins with it.
       plain: the ReferenceTokenizer.
+      batch_size: lines given to a tokenizer at once.
+      rounds: how often each has its turn.
     """
     import tensorflow as tf
 
     size = sum(len(line.encode()) for line in lines)
     expected = [plain.tokenize(line) for line in lines]
-    batches = [tf.constant(lines[start:start + FLAGS.batch_size]) for start in range(0, len(lines), FLAGS.batch_size)]
+    batches = [tf.constant(lines[start:start + batch_size]) for start in range(0, len(lines), batch_size)]
     wrong = {name: count_different(tokenize, batches, expected) for name, tokenize in tokenizers.items()}
     repeats = -(-LEAST_BYTES // size)
     few = lines[:-(-len(lines) * PLAIN_PYTHON_BYTES // size)]
     few_bytes = sum(len(line.encode()) for line in few)
     times, plain_times = {name: [] for name in tokenizers}, []
-    for _ in range(FLAGS.rounds):
+    for _ in range(rounds):
         for name, tokenize in tokenizers.items():
             start = time.perf_counter()
             for _ in range(repeats):
@@ -114,6 +120,7 @@ def count_different(tokenize, batches, expected):
 
 
 def main(_):
+    """Prints a table for each kind of text."""
     command_line.check_file("vocab_file", FLAGS.vocab_file)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
@@ -145,12 +152,13 @@ def main(_):
     tokenizers = {name: tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
                   for name, tokenize in tokenizers.items()}
     plain = ReferenceTokenizer(ours.vocabulary, FLAGS.do_lower_case)
-    for name, lines in {"English": english_lines(), "Korean": korean_lines(),
-                        "English, Σ in each 5th line": sigma_lines(),
-                        "English, a word over 200 characters in each 50th line": long_word_lines()}.items():
+    english = english_lines(FLAGS.english_file)
+    for name, lines in {"English": english, "Korean": korean_lines(FLAGS.korean_file),
+                        "English, Σ in each 5th line": sigma_lines(english),
+                        "English, a word over 200 characters in each 50th line": long_word_lines(english)}.items():
         print(f"{name}, {sum(len(line.encode()) for line in lines) / 1e6:.2f} MB, one core, median of "
               f"{FLAGS.rounds} rounds")
-        measure(lines, tokenizers, plain)
+        measure(lines, tokenizers, plain, FLAGS.batch_size, FLAGS.rounds)
 
 
 if __name__ == "__main__":

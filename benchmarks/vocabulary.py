@@ -24,6 +24,7 @@ COLUMNS = "{:<26} {:>8} {:>8} {:>9} {:>15} {:>8} {:>7}"
 
 
 def define_flags():
+    """Defines the benchmark's flags."""
     flags.DEFINE_string("input_file", None, "Text file, UTF-8; CPython's documentation topics unless given.")
     flags.DEFINE_list("vocab_sizes", ["4000"], "Sizes to learn, number of entries.")
     flags.DEFINE_string("other_vocab", None, "An existing vocabulary to measure beside the learned ones.")
@@ -32,12 +33,13 @@ def define_flags():
 
 
 def main(_):
+    """Prints a line for each learner and size."""
     import collections
 
     from bert_tf.vocabulary import read_vocabulary
     from data_prep import word_counts
 
-    lines = _read_lines()
+    lines = _read_lines(FLAGS.input_file)
     cut = len(lines) * 9 // 10
     started = time.perf_counter()
     training, held_out = (collections.Counter(word_counts.words_of_text("\n".join(part), FLAGS.do_lower_case))
@@ -63,13 +65,13 @@ def main(_):
             _report(name, vocab_size, entries, seconds, held_out, "yes" if again == entries else "no")
 
 
-def _read_lines():
-    if FLAGS.input_file is None:
+def _read_lines(path):
+    if path is None:
         from pydoc_data import topics
 
         return "\n".join(text for _, text in sorted(topics.topics.items())).split("\n")
-    command_line.check_file("input_file", FLAGS.input_file)
-    with open(FLAGS.input_file, encoding="utf-8") as file:
+    command_line.check_file("input_file", path)
+    with open(path, encoding="utf-8") as file:
         return file.read().split("\n")
 
 

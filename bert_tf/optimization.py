@@ -135,20 +135,20 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
     Args:
       learning_rate: float, the peak.
       num_train_steps: int, the step at which the rate reaches 0.
-      num_warmup_steps: int, steps over which the rate rises linearly; 0 for none.
+      num_warmup_steps: int, steps over which the rate rises linearly; 0 for none. With more than there are
+        training steps, the rate never reaches its peak.
       optimizer: "adamw".
 
     Returns:
       A tf_keras optimizer whose `apply_gradients` takes raw gradients.
 
     Raises:
-      ValueError: an unknown optimizer, a count that is not positive, or more warm-up than training.
+      ValueError: an unknown optimizer, a count that is not positive, or a negative warm-up.
     """
     if optimizer != "adamw":
         raise ValueError(f"optimizer is {optimizer!r}: it must be 'adamw'")
     if num_train_steps < 1:
         raise ValueError(f"num_train_steps is {num_train_steps}: it must be at least 1")
-    if not 0 <= num_warmup_steps <= num_train_steps:
-        raise ValueError(f"num_warmup_steps is {num_warmup_steps}: it must lie between 0 and num_train_steps, "
-                         f"{num_train_steps}")
+    if num_warmup_steps < 0:
+        raise ValueError(f"num_warmup_steps is {num_warmup_steps}: it must be at least 0")
     return AdamW(WarmupLinearDecay(learning_rate, num_train_steps, num_warmup_steps))

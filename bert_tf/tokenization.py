@@ -111,7 +111,7 @@ class BertTokenizer(tf.Module):
         """Packs one or two texts a row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], cut and padded to one length.
 
         Pairs that are too long lose pieces from the end of the longer text, from b if both are as long (the
-        original's `_truncate_seq_pair`); a single text is cut.
+        original's `_truncate_seq_pair`); a single text is cut. A row whose b has no piece is packed as a single text.
 
         Args:
           text_a: string [B].
@@ -134,9 +134,11 @@ class BertTokenizer(tf.Module):
             return self._pack([first[:, :room]], max_seq_length)
         second = self.tokenize(text_b)
         count_a, count_b = first.row_lengths(), second.row_lengths()
-        # Taking from the longer ends either with the shorter whole or with both at half the room.
-        keep_a = tf.minimum(count_a, tf.maximum(room - count_b, room - room // 2))
-        return self._pack([_cut(first, keep_a), _cut(second, tf.minimum(count_b, room - keep_a))], max_seq_length)
+        # Taking from the longer ends either with the shorter whole or with both at half the room. A second text
+        # without a piece has no [SEP], and leaves its place to the first.
+        keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
+        keep_b = tf.minimum(count_b, tf.maximum(room - keep_a, 0))
+        return self._pack([_cut(first, keep_a), _cut(second, keep_b)], max_seq_length)
 
     def convert_ids_to_tokens(self, ids):
         """ids: int tensor or RaggedTensor of any shape, each in [0, vocab_size) -> the pieces, string, same shape."""
@@ -166,6 +168,8 @@ class BertTokenizer(tf.Module):
         column = tf.ones([texts[0].nrows(), 1], tf.int32)
         rows, segments = [self.cls_id * column], [0 * column]
         for segment, ids in enumerate(texts):
+            if segment:
+                column = ids.with_values(tf.ones_like(ids.values))[:, :1]  # no [SEP] after no pieces
             rows += [ids, self.sep_id * column]
             segments += [segment * tf.ones_like(ids), segment * column]
         rows, segments = tf.concat(rows, 1), tf.concat(segments, 1)

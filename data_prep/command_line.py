@@ -25,8 +25,9 @@ def run(main, define_flags):
 
     Flags are defined here, not when the script is imported, so that a test can import several scripts.
 
-    An unknown flag or a flag value that does not parse, a ValueError, and a file that cannot be read or written
-    end the process with one line on standard error and exit status 1; Ctrl-C ends it with status 130.
+    An unknown flag or a flag value that does not parse, a ValueError, and a file that cannot be read or written,
+    by Python or TensorFlow, end the process with one line on standard error and exit status 1; Ctrl-C ends it with
+    status 130.
     """
     define_flags()
     flags.DEFINE_bool("traceback", False, "Show the Python traceback of an error in place of one line; for "
@@ -41,8 +42,8 @@ def run(main, define_flags):
         except KeyboardInterrupt:
             print(f"\n{_script_name()}: interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
-        except (ValueError, OSError) as error:
-            if flags.FLAGS.traceback:
+        except Exception as error:
+            if flags.FLAGS.traceback or not _is_mistake(error):
                 raise
             return _fail(_one_line(error))
 
@@ -114,7 +115,17 @@ def _parse_flags(argv):
         return _fail(f"{_one_line(error)} (see --help)")
 
 
+def _is_mistake(error):
+    """Whether an error tells of a user's input: a ValueError, or a file that cannot be read or written."""
+    if isinstance(error, (ValueError, OSError)):
+        return True
+    tensorflow = sys.modules.get("tensorflow")
+    return tensorflow is not None and isinstance(error, tensorflow.errors.OpError)
+
+
 def _one_line(error):
+    if hasattr(error, "node_def"):  # TensorFlow's: where in the graph it was raised is of no use to a user
+        return error.message.splitlines()[0]
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return " ".join(str(error).split())

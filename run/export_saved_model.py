@@ -34,6 +34,8 @@ def main(argv):
     for name in ("export_dir", "init_checkpoint"):
         if not FLAGS[name].value:
             raise ValueError(f"--{name} is needed")
+    if os.path.exists(FLAGS.export_dir) and not os.path.isdir(FLAGS.export_dir):
+        raise ValueError(f"--export_dir={FLAGS.export_dir}: is a file, a folder is needed")
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     labels = read_labels(FLAGS.labels_file, FLAGS.init_checkpoint)
     tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
@@ -61,6 +63,9 @@ def read_labels(labels_file, init_checkpoint):
         labels = file.read().splitlines()
     if not labels:
         raise ValueError(f"--labels_file={labels_file}: is empty; a regression model has no labels to serve")
+    if labels[0].startswith("#"):
+        raise ValueError(f"--labels_file={labels_file}: a text may have several of these labels; the export is for "
+                         "models that give one")
     return labels
 
 

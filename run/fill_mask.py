@@ -45,6 +45,7 @@ def main(argv):
         raise ValueError(f"--init_checkpoint={FLAGS.init_checkpoint}: is not of a pre-trained model, it lacks "
                          f"{', '.join(report.missing)}")
     fill = make_filler(model, tokenizer, FLAGS.max_seq_length, min(FLAGS.top_k, tokenizer.vocab_size))
+    sys.stdin.reconfigure(errors="ignore")  # bytes that are not UTF-8 are dropped, as the tokenizer drops them
     for text in FLAGS.text or (line.rstrip("\n") for line in sys.stdin):
         print(text)
         try:

@@ -15,6 +15,9 @@ from run.driver import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
+LABELS_FILE = "labels.txt"
+SEVERAL_LABELS = "# a text may have several of these"
+
 
 def define_flags():
     """Defines this script's flags; the original's keep their names, defaults and meanings."""
@@ -50,26 +53,27 @@ def main(argv):
     driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     task = find_task(FLAGS.task_name, FLAGS.data_dir, FLAGS.text_a_column, FLAGS.text_b_column, FLAGS.label_column,
-                     FLAGS.regression, FLAGS.label_separator)
+                     FLAGS.regression, FLAGS.label_separator,
+                     known_labels=() if FLAGS.do_train else read_labels(FLAGS.output_dir))
     tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
     driver_flags.make_output_dir(FLAGS.output_dir)
 
     from data_prep.tasks import classification
     from run.driver import distribution, inputs, training
 
-    def features_of(split):
-        examples = classification.read_examples(task, FLAGS.data_dir, split)
-        return classification.convert_examples_to_features(examples, tokenizer, FLAGS.max_seq_length,
-                                                           show_progress=True)
-
     strategy = distribution.make_strategy(
         "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name)
     for flag in ("train_batch_size", "eval_batch_size", "predict_batch_size"):
         distribution.check_batch_size(flag, FLAGS[flag].value, strategy)
-    train_features = features_of("train") if FLAGS.do_train else None
+    wanted = (("train", FLAGS.do_train), ("dev", FLAGS.do_eval), ("test", FLAGS.do_predict))
+    features = {split: classification.convert_examples_to_features(
+        classification.read_examples(task, FLAGS.data_dir, split), tokenizer, FLAGS.max_seq_length, show_progress=True)
+        for split, is_wanted in wanted if is_wanted}
+    driver_flags.keep_config(FLAGS.output_dir, config)
+    keep_labels(FLAGS.output_dir, task)
     num_train_steps = 1
-    if train_features:
-        num_examples = len(train_features["label_ids"])
+    if FLAGS.do_train:
+        num_examples = len(features["train"]["label_ids"])
         num_train_steps = int(num_examples / FLAGS.train_batch_size * FLAGS.num_train_epochs)
         if num_train_steps < 1:
             raise ValueError(f"--train_batch_size={FLAGS.train_batch_size}: {FLAGS.num_train_epochs} epochs of "
@@ -80,20 +84,22 @@ def main(argv):
     run, model = start(strategy, config, task, settings, FLAGS.learning_rate,
                        int(num_train_steps * FLAGS.warmup_proportion), FLAGS.random_seed, FLAGS.init_checkpoint)
     if FLAGS.do_train:
-        write_labels(os.path.join(FLAGS.output_dir, "labels.txt"), task)
         run.train(lambda skip_steps: inputs.training_data_of_arrays(
-            train_features, FLAGS.train_batch_size, FLAGS.random_seed, skip_steps))
+            features["train"], FLAGS.train_batch_size, FLAGS.random_seed, skip_steps))
     elif not run.step and not FLAGS.init_checkpoint:
         raise ValueError(f"--output_dir={FLAGS.output_dir}: holds no checkpoint to evaluate; train first, or give "
                          "--init_checkpoint")
     if FLAGS.do_eval:
-        evaluate(strategy, model, task, features_of("dev"), FLAGS.eval_batch_size, run.step, FLAGS.output_dir)
+        evaluate(strategy, model, task, features["dev"], FLAGS.eval_batch_size, run.step, FLAGS.output_dir)
     if FLAGS.do_predict:
-        predict(strategy, model, task, features_of("test"), FLAGS.predict_batch_size, FLAGS.output_dir)
+        predict(strategy, model, task, features["test"], FLAGS.predict_batch_size, FLAGS.output_dir)
 
 
-def find_task(task_name, data_dir, text_a, text_b, label, regression, label_separator):
-    """The ClassificationTask that the flags describe; ValueError names the flag that is wrong."""
+def find_task(task_name, data_dir, text_a, text_b, label, regression, label_separator, known_labels):
+    """The ClassificationTask that the flags describe; ValueError names the flag that is wrong.
+
+    The labels of one's own files are those of train.tsv, or `known_labels` where these are given.
+    """
     if not task_name:
         raise ValueError("--task_name is needed")
     if not data_dir or not os.path.isdir(data_dir):
@@ -101,12 +107,21 @@ def find_task(task_name, data_dir, text_a, text_b, label, regression, label_sepa
     from data_prep.tasks import classification
 
     if task_name == "own":
-        return classification.own_task(data_dir, text_a, text_b, label, regression=regression,
-                                       label_separator=label_separator)
+        return classification.own_task(data_dir, text_a, text_b, label, labels=known_labels,
+                                       regression=regression, label_separator=label_separator)
     try:
         return classification.find_task(task_name)
     except ValueError as error:
         raise ValueError(f"--task_name: {error}, and own") from error
+
+
+def read_labels(output_dir):
+    """The label names that a run in a folder keeps; none if it keeps none."""
+    path = os.path.join(output_dir or "", LABELS_FILE)
+    if not os.path.exists(path):
+        return ()
+    with open(path, encoding="utf-8") as file:
+        return tuple(label for label in file.read().splitlines() if label != SEVERAL_LABELS)
 
 
 def start(strategy, config, task, settings, learning_rate, num_warmup_steps, seed, init_checkpoint):
@@ -169,10 +184,24 @@ def predict(strategy, model, task, features, batch_size, output_dir):
     os.replace(path + ".partial", path)
 
 
-def write_labels(path, task):
-    """Writes the task's label names in the order of their ids, which the export reads again."""
+def keep_labels(output_dir, task):
+    """Writes the label names in the order of their ids, for the export; ValueError if another task's are there.
+
+    A regression has none. Where a row may have several labels, the first line is a comment that says so.
+    """
+    path = os.path.join(output_dir, LABELS_FILE)
+    text = "".join(f"{label}\n" for label in ((SEVERAL_LABELS,) if task.label_separator else ()) + task.labels)
+    if driver_flags.holds_run(output_dir):
+        there = None
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                there = file.read()
+        if there != text:
+            labels = "no labels" if there is None else f"the labels {', '.join(there.splitlines())}"
+            raise ValueError(f"--output_dir={output_dir}: holds the run of another task, with {labels}, not "
+                             f"{', '.join(task.labels) or 'a number'}; choose another folder")
     with open(path + ".partial", "w", encoding="utf-8") as file:
-        file.writelines(f"{label}\n" for label in task.labels)
+        file.write(text)
     os.replace(path + ".partial", path)
 
 

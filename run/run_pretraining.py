@@ -34,8 +34,8 @@ def define_flags():
     flags.DEFINE_bool("do_eval", False, "Whether to evaluate, after training if there is any.")
     flags.DEFINE_integer("num_train_steps", 100000, "Step at which training ends.", lower_bound=1)
     flags.DEFINE_integer(
-        "num_warmup_steps", 10000, "Steps over which the learning rate rises from 0; at most --num_train_steps.",
-        lower_bound=0)
+        "num_warmup_steps", 10000, "Steps over which the learning rate rises from 0; with more than "
+                                   "--num_train_steps it never reaches its peak.", lower_bound=0)
     flags.DEFINE_integer("max_eval_steps", 100, "Batches to evaluate at most.", lower_bound=1)
 
 
@@ -58,8 +58,9 @@ def main(argv):
     if FLAGS.eval_input_file:
         eval_files = command_line.expand_globs("eval_input_file", FLAGS.eval_input_file)
     features = records.pretraining_features(FLAGS.max_seq_length, FLAGS.max_predictions_per_seq)
-    for path in dict.fromkeys((files[0], eval_files[0])):
+    for path in dict.fromkeys(files + eval_files):
         inputs.check_pretraining_records(path, features, config.vocab_size)
+    driver_flags.keep_config(FLAGS.output_dir, config)
     strategy = distribution.make_strategy(
         "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name)
     distribution.check_batch_size("train_batch_size", FLAGS.train_batch_size, strategy)
@@ -84,7 +85,9 @@ def main(argv):
         raise ValueError(f"--output_dir={FLAGS.output_dir}: holds no checkpoint to evaluate; train first, or give "
                          "--init_checkpoint")
     if FLAGS.do_eval:
-        data = inputs.pretraining_evaluation_data(eval_files, features, FLAGS.eval_batch_size, FLAGS.use_tpu)
+        data = inputs.pretraining_evaluation_data(
+            eval_files, features, FLAGS.eval_batch_size,
+            drop_remainder=not distribution.allows_dynamic_shapes(strategy))
         results = evaluation.evaluate_pretraining(
             strategy, model, data, losses.pretraining_loss, FLAGS.max_eval_steps)
         evaluation.write_results(os.path.join(FLAGS.output_dir, "eval_results.txt"),

@@ -34,3 +34,11 @@ def fail(module, folder=None, **flags):
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr[-3000:]
     return lines[0]
+
+
+def last_error(module, folder=None, **flags):
+    """Runs a script that must refuse its input after some progress was shown; returns its last line of error."""
+    done = run_script(module, folder, **flags)
+    assert done.returncode == 1, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr
+    return done.stderr.strip().splitlines()[-1]

@@ -214,25 +214,13 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
         for start in range(0, len(examples), ROWS_AT_A_TIME):
             rows = slice(start, start + ROWS_AT_A_TIME)
             text_b = None if examples.text_b is None else examples.text_b[rows]
-            encoded = _encode(tokenizer, examples.text_a[rows], text_b, max_seq_length)
+            encoded = tokenizer.encode(examples.text_a[rows], text_b, max_seq_length)
             for name, values in features.items():
                 values[rows] = encoded[name]
-            progress.update(len(encoded["input_ids"]))
+            progress.update(len(examples.text_a[rows]))
     if examples.labels is not None:
         features["label_ids"] = examples.labels
     return features
-
-
-def _encode(tokenizer, text_a, text_b, max_seq_length):
-    encoded = {name: np.array(values)
-               for name, values in tokenizer.encode(text_a, text_b, max_seq_length).items()}
-    if text_b is not None:
-        # A second text without a piece leaves only its [SEP], which the original does not write then.
-        for row in np.flatnonzero(encoded["segment_ids"].sum(1) == 1):
-            alone = tokenizer.encode([text_a[row]], None, max_seq_length)
-            for name, values in encoded.items():
-                values[row] = alone[name][0]
-    return encoded
 
 
 def _label_parser(task):
@@ -273,6 +261,8 @@ def _labels_of_file(path, layout, separator):
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
     if not labels:
         raise ValueError(f"{path}: has no labels")
+    if len(labels) < 2 and not separator:
+        raise ValueError(f"{path}: all rows have the label {labels.pop()!r}: is another column meant?")
     if all(label.removeprefix("-").isdecimal() for label in labels):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)

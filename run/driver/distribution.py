@@ -4,13 +4,13 @@ import tensorflow as tf
 from official.common import distribute_utils
 
 
-def make_strategy(name, num_gpus=None, tpu_name="local"):
+def make_strategy(name, num_gpus=None, tpu_name=None):
     """Makes a strategy.
 
     Args:
       name: "one_device", "mirrored", "multi_worker_mirrored" or "tpu".
       num_gpus: GPUs to use; None means all that are visible, and at most one for "one_device".
-      tpu_name: name or address of the TPU, "local" on a TPU machine.
+      tpu_name: name or address of the TPU, None on a TPU machine.
 
     Returns:
       tf.distribute.Strategy.
@@ -23,7 +23,7 @@ def make_strategy(name, num_gpus=None, tpu_name="local"):
         num_gpus = min(visible, 1) if name == "one_device" else visible
     if num_gpus > visible:
         raise ValueError(f"--num_gpus={num_gpus}: TensorFlow sees {visible} on this machine")
-    return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name)
+    return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name or "local")
 
 
 def allows_dynamic_shapes(strategy):

@@ -71,7 +71,7 @@ def define_distribution_flags():
     flags.DEFINE_integer(
         "num_gpus", None, "GPUs to use; unset means all that are visible (one for one_device).", lower_bound=0)
     flags.DEFINE_bool("use_tpu", False, "Short for --distribution_strategy=tpu.")
-    flags.DEFINE_string("tpu_name", "local", "Name or grpc:// address of the TPU; local on a TPU machine.")
+    flags.DEFINE_string("tpu_name", None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
     for name in ("tpu_zone", "gcp_project", "master"):
         flags.DEFINE_string(name, None, "Accepted as in the original, not needed: --tpu_name says it all.")
     flags.DEFINE_integer("num_tpu_cores", 8, "Accepted as in the original, not needed: all cores are used.")
@@ -110,10 +110,32 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
     return tokenizer
 
 
+def holds_run(output_dir):
+    """Whether a folder holds checkpoints of a run."""
+    return os.path.exists(os.path.join(output_dir, "checkpoint"))
+
+
+def keep_config(output_dir, config):
+    """Writes the model's bert_config.json into `--output_dir`; ValueError if another model's run is there."""
+    path = os.path.join(output_dir, "bert_config.json")
+    if not (holds_run(output_dir) and os.path.exists(path)):
+        with open(path + ".partial", "w", encoding="utf-8") as file:
+            file.write(config.to_json())
+        os.replace(path + ".partial", path)
+        return
+    there = BertConfig.from_json_file(path)
+    for name, value in config.to_dict().items():
+        if there.to_dict()[name] != value:
+            raise ValueError(f"--output_dir={output_dir}: holds the run of another model, with {name} "
+                             f"{there.to_dict()[name]}, and --bert_config_file says {value}; choose another folder")
+
+
 def make_output_dir(output_dir):
-    """Makes `--output_dir`; ValueError if it is unset or is a file."""
+    """Makes `--output_dir`; ValueError if it is unset, remote, or a file."""
     if not output_dir:
         raise ValueError("--output_dir is needed")
+    if command_line.is_remote(output_dir):
+        raise ValueError(f"--output_dir={output_dir}: must be a local folder; copy it from there")
     if os.path.exists(output_dir) and not os.path.isdir(output_dir):
         raise ValueError(f"--output_dir={output_dir}: is a file, a folder is needed")
     os.makedirs(output_dir, exist_ok=True)

@@ -115,7 +115,7 @@ class TrainingRun:
     @property
     def step(self):
         """Steps done so far, int."""
-        return int(self._optimizer.iterations)
+        return int(self._optimizer.iterations.numpy())
 
     def train(self, make_dataset):
         """Trains to the last step, saving checkpoints and the loss curve on the way; says where it starts.

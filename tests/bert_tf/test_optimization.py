@@ -119,7 +119,7 @@ def test_replicas_are_averaged_after_each_has_clipped(two_replicas):
 @pytest.mark.parametrize(("arguments", "message"), [
     ({"optimizer": "sgd"}, "optimizer is 'sgd': it must be 'adamw'"),
     ({"num_train_steps": 0}, "num_train_steps is 0: it must be at least 1"),
-    ({"num_warmup_steps": 9}, "num_warmup_steps is 9: it must lie between 0 and num_train_steps, 8"),
+    ({"num_warmup_steps": -1}, "num_warmup_steps is -1: it must be at least 0"),
 ])
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):

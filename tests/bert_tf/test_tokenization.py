@@ -135,13 +135,16 @@ def test_pairs_are_cut_as_by_the_original(tokenizer, max_seq_length):
     counts = [(a, b) for a in range(9) for b in range(9)]
     features = tokenizer.encode(["a " * a for a, _ in counts], ["the " * b for _, b in counts], max_seq_length)
     for row, (count_a, count_b) in enumerate(counts):
-        kept_a, kept_b = truncated(count_a, count_b, max_seq_length - 3)
-        ids = [CLS] + kept_a * [PIECES.index("a")] + [SEP] + kept_b * [PIECES.index("the")] + [SEP]
+        kept_a, kept_b = min(count_a, max_seq_length - 2), 0  # the original takes an empty second text for none
+        if count_b:
+            kept_a, kept_b = truncated(count_a, count_b, max_seq_length - 3)
+        second = [*kept_b * [PIECES.index("the")], SEP] if kept_b else []
+        ids = [CLS, *kept_a * [PIECES.index("a")], SEP, *second]
         padding = [0] * (max_seq_length - len(ids))
         assert features["input_ids"][row].numpy().tolist() == ids + padding
         assert features["input_mask"][row].numpy().tolist() == [1] * len(ids) + padding
         assert features["segment_ids"][row].numpy().tolist() == (
-            [0] * (kept_a + 2) + [1] * (kept_b + 1) + padding)
+            [0] * (kept_a + 2) + [1] * len(second) + padding)
 
 
 def test_single_texts_are_cut_and_padded(tokenizer):
@@ -154,7 +157,7 @@ def test_single_texts_are_cut_and_padded(tokenizer):
 
 def test_room_for_the_special_pieces_only(tokenizer):
     assert tokenizer.encode(["the a"], max_seq_length=2)["input_ids"].numpy().tolist() == [[CLS, SEP]]
-    assert tokenizer.encode(["the"], ["a"], max_seq_length=3)["input_ids"].numpy().tolist() == [[CLS, SEP, SEP]]
+    assert tokenizer.encode(["the"], ["a"], max_seq_length=3)["input_ids"].numpy().tolist() == [[CLS, SEP, 0]]
 
 
 def test_no_room_for_the_special_pieces(tokenizer):
@@ -230,3 +233,13 @@ def test_a_saved_model_needs_nothing_of_ours(uncased, tmp_path):
         assert set(outputs) == set(expected)
         for name, value in expected.items():
             assert outputs[name].tolist() == value.numpy().tolist(), name
+
+
+def test_a_second_text_without_pieces_is_packed_as_none(tokenizer):
+    texts = ["the name of a module that is long enough to be cut", "the module", ""]
+    alone = tokenizer.encode(texts, max_seq_length=9)
+    paired = tokenizer.encode(texts, ["", " \u200b", ""], max_seq_length=9)
+    for name, values in alone.items():
+        np.testing.assert_array_equal(paired[name], values, err_msg=name)
+    mixed = tokenizer.encode(["the module"] * 2, ["", "name"], max_seq_length=9)
+    assert mixed["segment_ids"].numpy().sum(1).tolist() == [0, 2]

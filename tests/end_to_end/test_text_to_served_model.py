@@ -176,6 +176,55 @@ def test_fine_tuning_leaves_results_predictions_and_labels(classified):
     assert results["eval_accuracy"] == pytest.approx((probabilities.argmax(axis=1) == labels).mean())
 
 
+def test_a_folder_of_another_task_is_refused_and_left_as_it_was(classified):
+    folder = classified / "other_task"
+    folder.mkdir()
+    for name in ("train", "dev"):
+        rows = (classified / "task" / f"{name}.tsv").read_text()
+        rows = rows.replace("\t0\n", "\tzebra\n").replace("\t1\n", "\tant\n")
+        (folder / f"{name}.tsv").write_text(rows)
+    flags = {"task_name": "own", "do_train": True, "train_batch_size": 5, "num_train_epochs": 2.0, **MODEL}
+    assert "holds the run of another task, with the labels 0, 1, not ant, zebra" in scripts.last_error(
+        "run.run_classifier", classified, data_dir="other_task", output_dir="classifier", **flags)
+    assert (classified / "classifier" / "labels.txt").read_text() == "0\n1\n"
+    assert "holds the run of another task, with no labels, not 0, 1" in scripts.last_error(
+        "run.run_classifier", classified, data_dir="task", output_dir="pretrained", **flags)
+
+
+def test_a_folder_of_another_model_is_refused(pretrained):
+    config = json.loads((pretrained / "bert_config.json").read_text())
+    (pretrained / "two_heads.json").write_text(json.dumps({**config, "num_attention_heads": 2}))
+    flags = {**PRETRAINING, "bert_config_file": "two_heads.json"}
+    assert "holds the run of another model, with num_attention_heads 4, and --bert_config_file says 2" in scripts.fail(
+        "run.run_pretraining", pretrained, output_dir="pretrained", **flags)
+
+
+def test_a_missing_split_is_found_before_training(classified):
+    (classified / "no_test").mkdir()
+    (classified / "no_test" / "train.tsv").write_text((classified / "task" / "train.tsv").read_text())
+    assert "no_test/test.tsv: no such file" in scripts.last_error(
+        "run.run_classifier", classified, task_name="own", data_dir="no_test", output_dir="never", do_train=True,
+        do_predict=True, **MODEL)
+    assert not list((classified / "never").glob("ckpt*"))
+
+
+def test_prediction_alone_needs_no_training_file(classified):
+    (classified / "only_test").mkdir()
+    (classified / "only_test" / "test.tsv").write_text((classified / "task" / "test.tsv").read_text())
+    before = (classified / "classifier" / "test_results.tsv").read_text()
+    scripts.succeed("run.run_classifier", classified, task_name="own", data_dir="only_test", output_dir="classifier",
+                    do_predict=True, **MODEL)
+    assert (classified / "classifier" / "test_results.tsv").read_text() == before
+
+
+def test_training_and_evaluation_under_mirrored_strategy(pretrained):
+    """One CPU as a MirroredStrategy: the same weights and results as without one."""
+    scripts.succeed("run.run_pretraining", pretrained, output_dir="mirrored", do_eval=True,
+                    distribution_strategy="mirrored", num_gpus=0, **PRETRAINING)
+    results, mirrored = (read_results(pretrained / name / "eval_results.txt") for name in ("pretrained", "mirrored"))
+    assert mirrored == pytest.approx(results, rel=1e-4)
+
+
 def test_the_export_answers_where_this_project_cannot_be_imported(classified):
     output = scripts.succeed("run.export_saved_model", classified, init_checkpoint="classifier", export_dir="served",
                              **MODEL)
