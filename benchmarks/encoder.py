@@ -122,13 +122,13 @@ def gradient_step(encoder, features):
     return step
 
 
-def our_step(config, features):
-    """A traced training step of this project."""
+def our_step(encoder, features):
+    """A traced training step of this project; `encoder`: BertEncoder or BertConfig."""
     import tensorflow as tf
 
     from bert_tf import losses, models, optimization
 
-    model = models.BertPretrainer(config)
+    model = models.BertPretrainer(encoder)
     optimizer = optimization.create_optimizer(1e-4, 10_000, 100)
     optimizer.build(model.trainable_variables)
 

@@ -131,7 +131,6 @@ def start(strategy, config, task, settings, learning_rate, num_warmup_steps, see
       TrainingRun and the BertClassifier it trains, under the strategy's scope.
     """
     from bert_tf import models, optimization
-    from bert_tf.checkpoints import load_pretrained
     from run.driver import distribution, training
 
     with strategy.scope():
@@ -139,13 +138,9 @@ def start(strategy, config, task, settings, learning_rate, num_warmup_steps, see
         model = models.BertClassifier(encoder, task.num_outputs)
         optimizer = optimization.create_optimizer(learning_rate, settings.num_train_steps, num_warmup_steps)
     loss = loss_of(task)
-
-    def initialize():
-        if init_checkpoint:
-            print(load_pretrained(model, init_checkpoint))
     run = training.TrainingRun(
         strategy, model, optimizer, lambda outputs, features: {"loss": loss(outputs, features["label_ids"])},
-        ("loss",), settings, initialize)
+        ("loss",), settings, init_checkpoint)
     return run, model
 
 

@@ -49,7 +49,6 @@ def main(argv):
     driver_flags.make_output_dir(FLAGS.output_dir)
 
     from bert_tf import losses, models, optimization
-    from bert_tf.checkpoints import load_pretrained
     from data_prep import records
     from run.driver import distribution, evaluation, inputs, training
 
@@ -71,13 +70,11 @@ def main(argv):
             config, seed=FLAGS.random_seed, remove_padding=distribution.allows_dynamic_shapes(strategy)))
         optimizer = optimization.create_optimizer(FLAGS.learning_rate, FLAGS.num_train_steps, FLAGS.num_warmup_steps)
 
-    def initialize():
-        if FLAGS.init_checkpoint:
-            print(load_pretrained(model, FLAGS.init_checkpoint))
     settings = training.TrainingSettings(
         FLAGS.output_dir, FLAGS.num_train_steps, FLAGS.train_batch_size, FLAGS.save_checkpoints_steps,
         FLAGS.keep_checkpoint_max, FLAGS.iterations_per_loop)
-    run = training.TrainingRun(strategy, model, optimizer, losses.pretraining_loss, LOSS_NAMES, settings, initialize)
+    run = training.TrainingRun(strategy, model, optimizer, losses.pretraining_loss, LOSS_NAMES, settings,
+                               FLAGS.init_checkpoint)
     if FLAGS.do_train:
         run.train(lambda skip_steps: inputs.pretraining_training_data(
             files, features, FLAGS.train_batch_size, FLAGS.random_seed, skip_steps))

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 
 import orbit
@@ -10,6 +11,7 @@ import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
+from bert_tf.checkpoints import load_pretrained
 from run.driver import curves
 
 SECONDS_PER_LOOP = 1.0  # the progress bar moves about once a second
@@ -90,13 +92,17 @@ class TrainingRun:
       strategy: under whose scope the model and the optimizer were made.
       model, optimizer, loss_function, loss_names: see Trainer.
       settings: TrainingSettings.
-      initialize: called without arguments when the folder holds no checkpoint, to load pre-trained weights.
+      init_checkpoint: what `load_pretrained` reads, for a new run to start from; or None.
     """
 
-    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, initialize=None):
+    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, init_checkpoint=None):
         self._settings = settings
         self._optimizer = optimizer
         self._trainer = Trainer(strategy, model, optimizer, loss_function, loss_names)
+        def initialize():
+            if init_checkpoint:
+                print(load_pretrained(model, init_checkpoint), file=sys.stderr)
+
         with strategy.scope():
             optimizer.build(model.trainable_variables)
             manager = _CheckpointManager(
