@@ -88,6 +88,7 @@ def make_filler(model, tokenizer, max_seq_length, top_k):
         return tf.math.top_k(tf.nn.softmax(outputs["masked_lm_logits"][0]), top_k)
 
     def fill(text):
+        """text -> `top_k` pairs of piece and probability for each [MASK]; see `make_filler`."""
         check_text(text)
         # The tokenizer, like the original's, takes a literal [MASK] for three words: split there first.
         parts = tokenizer.tokenize(text.split(MASK)).to_list()
