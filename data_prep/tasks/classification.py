@@ -223,6 +223,27 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
     return features
 
 
+@dataclasses.dataclass(frozen=True)
+class Cut:
+    """What a maximum length takes off: from `num_examples` examples, `num_pieces` of `all_pieces` pieces."""
+
+    num_examples: int
+    num_pieces: int
+    all_pieces: int
+
+
+def count_cut(examples, tokenizer, max_seq_length):
+    """Counts the pieces of examples that `convert_examples_to_features` with the same arguments cuts off."""
+    lengths = np.zeros(len(examples), np.int64)
+    for texts in filter(None, (examples.text_a, examples.text_b)):
+        for start in range(0, len(texts), ROWS_AT_A_TIME):
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            lengths[rows] += tokenizer.tokenize(texts[rows]).row_lengths().numpy()
+    num_special = 2 if examples.text_b is None else 3
+    excess = np.maximum(0, lengths + num_special - max_seq_length)
+    return Cut(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
+
+
 def _label_parser(task):
     """A function from the text of a label to what `Examples.labels` holds for it; it raises ValueError."""
     ids = {label: number for number, label in enumerate(task.labels)}

@@ -1,5 +1,6 @@
 """Published layouts, own files, and features equal to the original's."""
 
+import dataclasses
 import shutil
 from pathlib import Path
 
@@ -237,3 +238,11 @@ def test_a_length_without_room_is_refused(tokenizer, text_b, length, shortest):
     examples = classification.Examples(["x-1"], ["a"], text_b, None)
     with pytest.raises(ValueError, match=f"--max_seq_length={length}: .* at least {shortest}"):
         classification.convert_examples_to_features(examples, tokenizer, length)
+
+
+def test_pieces_cut_are_counted(tokenizer):
+    examples = classification.Examples(["a-1", "a-2"], ["a b c d e", "f"], ["b a e d", "c"], None)
+    assert classification.count_cut(examples, tokenizer, 8) == classification.Cut(1, 4, 11)
+    one_text = dataclasses.replace(examples, text_b=None)
+    assert classification.count_cut(one_text, tokenizer, 6) == classification.Cut(1, 1, 6)
+    assert classification.count_cut(one_text, tokenizer, 7).num_examples == 0
