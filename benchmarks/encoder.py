@@ -38,9 +38,10 @@ def main(argv):
     import tensorflow as tf
 
     from bert_tf.config import BertConfig
+    from run.driver import utilisation
 
     config = BertConfig(30522, num_hidden_layers=FLAGS.num_hidden_layers, type_vocab_size=2)
-    machine = matmul_rate(tf, FLAGS.rounds)
+    machine = utilisation.matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, 2048^3 matmul {machine:.0f} GFLOP/s")
     if "forward" in FLAGS.parts:
         measure_forward(config, FLAGS.rounds, machine)
@@ -50,18 +51,12 @@ def main(argv):
         measure_padding(config, FLAGS.rounds)
 
 
-def matmul_rate(tf, rounds):
-    """GFLOP/s of a float32 matrix product of 2048 x 2048 matrices, the best round's."""
-    matrix = tf.random.stateless_normal([2048, 2048], seed=[1, 2])
-    multiply = tf.function(lambda: tf.matmul(matrix, matrix))
-    return 2 * 2048**3 / min(time_turns({"matmul": multiply}, rounds)["matmul"]) / 1e9
-
-
 def measure_forward(config, rounds, machine):
     """Forward at four shapes, ours and the peer's."""
     import tensorflow as tf
 
     from bert_tf.models import BertEncoder
+    from run.driver.utilisation import encoder_flops
 
     ours, peer = BertEncoder(config), garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], reduce_retracing=False)
@@ -78,9 +73,11 @@ def measure_forward(config, rounds, machine):
 
 def measure_step(config, rounds, machine):
     """A training step at 8 x 128 with 20 predictions: forward, backward, clip, AdamW; with dropout and without."""
+    from run.driver import utilisation
+
     print(f"\n{'step, 8 x 128':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
     features = make_batch(config, 8, 128)
-    flops = 3 * (encoder_flops(config, 8, 128) + head_flops(config, 8))
+    flops = 8 * utilisation.pretraining_flops(config, 128, PREDICTIONS)
     medians = {}
     for dropout in (0.1, 0.0):
         sized = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
@@ -206,18 +203,6 @@ def make_batch(config, batch_size, length, real_tokens=1.0):
     }
     return {**{name: tf.constant(value, tf.int32) for name, value in arrays.items()},
             "masked_lm_weights": tf.ones([batch_size, PREDICTIONS])}
-
-
-def encoder_flops(config, batch_size, length):
-    """Multiplications and additions of the encoder's matrix products."""
-    width = config.hidden_size
-    per_token = 8 * width**2 + 4 * width * config.intermediate_size + 4 * length * width
-    return config.num_hidden_layers * batch_size * length * per_token
-
-
-def head_flops(config, batch_size):
-    """Those of the masked LM head."""
-    return 2 * batch_size * PREDICTIONS * config.hidden_size * (config.hidden_size + config.vocab_size)
 
 
 def time_turns(turns, rounds):

@@ -1,36 +1,116 @@
 """Training losses, float32 scalars.
 
+A batch may come in pieces: one for each replica, each again in micro-batches. The loss of the whole batch is a sum over
+its examples or predictions, divided by a number that its features alone tell, the normaliser. So each piece, told the
+normalisers of the whole batch, can give its share, and shares add up to the loss that one device would compute, as do
+their gradients. A mean of the pieces' own means would not: it weighs a prediction by how many others its piece holds.
+
 Shape legend: B batch, P predictions, V vocabulary.
 """
 
 import tensorflow as tf
 
 EMPTY_BATCH_GUARD = 1e-5  # the original's: a batch without predictions has loss 0, not NaN
+PADDING_PENALTY = -10_000.0  # added to a score, as BERT's attention does to what is not to be seen
 
 
-def pretraining_loss(outputs, features):
-    """The sum of the masked LM loss and the next sentence loss (the original's `run_pretraining.model_fn`).
+class PretrainingLoss:
+    """The sum of the masked LM loss and the next sentence loss (the original's `run_pretraining.model_fn`)."""
+
+    def __call__(self, outputs, features):
+        """The losses of a batch.
+
+        Args:
+          outputs: BertPretrainer's: masked_lm_logits [B, P, V], next_sentence_logits [B, 2].
+          features: masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 at padding predictions;
+            next_sentence_labels int32 [B, 1] or [B], where 1 means a random second sentence.
+
+        Returns:
+          Dict of float32 scalars: loss, masked_lm_loss (mean over real predictions), next_sentence_loss (mean
+          over the batch).
+        """
+        return self.share(outputs, features, self.normalisers(features))
+
+    def normalisers(self, features):
+        """What to divide by, as far as a piece tells: dict of float32 scalars, which add up over the pieces."""
+        return {"predictions": tf.reduce_sum(features["masked_lm_weights"]), "examples": _num_examples(features)}
+
+    def share(self, outputs, features, normalisers):
+        """What a piece adds to the losses of a batch; `normalisers`: those of the batch. Otherwise as a call."""
+        token_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
+        masked_lm_loss = (tf.reduce_sum(features["masked_lm_weights"] * token_losses)
+                          / (normalisers["predictions"] + EMPTY_BATCH_GUARD))
+        sentence_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=tf.reshape(features["next_sentence_labels"], [-1]), logits=outputs["next_sentence_logits"])  # [B]
+        next_sentence_loss = tf.reduce_sum(sentence_losses) / normalisers["examples"]
+        return {
+            "loss": masked_lm_loss + next_sentence_loss,
+            "masked_lm_loss": masked_lm_loss,
+            "next_sentence_loss": next_sentence_loss,
+        }
+
+
+pretraining_loss = PretrainingLoss()
+
+
+class TokenClassificationLoss:
+    """Mean cross entropy over labelled tokens; tokens whose label is negative, such as padding, take no part."""
+
+    def __call__(self, outputs, features):
+        """The loss of a batch.
+
+        Args:
+          outputs: BertTokenClassifier's: logits float32 [B, S, labels].
+          features: label_ids int32 [B, S].
+
+        Returns:
+          {"loss": float32 scalar}; 0 for a batch without labelled tokens.
+        """
+        return self.share(outputs, features, self.normalisers(features))
+
+    def normalisers(self, features):
+        """As PretrainingLoss's."""
+        return {"labelled": tf.reduce_sum(_is_labelled(features)), "examples": _num_examples(features)}
+
+    def share(self, outputs, features, normalisers):
+        """As PretrainingLoss's."""
+        token_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"])  # [B, S]
+        total = tf.reduce_sum(_is_labelled(features) * token_losses)
+        return {"loss": tf.math.divide_no_nan(total, normalisers["labelled"])}
+
+
+token_classification_loss = TokenClassificationLoss()
+
+
+class MeanLoss:
+    """Losses that are means over the examples, told apart into shares.
 
     Args:
-      outputs: BertPretrainer's: masked_lm_logits [B, P, V], next_sentence_logits [B, 2].
-      features: masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 at padding predictions;
-        next_sentence_labels int32 [B, 1] or [B], where 1 means a random second sentence.
-
-    Returns:
-      Dict of float32 scalars: loss, masked_lm_loss (mean over real predictions), next_sentence_loss (mean
-      over the batch).
+      loss_function: (outputs, features) -> dict of scalars, each a mean over the examples of the batch it is given.
     """
-    weights = features["masked_lm_weights"]
-    token_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
-    masked_lm_loss = tf.reduce_sum(weights * token_losses) / (tf.reduce_sum(weights) + EMPTY_BATCH_GUARD)
-    next_sentence_loss = classification_loss(
-        {"logits": outputs["next_sentence_logits"]}, tf.reshape(features["next_sentence_labels"], [-1]))
-    return {
-        "loss": masked_lm_loss + next_sentence_loss,
-        "masked_lm_loss": masked_lm_loss,
-        "next_sentence_loss": next_sentence_loss,
-    }
+
+    def __init__(self, loss_function):
+        self._loss_function = loss_function
+
+    def __call__(self, outputs, features):
+        """The losses of a batch."""
+        return self._loss_function(outputs, features)
+
+    def normalisers(self, features):
+        """As PretrainingLoss's."""
+        return {"examples": _num_examples(features)}
+
+    def share(self, outputs, features, normalisers):
+        """As PretrainingLoss's."""
+        part = _num_examples(features) / normalisers["examples"]
+        return {name: part * loss for name, loss in self._loss_function(outputs, features).items()}
+
+
+def in_shares(loss_function):
+    """A loss that has `normalisers` and `share`, as it is; any other as a MeanLoss."""
+    return loss_function if hasattr(loss_function, "share") else MeanLoss(loss_function)
 
 
 def classification_loss(outputs, labels):
@@ -48,3 +128,33 @@ def multi_label_loss(outputs, labels):
     """Mean binary cross entropy of outputs["logits"] float32 [B, labels] against 0 or 1 int32 [B, labels]."""
     return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
         labels=tf.cast(labels, tf.float32), logits=outputs["logits"]))
+
+
+def span_loss(outputs, features, ignore_padding=False):
+    """Mean cross entropy of start and end over positions (the original's `run_squad.model_fn`).
+
+    The original lets padding compete with the answer. A model that leaves padding out gives it no score of its own.
+
+    Args:
+      outputs: BertSpanLabeler's: start_logits and end_logits, float32 [B, S].
+      features: start_positions and end_positions int32 [B, 1]; input_mask int32 [B, S], 0 at padding.
+      ignore_padding: whether padding is no possible position.
+
+    Returns:
+      float32 scalar.
+    """
+    penalty = PADDING_PENALTY * tf.cast(1 - features["input_mask"], tf.float32) if ignore_padding else 0.0
+    start, end = (tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=features[f"{name}_positions"][:, 0], logits=outputs[f"{name}_logits"] + penalty))
+        for name in ("start", "end"))
+    return (start + end) / 2
+
+
+def _is_labelled(features):
+    """float32 [B, S]: 1 at tokens with a label."""
+    return tf.cast(features["label_ids"] >= 0, tf.float32)
+
+
+def _num_examples(features):
+    """B of a dict of tensors [B, ...], as a float32 scalar."""
+    return tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)

@@ -260,4 +260,4 @@ def _on_every_token(head, sequence):
     """Applies a LinearHead to sequence [B, S, H] -> [B, S, classes]."""
     batch_size, sequence_length, _ = tf.unstack(tf.shape(sequence))
     logits = head(tf.reshape(sequence, [-1, sequence.shape[-1]]))  # [B * S, classes]
-    return tf.reshape(logits, [batch_size, sequence_length, -1])
+    return tf.reshape(logits, [batch_size, sequence_length, logits.shape[-1]])

@@ -7,24 +7,20 @@
 """
 
 import os
+import sys
 
 from absl import flags
 
 from data_prep import command_line
+from run.driver import finetuning, glue_submission, task_file
 from run.driver import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
-LABELS_FILE = "labels.txt"
-SEVERAL_LABELS = "# a text may have several of these"
-
 
 def define_flags():
     """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    driver_flags.define_model_flags()
-    driver_flags.define_tokenizer_flags()
-    driver_flags.define_training_flags()
-    driver_flags.define_distribution_flags()
+    finetuning.define_flags()
     flags.DEFINE_string("data_dir", None, "Folder of the task's files (train.tsv, dev.tsv, ...). Needed.")
     flags.DEFINE_string(
         "task_name", None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are "
@@ -35,169 +31,130 @@ def define_flags():
     flags.DEFINE_bool("regression", False, "With --task_name=own: whether the label is a number.")
     flags.DEFINE_string(
         "label_separator", None, "With --task_name=own: what stands between labels where a row may have several.")
-    flags.DEFINE_bool("do_train", False, "Whether to train, on the split train.")
-    flags.DEFINE_bool("do_eval", False, "Whether to evaluate, on the split dev.")
-    flags.DEFINE_bool("do_predict", False, "Whether to write test_results.tsv for the split test.")
-    flags.DEFINE_integer("predict_batch_size", 8, "Examples in a prediction step.", lower_bound=1)
-    flags.DEFINE_float("num_train_epochs", 3.0, "Times that training goes through the data.", lower_bound=0)
-    flags.DEFINE_float(
-        "warmup_proportion", 0.1, "Share of the training steps over which the learning rate rises from 0.",
-        lower_bound=0, upper_bound=1)
+    flags.DEFINE_bool("glue_submission", False, "With --do_predict: write the file that the GLUE server takes too.")
 
 
 def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
-    if not (FLAGS.do_train or FLAGS.do_eval or FLAGS.do_predict):
-        raise ValueError("nothing to do: give --do_train, --do_eval or --do_predict")
-    driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
+    values = FLAGS.flag_values_dict()
+    settings = finetuning.Settings.of_flags(values)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    task = find_task(FLAGS.task_name, FLAGS.data_dir, FLAGS.text_a_column, FLAGS.text_b_column, FLAGS.label_column,
-                     FLAGS.regression, FLAGS.label_separator,
-                     known_labels=() if FLAGS.do_train else read_labels(FLAGS.output_dir))
+    task = find_task(values)
+    if FLAGS.glue_submission:
+        glue_submission.check_task(task.name)
     tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
     driver_flags.make_output_dir(FLAGS.output_dir)
 
-    from data_prep.tasks import classification
-    from run.driver import distribution, inputs, training
-
-    strategy = distribution.make_strategy(
-        "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name)
-    for flag in ("train_batch_size", "eval_batch_size", "predict_batch_size"):
-        distribution.check_batch_size(flag, FLAGS[flag].value, strategy)
-    wanted = (("train", FLAGS.do_train), ("dev", FLAGS.do_eval), ("test", FLAGS.do_predict))
-    features = {split: classification.convert_examples_to_features(
-        classification.read_examples(task, FLAGS.data_dir, split), tokenizer, FLAGS.max_seq_length, show_progress=True)
-        for split, is_wanted in wanted if is_wanted}
-    driver_flags.keep_config(FLAGS.output_dir, config)
-    keep_labels(FLAGS.output_dir, task)
-    num_train_steps = 1
-    if FLAGS.do_train:
-        num_examples = len(features["train"]["label_ids"])
-        num_train_steps = int(num_examples / FLAGS.train_batch_size * FLAGS.num_train_epochs)
-        if num_train_steps < 1:
-            raise ValueError(f"--train_batch_size={FLAGS.train_batch_size}: {FLAGS.num_train_epochs} epochs of "
-                             f"{num_examples} examples do not fill one batch")
-    settings = training.TrainingSettings(
-        FLAGS.output_dir, num_train_steps, FLAGS.train_batch_size, FLAGS.save_checkpoints_steps,
-        FLAGS.keep_checkpoint_max, FLAGS.iterations_per_loop)
-    run, model = start(strategy, config, task, settings, FLAGS.learning_rate,
-                       int(num_train_steps * FLAGS.warmup_proportion), FLAGS.random_seed, FLAGS.init_checkpoint)
-    if FLAGS.do_train:
-        run.train(lambda skip_steps: inputs.training_data_of_arrays(
-            features["train"], FLAGS.train_batch_size, FLAGS.random_seed, skip_steps))
-    elif not run.step and not FLAGS.init_checkpoint:
-        raise ValueError(f"--output_dir={FLAGS.output_dir}: holds no checkpoint to evaluate; train first, or give "
-                         "--init_checkpoint")
-    if FLAGS.do_eval:
-        evaluate(strategy, model, task, features["dev"], FLAGS.eval_batch_size, run.step, FLAGS.output_dir)
-    if FLAGS.do_predict:
-        predict(strategy, model, task, features["test"], FLAGS.predict_batch_size, FLAGS.output_dir)
+    strategy = finetuning.make_strategy(values, settings)
+    data = {split: read(task, FLAGS.data_dir, split, tokenizer, FLAGS.max_seq_length)
+            for split, wanted in (("train", settings.do_train), ("dev", settings.do_eval),
+                                  ("test", settings.do_predict)) if wanted}
+    finetuning.keep_model_files(settings, config, FLAGS.vocab_file, task_file.Task(
+        "classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, task.labels,
+        pairs=task.splits["train"].text_b is not None, multi_label=bool(task.label_separator)))
+    train, dev, test = (data.get(split, (None, None)) for split in ("train", "dev", "test"))
+    tuned = finetuning.run(
+        settings, strategy, config, task_model(task, dev[1] and dev[1]["label_ids"]),
+        training_data=finetuning.batches_of(train[1], settings, strategy) if settings.do_train else None,
+        num_train_steps=settings.num_train_steps(len(train[0])) if settings.do_train else 1, eval_features=dev[1])
+    if settings.do_eval:
+        draw_confusion(task, dev[1]["label_ids"], tuned.eval_outputs["logits"], settings.output_dir)
+    if settings.do_predict:
+        predict(tuned, task, *test, settings, FLAGS.glue_submission)
 
 
-def find_task(task_name, data_dir, text_a, text_b, label, regression, label_separator, known_labels):
-    """The ClassificationTask that the flags describe; ValueError names the flag that is wrong.
+def find_task(values):
+    """The ClassificationTask that a dict of flag values describes; ValueError names the flag that is wrong.
 
-    The labels of one's own files are those of train.tsv, or `known_labels` where these are given.
+    The labels of one's own files are those of train.tsv, or of the run in --output_dir if it is only to be used.
     """
-    if not task_name:
+    data_dir = values["data_dir"]
+    if not values["task_name"]:
         raise ValueError("--task_name is needed")
     if not data_dir or not os.path.isdir(data_dir):
         raise ValueError(f"--data_dir={data_dir}: no such folder" if data_dir else "--data_dir is needed")
     from data_prep.tasks import classification
 
-    if task_name == "own":
-        return classification.own_task(data_dir, text_a, text_b, label, labels=known_labels,
-                                       regression=regression, label_separator=label_separator)
+    if values["task_name"] == "own":
+        kept = None if values["do_train"] else task_file.read(values["output_dir"] or "")
+        return classification.own_task(
+            data_dir, values["text_a_column"], values["text_b_column"], values["label_column"],
+            labels=kept.labels if kept else (), regression=values["regression"],
+            label_separator=values["label_separator"])
     try:
-        return classification.find_task(task_name)
+        return classification.find_task(values["task_name"])
     except ValueError as error:
         raise ValueError(f"--task_name: {error}, and own") from error
 
 
-def read_labels(output_dir):
-    """The label names that a run in a folder keeps; none if it keeps none."""
-    path = os.path.join(output_dir or "", LABELS_FILE)
-    if not os.path.exists(path):
-        return ()
-    with open(path, encoding="utf-8") as file:
-        return tuple(label for label in file.read().splitlines() if label != SEVERAL_LABELS)
+def read(task, data_dir, split, tokenizer, max_seq_length):
+    """The Examples of a split and their features; says what is odd about them on standard error."""
+    from data_prep.tasks import classification
+
+    examples = classification.read_examples(task, data_dir, split)
+    features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
+    cut = classification.count_cut(examples, tokenizer, max_seq_length)
+    notes = []
+    if examples.num_broken:
+        notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
+    if examples.num_empty:
+        notes.append(f"{examples.num_empty:,} rows have an empty text")
+    if cut.num_examples:
+        notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={max_seq_length}: "
+                     f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+    for note in notes:
+        print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+    return examples, features
 
 
-def start(strategy, config, task, settings, learning_rate, num_warmup_steps, seed, init_checkpoint):
-    """Makes the model and takes up its run.
+def task_model(task, eval_labels):
+    """The finetuning.TaskModel of a task; `eval_labels` are those of the development data."""
+    from bert_tf import losses, models
+    from run.driver import metrics
 
-    Returns:
-      TrainingRun and the BertClassifier it trains, under the strategy's scope.
-    """
-    from bert_tf import models, optimization
-    from run.driver import distribution, training
-
-    with strategy.scope():
-        encoder = models.BertEncoder(config, seed=seed, remove_padding=distribution.allows_dynamic_shapes(strategy))
-        model = models.BertClassifier(encoder, task.num_outputs)
-        optimizer = optimization.create_optimizer(learning_rate, settings.num_train_steps, num_warmup_steps)
-    loss = loss_of(task)
-    run = training.TrainingRun(
-        strategy, model, optimizer, lambda outputs, features: {"loss": loss(outputs, features["label_ids"])},
-        ("loss",), settings, init_checkpoint)
-    return run, model
-
-
-def loss_of(task):
-    """The training loss of a task: (outputs, labels) -> scalar."""
-    from bert_tf import losses
-
+    loss_function = losses.classification_loss
     if task.regression:
-        return losses.regression_loss
-    return losses.multi_label_loss if task.label_separator else losses.classification_loss
+        loss_function = losses.regression_loss
+    elif task.label_separator:
+        loss_function = losses.multi_label_loss
+
+    def score(outputs):
+        loss = float(loss_function(outputs, eval_labels))
+        predictions = metrics.predictions_of(outputs["logits"], task.regression, bool(task.label_separator))
+        return {**metrics.score(task.metrics, eval_labels, predictions), "eval_loss": loss, "loss": loss}
+
+    return finetuning.TaskModel(
+        make=lambda encoder: models.BertClassifier(encoder, task.num_outputs),
+        loss=lambda outputs, features: {"loss": loss_function(outputs, features["label_ids"])},
+        score=score, metric=f"eval_{task.metrics[0]}")
 
 
-def evaluate(strategy, model, task, features, batch_size, step, output_dir):
-    """Writes eval_results.txt: the task's metrics and the loss on `features`, dict of arrays with label_ids."""
-    from run.driver import evaluation, inputs, metrics
+def draw_confusion(task, labels, logits, output_dir):
+    """Draws confusion.png in `output_dir` for a task of one label an example; labels [n], logits [n, labels]."""
+    if task.regression or task.label_separator:
+        return
+    from run.driver import plots
 
-    labels = features["label_ids"]
-    logits = evaluation.predict(strategy, model, inputs.evaluation_data_of_arrays(features, batch_size),
-                                "evaluating")["logits"]
-    loss = float(loss_of(task)({"logits": logits}, labels))
-    predictions = metrics.predictions_of(logits, task.regression, bool(task.label_separator))
-    evaluation.write_results(
-        os.path.join(output_dir, "eval_results.txt"),
-        {**metrics.score(task.metrics, labels, predictions), "eval_loss": loss, "loss": loss, "global_step": step})
+    plots.confusion_matrix(os.path.join(output_dir, "confusion.png"), labels, logits.argmax(axis=1), task.labels)
 
 
-def predict(strategy, model, task, features, batch_size, output_dir):
-    """Writes test_results.tsv: a row for each example, a probability for each label, or the number."""
-    from run.driver import evaluation, inputs, metrics
+def predict(tuned, task, examples, features, settings, glue):
+    """Writes test_results.tsv: a row for each example, a probability for each label, or the number.
 
-    logits = evaluation.predict(strategy, model, inputs.evaluation_data_of_arrays(features, batch_size))["logits"]
-    rows = metrics.probabilities_of(logits, task.regression, bool(task.label_separator))
-    path = os.path.join(output_dir, "test_results.tsv")
-    with open(path + ".partial", "w", encoding="utf-8") as file:
-        file.writelines("\t".join(str(value) for value in row) + "\n" for row in rows)
-    os.replace(path + ".partial", path)
-
-
-def keep_labels(output_dir, task):
-    """Writes the label names in the order of their ids, for the export; ValueError if another task's are there.
-
-    A regression has none. Where a row may have several labels, the first line is a comment that says so.
+    With `glue`, the file that the GLUE server takes too.
     """
-    path = os.path.join(output_dir, LABELS_FILE)
-    text = "".join(f"{label}\n" for label in ((SEVERAL_LABELS,) if task.label_separator else ()) + task.labels)
-    if driver_flags.holds_run(output_dir):
-        there = None
-        if os.path.exists(path):
-            with open(path, encoding="utf-8") as file:
-                there = file.read()
-        if there != text:
-            labels = "no labels" if there is None else f"the labels {', '.join(there.splitlines())}"
-            raise ValueError(f"--output_dir={output_dir}: holds the run of another task, with {labels}, not "
-                             f"{', '.join(task.labels) or 'a number'}; choose another folder")
+    from run.driver import metrics
+
+    kinds = task.regression, bool(task.label_separator)
+    logits = tuned.predictor(features, settings.predict_batch_size)["logits"]
+    path = os.path.join(settings.output_dir, "test_results.tsv")
     with open(path + ".partial", "w", encoding="utf-8") as file:
-        file.write(text)
+        for row in metrics.probabilities_of(logits, *kinds):
+            file.write("\t".join(str(value) for value in row) + "\n")
     os.replace(path + ".partial", path)
+    if glue:
+        print(glue_submission.write(settings.output_dir, task, examples.guids, metrics.predictions_of(logits, *kinds)))
 
 
 if __name__ == "__main__":

@@ -19,9 +19,9 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def two_replicas():
-    """A MirroredStrategy over two logical CPU devices."""
+    """A MirroredStrategy over two logical CPU devices: one for all, as the collectives of two in a process collide."""
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 

@@ -1,71 +1,102 @@
-"""The loss curve of a run, as numbers (`training_log.csv`) and as a picture (`loss.png`)."""
+"""The curves of a run, as numbers (`training_log.csv`, `eval_log.csv`) and as a picture (`loss.png`)."""
 
 import csv
 import os
 
-LOG_FILE = "training_log.csv"
+TRAINING_LOG = "training_log.csv"
+EVALUATION_LOG = "eval_log.csv"
 PLOT_FILE = "loss.png"
 
 
-class TrainingLog:
-    """Losses by step, kept in a CSV file that a resumed run continues.
+class Log:
+    """Numbers by step, kept in a CSV file that a resumed run continues.
 
     Args:
       folder: of the run.
+      name: of the file.
       first_step: step the run goes on from; later rows, of a run that was killed after its last checkpoint,
         are dropped.
+      writes: whether the file is written; of several workers, one does.
     """
 
-    def __init__(self, folder, first_step):
-        self._folder = folder
-        self._rows = [row for row in self._read() if row["step"] <= first_step]
-        self._rewrite()
-
-    def add(self, step, losses):
-        """Appends the mean losses of the steps up to `step` to the file."""
-        self._rows.append({"step": step, **losses})
-        if len(self._rows) == 1:
+    def __init__(self, folder, name, first_step, writes=True):
+        self._path = os.path.join(folder, name)
+        self._writes = writes
+        self.rows = [row for row in _read(self._path) if row["step"] <= first_step]
+        if os.path.exists(self._path):
             self._rewrite()
-            return
-        with open(self._path(LOG_FILE), "a", newline="", encoding="utf-8") as file:
-            csv.DictWriter(file, self._rows[0]).writerow(self._rows[-1])
 
-    def plot(self):
-        """Draws the curve of every loss; a run without steps has none."""
-        if not self._rows:
-            return
-        import matplotlib
+    def add(self, step, values):
+        """Appends a row to the file; `values`: dict of name -> float."""
+        self.rows.append({"step": step, **values})
+        if self.rows[-1].keys() != self.rows[0].keys() or len(self.rows) == 1:
+            self._rewrite()
+        elif self._writes:
+            self._append()
 
-        matplotlib.use("Agg")  # draws into a file, on machines without a screen too
-        from matplotlib import pyplot
+    def _append(self):
+        with open(self._path, "a", newline="", encoding="utf-8") as file:
+            csv.DictWriter(file, self.rows[0]).writerow(self.rows[-1])
 
-        figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
-        steps = [row["step"] for row in self._rows]
-        for name in self._rows[0]:
-            if name != "step":
-                axes.plot(steps, [row[name] for row in self._rows], label=name.replace("_", " "))
-        axes.set(xlabel="step", ylabel="loss (nats)", title="Training loss", ylim=(0, None))
-        axes.grid(alpha=0.3)
-        axes.legend()
-        figure.savefig(self._path(PLOT_FILE) + ".partial", format="png", dpi=120)
-        os.replace(self._path(PLOT_FILE) + ".partial", self._path(PLOT_FILE))
-        pyplot.close(figure)
-
-    def _read(self):
-        if not os.path.exists(self._path(LOG_FILE)):
-            return []
-        with open(self._path(LOG_FILE), newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if None not in row.values()]  # a killed run's last line
-        return [{name: int(value) if name == "step" else float(value) for name, value in row.items()}
-                for row in rows]
+    def curves(self):
+        """Dict of name -> (steps, values), two lists."""
+        names = dict.fromkeys(name for row in self.rows for name in row if name != "step")
+        return {name: tuple(zip(*((row["step"], row[name]) for row in self.rows if name in row), strict=True))
+                for name in names}
 
     def _rewrite(self):
-        partial = self._path(LOG_FILE) + ".partial"
-        with open(partial, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, self._rows[0] if self._rows else ["step"])
+        if not self._writes:
+            return
+        with open(self._path + ".partial", "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, dict.fromkeys(name for row in self.rows or [{"step": 0}] for name in row))
             writer.writeheader()
-            writer.writerows(self._rows)
-        os.replace(partial, self._path(LOG_FILE))
+            writer.writerows(self.rows)
+        os.replace(self._path + ".partial", self._path)
 
-    def _path(self, name):
-        return os.path.join(self._folder, name)
+
+def plot(folder, training, evaluation):
+    """Draws `loss.png`: losses in one panel, an evaluation's other metrics in one below; a run without steps has none.
+
+    Args:
+      folder: of the run.
+      training, evaluation: Log.
+    """
+    if not training.rows:
+        return
+    import matplotlib
+
+    matplotlib.use("Agg")  # draws into a file, on machines without a screen too
+    from matplotlib import pyplot
+
+    evaluated = evaluation.curves()
+    metrics = {name: curve for name, curve in evaluated.items() if "loss" not in name}
+    losses = {name: curve for name, curve in evaluated.items() if "loss" in name}
+    figure, panels = pyplot.subplots(2 if metrics else 1, squeeze=False, sharex=True, layout="constrained",
+                                     figsize=(8, 8 if metrics else 5))
+    panel = panels[0][0]
+    for name, curve in training.curves().items():
+        panel.plot(*curve, label=name.replace("_", " "))
+    for name, curve in losses.items():
+        panel.plot(*curve, "--.", label=f"evaluation: {name.replace('_', ' ')}")
+    panel.set(ylabel="loss (nats)", title="Training loss", ylim=(0, None))
+    for name, curve in metrics.items():
+        panels[-1][0].plot(*curve, "--.", label=name.replace("_", " "))
+    if metrics:
+        panels[-1][0].set(title="Evaluation")
+    for (panel,) in panels:
+        panel.grid(alpha=0.3)
+        panel.legend()
+    panels[-1][0].set(xlabel="step")
+    path = os.path.join(folder, PLOT_FILE)
+    figure.savefig(path + ".partial", format="png", dpi=120)
+    os.replace(path + ".partial", path)
+    pyplot.close(figure)
+
+
+def _read(path):
+    if not os.path.exists(path):
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if None not in row.values()]  # a killed run's last line
+    return [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
+            for row in rows]

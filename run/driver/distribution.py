@@ -4,26 +4,36 @@ import tensorflow as tf
 from official.common import distribute_utils
 
 
-def make_strategy(name, num_gpus=None, tpu_name=None):
-    """Makes a strategy.
+def make_strategy(name, num_gpus=None, tpu_name=None, num_cpu_devices=None):
+    """Makes a strategy; to be called before TensorFlow computes anything.
 
     Args:
       name: "one_device", "mirrored", "multi_worker_mirrored" or "tpu".
       num_gpus: GPUs to use; None means all that are visible, and at most one for "one_device".
       tpu_name: name or address of the TPU, None on a TPU machine.
+      num_cpu_devices: for "mirrored": so many replicas on parts of the CPU, in place of GPUs; None for GPUs.
 
     Returns:
       tf.distribute.Strategy.
 
     Raises:
-      ValueError: more GPUs asked for than are visible.
+      ValueError: more GPUs asked for than are visible, CPU devices for another strategy, no TPU.
     """
+    if num_cpu_devices is not None:
+        if name != "mirrored":
+            raise ValueError(f"--num_cpu_devices={num_cpu_devices}: goes with --distribution_strategy=mirrored, not "
+                             f"{name}")
+        return _mirrored_cpu(num_cpu_devices)
     visible = len(tf.config.list_physical_devices("GPU"))
     if num_gpus is None:
         num_gpus = min(visible, 1) if name == "one_device" else visible
     if num_gpus > visible:
         raise ValueError(f"--num_gpus={num_gpus}: TensorFlow sees {visible} on this machine")
-    return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name or "local")
+    try:
+        return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name or "local")
+    except tf.errors.NotFoundError as error:
+        raise ValueError(f"--distribution_strategy={name}: TensorFlow finds no TPU; on a TPU machine it must be "
+                         "tensorflow-tpu, elsewhere --tpu_name must name one") from error
 
 
 def allows_dynamic_shapes(strategy):
@@ -31,8 +41,27 @@ def allows_dynamic_shapes(strategy):
     return not isinstance(strategy, tf.distribute.TPUStrategy)
 
 
-def check_batch_size(flag, batch_size, strategy):
-    """Raises ValueError naming `flag` unless the batch divides evenly over the strategy's replicas."""
+def is_multi_worker(strategy):
+    """Whether other processes run the same training, and must call collective operations in the same order."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def is_chief(strategy):
+    """Whether this process, of several that train together, is the one that writes files."""
+    return strategy.extended.should_checkpoint
+
+
+def check_batch_size(flag, batch_size, strategy, pieces=1):
+    """Raises ValueError naming `flag` unless the batch divides evenly over replicas, and there into `pieces`."""
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise ValueError(f"--{flag}={batch_size}: must be a multiple of the number of replicas, {replicas}")
+    if batch_size % (replicas * pieces):
+        raise ValueError(f"--{flag}={batch_size}: must be a multiple of --accumulate_steps times the number of "
+                         f"replicas, {pieces} x {replicas}")
+
+
+def _mirrored_cpu(num_devices):
+    physical = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(physical, [tf.config.LogicalDeviceConfiguration()] * num_devices)
+    return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(num_devices)])

@@ -14,6 +14,7 @@ from data_prep import command_line
 
 flags.disclaim_key_flags()
 
+DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
 UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # flags of the original that mean nothing here
 
 
@@ -28,7 +29,7 @@ def define_model_flags():
         "scripts, of the Model Garden or of Hugging Face (model.safetensors), and of the same bert_config.json.")
 
 
-def define_tokenizer_flags():
+def define_tokenizer_flags(*, max_seq_length=128):
     """The vocabulary and the casing that go with a checkpoint."""
     flags.DEFINE_string(
         "vocab_file", None, "vocab.txt of the model, one WordPiece entry a line. Needed; it must be the one the "
@@ -37,8 +38,9 @@ def define_tokenizer_flags():
         "do_lower_case", True, "Whether to lower-case and strip accents: True for uncased models, False for cased "
                                "ones.")
     flags.DEFINE_integer(
-        "max_seq_length", 128, "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are "
-                               "cut. At most max_position_embeddings of the config.", lower_bound=4)
+        "max_seq_length", max_seq_length,
+        "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are cut. At most "
+        "max_position_embeddings of the config.", lower_bound=4)
 
 
 def define_training_flags(*, learning_rate=5e-5, train_batch_size=32):
@@ -49,7 +51,7 @@ def define_training_flags(*, learning_rate=5e-5, train_batch_size=32):
         lower_bound=1)
     flags.DEFINE_integer("eval_batch_size", 8, "Examples in an evaluation step.", lower_bound=1)
     flags.DEFINE_float(
-        "learning_rate", learning_rate, "Peak learning rate of AdamW, reached at the end of the warm-up.",
+        "learning_rate", learning_rate, "Peak learning rate, reached at the end of the warm-up.",
         lower_bound=0)
     flags.DEFINE_integer(
         "save_checkpoints_steps", 1000, "Steps between two checkpoints; the last step always saves one.",
@@ -62,6 +64,36 @@ def define_training_flags(*, learning_rate=5e-5, train_batch_size=32):
     flags.DEFINE_integer("random_seed", 12345, "Fixes initial weights, dropout and the order of the data.")
 
 
+def define_step_flags():
+    """How a training step is computed."""
+    flags.DEFINE_integer(
+        "accumulate_steps", 1, "Pieces in which each replica computes its part of a batch, one after the other, to "
+                               "need less memory; the update is that of the whole batch.", lower_bound=1)
+    flags.DEFINE_enum(
+        "mixed_precision", "float32", list(DTYPE_POLICIES),
+        "Type to compute in; weights, their updates, normalisation and losses stay float32. bfloat16 on TPU and "
+        "newer GPUs; float16, with a loss scale against underflow, on older ones.")
+    flags.DEFINE_bool(
+        "jit_compile", False, "Whether XLA compiles forward and backward pass. Padding is then computed too, since "
+                              "XLA needs fixed shapes; TPUs always compile.")
+
+
+def define_optimizer_flags():
+    """Which optimizer, and its settings other than the rate."""
+    flags.DEFINE_enum(
+        "optimizer", "adamw", ["adamw", "lamb"], "adamw: the original's, for batches up to about a thousand; lamb: "
+                                                 "for larger ones, with a higher --learning_rate.")
+    flags.DEFINE_float(
+        "weight_decay_rate", 0.01, "Share of a weight that decays in a step at rate 1; 0 for none.", lower_bound=0)
+    flags.DEFINE_list(
+        "no_weight_decay", ["LayerNorm", "layer_norm", "bias"],
+        "Regular expressions; a weight in whose name one is found does not decay.")
+    flags.DEFINE_float("clip_norm", 1.0, "Largest global norm of the gradients; 0 for no clipping.", lower_bound=0)
+    flags.DEFINE_float(
+        "decay_power", 1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.",
+        lower_bound=1e-3)
+
+
 def define_distribution_flags():
     """Devices."""
     flags.DEFINE_enum(
@@ -70,6 +102,9 @@ def define_distribution_flags():
         "the environment variable TF_CONFIG lists; tpu: the TPU that --tpu_name names.")
     flags.DEFINE_integer(
         "num_gpus", None, "GPUs to use; unset means all that are visible (one for one_device).", lower_bound=0)
+    flags.DEFINE_integer(
+        "num_cpu_devices", None, "With --distribution_strategy=mirrored: so many replicas on the CPU, to try it on a "
+                                 "machine without GPUs; it is no faster.", lower_bound=1)
     flags.DEFINE_bool("use_tpu", False, "Short for --distribution_strategy=tpu.")
     flags.DEFINE_string("tpu_name", None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
     for name in ("tpu_zone", "gcp_project", "master"):

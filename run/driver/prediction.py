@@ -47,7 +47,8 @@ class Predictor:
             raise ValueError(f"{description}: there are no examples")
         order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
         outputs = {}
-        with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True) as progress:
+        with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
+                  leave=None) as progress:  # within another bar it vanishes when done
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # every replica needs its share

@@ -59,16 +59,28 @@ def keep(output_dir, task):
     os.replace(path + ".partial", path)
 
 
+def model_folder(checkpoint):
+    """The folder that holds the task.json of a checkpoint, a folder or a prefix; None if there is none.
+
+    It is the checkpoint's own folder or, for the weights in OUTPUT_DIR/best, the one above.
+    """
+    folder = os.path.abspath(checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint))
+    for candidate in (folder, os.path.dirname(folder)):
+        if os.path.exists(os.path.join(candidate, TASK_FILE)):
+            return candidate
+    return None
+
+
 def read(checkpoint):
-    """The Task kept in a folder, or beside a checkpoint prefix in one; None if none is kept there.
+    """The Task kept with a checkpoint, a folder or a prefix; None if none is kept there.
 
     Raises:
       ValueError: a task.json that is not one.
     """
-    folder = checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint)
-    path = os.path.join(folder, TASK_FILE)
-    if not os.path.exists(path):
+    folder = model_folder(checkpoint)
+    if folder is None:
         return None
+    path = os.path.join(folder, TASK_FILE)
     with open(path, encoding="utf-8") as file:
         try:
             return Task(**json.load(file))

@@ -1,20 +1,19 @@
-"""The training loop: orbit under a tf.distribute strategy, with checkpoints, resume, progress and curves."""
+"""The training loop: orbit under a strategy, with checkpoints, resume, evaluation, progress and curves."""
 
 import contextlib
 import dataclasses
-import math
 import sys
-import time
 
 import orbit
 import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.checkpoints import load_pretrained
-from run.driver import curves
+from run.driver import curves, distribution, utilisation
+from run.driver.checkpointing import BestWeights, CheckpointManager
+from run.driver.preemption import Preempted, Preemption
+from run.driver.progress import LoopLength
 from run.driver.trainer import Trainer
-
-SECONDS_PER_LOOP = 1.0  # the progress bar moves about once a second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,12 +21,19 @@ class TrainingSettings:
     """How long to train and what to keep.
 
     Attributes:
-      output_dir: folder of checkpoints, `training_log.csv`, `loss.png` and TensorBoard scalars.
+      output_dir: folder of checkpoints, `training_log.csv`, `eval_log.csv`, `loss.png` and TensorBoard scalars.
       num_train_steps: the step at which training ends.
       train_batch_size: examples in a step, over all replicas.
       save_checkpoints_steps: steps between two checkpoints.
       keep_checkpoint_max: how many of the newest checkpoints stay.
       iterations_per_loop: most steps in one call of the training function.
+      eval_steps: steps between two evaluations during training; None for one alone, after the last step.
+      best_metric: a name in what the evaluation gives, the higher the better: the weights where it was highest are
+        kept in best/; None to keep none.
+      early_stopping_evals: training stops when the best metric has not risen for so many evaluations; None to go on.
+
+    Raises:
+      ValueError: early stopping without a metric.
     """
 
     output_dir: str
@@ -36,6 +42,13 @@ class TrainingSettings:
     save_checkpoints_steps: int = 1000
     keep_checkpoint_max: int = 5
     iterations_per_loop: int = 1000
+    eval_steps: int | None = None
+    best_metric: str | None = None
+    early_stopping_evals: int | None = None
+
+    def __post_init__(self):
+        if self.early_stopping_evals and not self.best_metric:
+            raise ValueError("early_stopping_evals needs a best_metric")
 
 
 class TrainingRun:
@@ -46,110 +59,182 @@ class TrainingRun:
       model, optimizer, loss_function, loss_names: see Trainer.
       settings: TrainingSettings.
       init_checkpoint: what `load_pretrained` reads, for a new run to start from; or None.
+      accumulate_steps, jit_compile: see Trainer.
+      flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
+        utilisation by; or None.
     """
 
-    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, init_checkpoint=None):
+    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, init_checkpoint=None, *,
+                 accumulate_steps=1, jit_compile=False, flops_of=None):
+        self._strategy = strategy
         self._settings = settings
         self._optimizer = optimizer
-        self._trainer = Trainer(strategy, model, optimizer, loss_function, loss_names)
+        self._flops_of = flops_of
+        self._matmul_rate = None
+        self._compute_dtype = model.compute_dtype
+        self._writes = distribution.is_chief(strategy)
+        self._best = BestWeights(settings.output_dir, model, writes=self._writes)
+        self._trainer = Trainer(strategy, model, optimizer, utilisation.LossWithTokens(loss_function),
+                                (*loss_names, utilisation.TOKENS), accumulate_steps=accumulate_steps,
+                                jit_compile=jit_compile)
+
         def initialize():
             if init_checkpoint:
                 print(load_pretrained(model, init_checkpoint), file=sys.stderr)
 
         with strategy.scope():
             optimizer.build(model.trainable_variables)
-            manager = _CheckpointManager(
-                tf.train.Checkpoint(model=model, optimizer=optimizer), settings.output_dir,
+            manager = CheckpointManager(
+                tf.train.Checkpoint(model=model, optimizer=optimizer), settings.output_dir, writes=self._writes,
                 max_to_keep=settings.keep_checkpoint_max, step_counter=optimizer.iterations,
                 checkpoint_interval=settings.save_checkpoints_steps, init_fn=initialize)
+        self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
+                                       follows_clock=not distribution.is_multi_worker(strategy))
         with _quiet_orbit():
             self._controller = orbit.Controller(  # restores, or initializes
                 global_step=optimizer.iterations, trainer=self._trainer, strategy=strategy,
-                steps_per_loop=_LoopLength(settings), checkpoint_manager=manager,
-                train_actions=[self._after_loop], summary_dir=settings.output_dir)
+                steps_per_loop=self._loop_length, checkpoint_manager=manager,
+                train_actions=[self._after_loop], summary_dir=settings.output_dir if self._writes else None)
         self._log = None
+        self._eval_log = None
         self._bar = None
-        self._loop_ended = None
+        self._preemption = None
 
     @property
     def step(self):
         """Steps done so far, int."""
         return int(self._optimizer.iterations.numpy())
 
-    def train(self, make_dataset):
-        """Trains to the last step, saving checkpoints and the loss curve on the way; says where it starts.
+    def train(self, make_dataset, evaluate=None):
+        """Trains to the last step, saving checkpoints and curves on the way; says where it starts.
+
+        SIGTERM, by which a machine is taken away, saves a checkpoint and ends the process with status 143.
 
         Args:
           make_dataset: (skip_steps) -> endless dataset of batches of features, each of the size of all replicas
             together, beginning with the batch of step `skip_steps`.
-        """
-        print(self._describe())
-        if self.step >= self._settings.num_train_steps:
-            return
-        self._trainer.set_dataset(make_dataset(self.step))
-        self._log = curves.TrainingLog(self._settings.output_dir, self.step)
-        self._loop_ended = time.monotonic()
-        with (tqdm(total=self._settings.num_train_steps, initial=self.step, desc="training", unit="step",
-                   dynamic_ncols=True) as self._bar, _quiet_orbit()):
-            self._controller.train(self._settings.num_train_steps)
-        self._log.plot()
+          evaluate: () -> dict of name -> float, called every `eval_steps` steps and after the last; or None.
 
-    def _describe(self):
-        folder, steps = self._settings.output_dir, self._settings.num_train_steps
-        if self.step >= steps:
-            return (f"{folder}: training is finished, at step {self.step} of {steps}; to train on, raise the number "
-                    "of steps, to train anew, choose another folder")
-        if self.step:
-            return f"{folder}: going on from step {self.step} of {steps}"
-        return f"{folder}: a new run of {steps} steps"
+        Returns:
+          What `evaluate` gave last, None if it was not called.
+        """
+        folder = self._settings.output_dir
+        self._log = curves.Log(folder, curves.TRAINING_LOG, self.step, writes=self._writes)
+        self._eval_log = curves.Log(folder, curves.EVALUATION_LOG, self.step, writes=self._writes)
+        ended = self._ended()
+        if ended and not (evaluate and self._evaluation_is_due()):
+            print(f"{folder}: {ended}")
+            return None
+        print(f"{folder}: going on from step {self.step} of {self._settings.num_train_steps}" if self.step else
+              f"{folder}: a new run of {self._settings.num_train_steps} steps")
+        if self._flops_of:
+            self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
+        self._trainer.set_dataset(make_dataset(self.step))
+        with tqdm(total=self._settings.num_train_steps, initial=self.step, desc="training", unit="step",
+                  dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
+            try:
+                results = self._run_to_the_end(evaluate)
+            except Preempted:
+                self._save()
+                self._bar.close()
+                print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command goes on from there",
+                      file=sys.stderr)
+                raise
+        if self._writes:
+            curves.plot(folder, self._log, self._eval_log)
+        if self.step < self._settings.num_train_steps:
+            print(f"{folder}: {self._ended()}")
+        return results
+
+    def restore_best(self):
+        """Gives the model the weights kept in best/; returns the step they are of, None if none are kept."""
+        return self._best.restore()
+
+    def _run_to_the_end(self, evaluate):
+        """Trains from one evaluation to the next; returns what the last gave."""
+        results = None
+        while True:
+            if evaluate and self._evaluation_is_due():
+                results = self._evaluate(evaluate)
+            if self._ended():
+                break
+            stop = self._settings.num_train_steps
+            if evaluate and self._settings.eval_steps:
+                stop = min(stop, self.step + self._settings.eval_steps - self.step % self._settings.eval_steps)
+            with _quiet_orbit():
+                self._controller.train(stop, checkpoint_at_completion=False)
+        self._save()
+        return results
+
+    def _ended(self):
+        """Why there is nothing to train, None if there is."""
+        if self.step >= self._settings.num_train_steps:
+            return (f"training is finished, at step {self.step} of {self._settings.num_train_steps}; to train on, "
+                    "raise the number of steps, to train anew, choose another folder")
+        patience = self._settings.early_stopping_evals
+        best = self._best.step
+        if patience and best and sum(row["step"] > best for row in self._eval_log.rows) >= patience:
+            return (f"training has stopped at step {self.step}: {self._settings.best_metric} has not risen in "
+                    f"{patience} evaluations, the best is of step {best}")
+        return None
+
+    def _evaluation_is_due(self):
+        """Whether the model of this step is to be evaluated, and a run killed after its checkpoint has not done it."""
+        step, interval = self.step, self._settings.eval_steps
+        due = step >= self._settings.num_train_steps or (interval and step and step % interval == 0)
+        return due and all(row["step"] != step for row in self._eval_log.rows)
+
+    def _evaluate(self, evaluate):
+        with self._preemption.at_once():
+            results = {name: float(value) for name, value in evaluate().items()}
+        metric = self._settings.best_metric
+        if metric:
+            if metric not in results:
+                raise ValueError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
+            if results[metric] > self._best.metrics.get(metric, float("-inf")):
+                self._best.save(self.step, results)
+        self._eval_log.add(self.step, results)
+        self._controller.summary_manager.write_summaries({"eval": results})
+        self._controller.summary_manager.flush()
+        self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
+        return results
+
+    def _save(self):
+        with _quiet_orbit():
+            self._controller.save_checkpoint()
 
     def _after_loop(self, means):
-        """Called by orbit with the mean losses of the loop of steps just run."""
+        """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
+        first_bad_step = self._trainer.first_bad_step
+        if first_bad_step:
+            raise ValueError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
+                             f"{self._settings.output_dir} keeps the last checkpoint before it; a lower learning rate "
+                             "or a longer warm-up may help")
+        steps, seconds = self._loop_length.end(self.step)
+        tokens = float(means.pop(utilisation.TOKENS))
         losses = {name: float(value) for name, value in means.items()}
-        steps, now = self.step - self._bar.n, time.monotonic()
-        rate = steps * self._settings.train_batch_size / (now - self._loop_ended)
-        self._loop_ended = now
         self._log.add(self.step, losses)
-        self._bar.set_postfix_str(f"loss {losses['loss']:.3f}, {rate:.0f} examples/s", refresh=False)
+        rates = self._rates(steps * self._settings.train_batch_size / seconds, tokens)
+        means.update(rates)
+        self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
+        self._preemption.check()
+
+    def _rates(self, examples_per_second, tokens):
+        """Dict of name -> float, for `tokens` real tokens an example."""
+        rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
+        if self._matmul_rate:
+            rates["model_flop_utilisation"] = examples_per_second * self._flops_of(tokens) / self._matmul_rate
+        return rates
 
 
-class _CheckpointManager(tf.train.CheckpointManager):
-    """Saves at the multiples of its interval, where TensorFlow's own counts from the step it first saved at."""
-
-    _last_saved = None
-
-    def save(self, checkpoint_number=None, check_interval=True, options=None):
-        """Called by orbit after each loop of steps, and with check_interval=False after the last."""
-        due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
-        if not due or checkpoint_number == self._last_saved:
-            return None
-        self._last_saved = checkpoint_number
-        return super().save(checkpoint_number, check_interval=False, options=options)
+def _described(rates):
+    yield f"{rates['examples_per_second']:.0f} examples/s"
+    yield f"{rates['tokens_per_second']:,.0f} tokens/s"
+    if "model_flop_utilisation" in rates:
+        yield f"{rates['model_flop_utilisation']:.0%} of matmul rate"
 
 
 def _quiet_orbit():
     """Drops what orbit prints after each loop: the progress bar says it in one line."""
     return contextlib.redirect_stdout(None)
-
-
-class _LoopLength:
-    """How many steps orbit runs before it looks up: about a second's worth, never past a checkpoint."""
-
-    def __init__(self, settings):
-        self._settings = settings
-        self._steps = 0  # of the loop under way
-        self._started = None
-
-    def __call__(self, step):
-        now = time.monotonic()
-        if self._steps < 2:
-            steps = self._steps + 1  # the first loop compiles; the second, of two steps, can be timed
-        else:
-            seconds_per_step = (now - self._started) / self._steps
-            steps = max(1, math.floor(SECONDS_PER_LOOP / seconds_per_step))
-            steps = min(steps, 2 * self._steps)  # one quick loop is weak evidence
-        to_checkpoint = self._settings.save_checkpoints_steps - step % self._settings.save_checkpoints_steps
-        self._started = now
-        self._steps = min(steps, to_checkpoint, self._settings.iterations_per_loop)
-        return self._steps

@@ -191,3 +191,13 @@ def test_hidden_and_attention_dropout_are_two_rates(features, hidden, attention)
     dropped = (training["embedding_output"].numpy() == 0).mean()
     assert dropped == pytest.approx(hidden, abs=0.15)  # of 60 elements; attention dropout must not reach these
     assert np.abs(training["sequence_output"] - plain["sequence_output"]).max() > 1e-3
+
+
+def test_a_span_labeler_is_traced_for_any_length(reference_config):
+    model = models.BertSpanLabeler(reference_config)
+    traced = tf.function(lambda features: model(features), input_signature=[
+        {name: tf.TensorSpec([None, None], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}])
+    for length in (7, 11):
+        ones = tf.ones([3, length], tf.int32)
+        outputs = traced({"input_ids": ones, "input_mask": ones, "segment_ids": 0 * ones})
+        assert outputs["start_logits"].shape == outputs["end_logits"].shape == (3, length)

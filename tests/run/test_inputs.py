@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep import records
-from run.driver import inputs
+from run.driver import inputs, record_files
 
 S, P = 7, 3
 FEATURES = records.pretraining_features(S, P)
@@ -44,9 +44,6 @@ def test_training_data_is_every_record_once_an_epoch_in_seeded_order(files):
 def test_a_resumed_run_sees_what_it_would_have_seen(files):
     whole = first_ids(inputs.pretraining_training_data(files, FEATURES, 4, seed=1), 15)
     assert whole[8:] == first_ids(inputs.pretraining_training_data(files, FEATURES, 4, seed=1, skip_steps=8), 7)
-    arrays = {"input_ids": np.arange(33)[:, np.newaxis]}
-    whole = first_ids(inputs.training_data_of_arrays(arrays, 4, seed=1), 15)
-    assert whole[8:] == first_ids(inputs.training_data_of_arrays(arrays, 4, seed=1, skip_steps=8), 7)
 
 
 def test_batches_have_the_features_shapes_and_types(files):
@@ -60,21 +57,63 @@ def test_batches_have_the_features_shapes_and_types(files):
 def test_evaluation_data_is_every_record_once_in_order(files):
     batches = first_ids(inputs.pretraining_evaluation_data(files, FEATURES, 4), 99)
     assert list(itertools.chain(*batches)) == list(range(30))
-    arrays = {"input_ids": np.arange(10)[:, np.newaxis]}
-    assert first_ids(inputs.evaluation_data_of_arrays(arrays, 4), 99) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+
+
+def test_records_come_with_their_epoch_and_a_place_of_their_own_in_it(files):
+    """What random draws for a record may depend on; the same after a resume in the second epoch."""
+    def numbered(skip_steps, batches):
+        data = inputs.pretraining_training_data(
+            files, FEATURES, 7, 1, skip_steps,
+            transform=lambda features, epochs, places: {"id": features["input_ids"][:, 0], "epoch": epochs,
+                                                        "place": places})
+        return [{name: value.numpy().tolist() for name, value in batch.items()} for batch in data.take(batches)]
+
+    whole = numbered(0, 12)
+    places = [(epoch, place) for batch in whole for epoch, place in zip(batch["epoch"], batch["place"], strict=True)]
+    assert places == [divmod(number, 30) for number in range(12 * 7)]
+    assert numbered(6, 6) == whole[6:]
 
 
 def test_records_that_do_not_suit_the_model(files, tmp_path):
-    inputs.check_pretraining_records(files[1], FEATURES, vocab_size=20)
-    with pytest.raises(ValueError, match=r"1\.tfrecord: holds the id 19, the model's vocab_size is 19"):
-        inputs.check_pretraining_records(files[1], FEATURES, vocab_size=19)
-    with pytest.raises(ValueError, match="not pre-training records of max_seq_length 8 and max_predictions_per_seq 3"):
-        inputs.check_pretraining_records(files[1], records.pretraining_features(8, P), vocab_size=20)
+    inputs.check_pretraining_records(files[:2], FEATURES, {"input_ids": 20})
+    with pytest.raises(ValueError, match=r"1\.tfrecord: the record at byte [\d,]+ holds 19 in input_ids, the model has "
+                                         "room for 0 to 18"):
+        inputs.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
+    with pytest.raises(ValueError, match=r"0\.tfrecord: the record at byte 0 has 7 numbers in input_ids, 8 are "
+                                         "expected: it was made for other sizes"):
+        inputs.check_pretraining_records(files, records.pretraining_features(8, P), {})
     empty = tmp_path / "empty.tfrecord"
     empty.write_bytes(b"")
     with pytest.raises(ValueError, match=r"empty\.tfrecord: holds no records"):
-        inputs.check_pretraining_records(str(empty), FEATURES, vocab_size=20)
+        inputs.check_pretraining_records([str(empty)], FEATURES, {})
     broken = tmp_path / "broken.tfrecord"
     broken.write_bytes(b"not a record file")
-    with pytest.raises(ValueError, match=r"broken\.tfrecord: not pre-training records"):
-        inputs.check_pretraining_records(str(broken), FEATURES, vocab_size=20)
+    with pytest.raises(ValueError, match=r"broken\.tfrecord: is no TFRecord file, or damaged"):
+        inputs.check_pretraining_records([str(broken)], FEATURES, {})
+
+
+def test_a_record_met_in_training_is_named_by_file_and_byte(files, tmp_path):
+    with open(files[2], "rb") as file:
+        data = bytearray(file.read())
+    size = len(data) // 10  # of a record
+    data[7 * size + 50] ^= 1
+    with open(files[2], "wb") as file:
+        file.write(data)
+    with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is damaged or cut off"),
+          inputs.bad_records_named(files, FEATURES, {})):
+        first_ids(inputs.pretraining_training_data(files, FEATURES, 5, seed=1), 6)
+    limits = {"input_ids": 13}
+    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
+          inputs.bad_records_named(files[:2], FEATURES, limits)):
+        first_ids(inputs.pretraining_training_data(files[:2], FEATURES, 5, seed=1, limits=limits), 4)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="mine"), inputs.bad_records_named(files[:2], FEATURES, {}):
+        tf.debugging.Assert(False, ["mine"])
+
+
+def test_counting_records(files, tmp_path):
+    assert record_files.count_records(files) == 30
+    short = tmp_path / "short.tfrecord"
+    with open(files[0], "rb") as file:
+        short.write_bytes(file.read()[:-3])
+    with pytest.raises(ValueError, match=r"short\.tfrecord: is damaged or cut off: record 10 does not end"):
+        record_files.count_records([str(short)])

@@ -105,8 +105,13 @@ def test_export_mistakes(model_files, tmp_path, flags, message):
     ({"do_train": None}, "nothing to do: give --do_train, --do_eval or both"),
     ({"input_file": None}, "--input_file is needed"),
     ({"input_file": "none.tfrecord"}, "--input_file=none.tfrecord: no such file"),
-    ({"input_file": "__config__"}, "not pre-training records of max_seq_length 32 and max_predictions_per_seq 20"),
+    ({"input_file": "__config__"}, "bert_config.json: is no TFRecord file, or damaged"),
     ({"output_dir": "__config__"}, "is a file, a folder is needed"),
+    ({"eval_steps": 5}, "--eval_steps=5: evaluates during training, give --do_train and --do_eval"),
+    ({"masking": "dynamic"}, "--vocab_file is needed"),
+    ({"input_file": "__config__", "distribution_strategy": "mirrored", "num_cpu_devices": 3, "accumulate_steps": 2,
+      "train_batch_size": 33}, "--train_batch_size=33: must be a multiple of --accumulate_steps times the number of "
+                               "replicas, 2 x 3"),
 ])
 def test_pretraining_mistakes(model_files, tmp_path, flags, message):
     given = {"bert_config_file": model_files["bert_config_file"], "max_seq_length": 32, "do_train": True,

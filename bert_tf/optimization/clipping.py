@@ -1,0 +1,138 @@
+"""What every optimizer here does with gradients before the update: sum, clip, and leave out what is not finite."""
+
+import re
+import typing
+
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.optimization import gradients as pieces
+
+CLIP_NORM = 1.0  # these and the patterns: the original's `optimization.create_optimizer`
+WEIGHT_DECAY = 0.01
+NO_DECAY_PATTERNS = ("LayerNorm", "layer_norm", "bias")
+
+
+class ClippedGradient(typing.NamedTuple):
+    """What `update_step` gets.
+
+    Attributes:
+      values: float32, the shape of the variable; zeros where the update is left out.
+      is_applied: bool scalar; False where nothing of the variable and its moments may change.
+    """
+
+    values: tf.Tensor
+    is_applied: tf.Tensor
+
+
+class ClippingOptimizer(tf_keras.optimizers.Optimizer):
+    """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
+
+    A subclass has `update_step(gradient: ClippedGradient, variable)` and may set `gradient_scale`, a float that the
+    clipped gradients are multiplied with.
+
+    Args:
+      learning_rate: float or schedule.
+      weight_decay: float, times the variable, added to the update of each variable that `decays`.
+      clip_norm: float, largest global norm of the gradients; 0 for no clipping.
+      no_decay: regular expressions, searched in a variable's name.
+      beta_1, beta_2: decay rates of the two moments.
+      epsilon: added to the root of the second moment.
+      loss_scale: DynamicLossScale, or None. What it scales is divided out here.
+    """
+
+    gradient_scale = 1.0
+
+    def __init__(self, learning_rate, *, weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
+                 beta_1=0.9, beta_2=0.999, epsilon=1e-6, loss_scale=None, name=None):
+        # jit_compile would compile each variable's update by itself where there is a GPU.
+        super().__init__(name=name or type(self).__name__, weight_decay=None, jit_compile=False)
+        self._learning_rate = self._build_learning_rate(learning_rate)
+        self._decay = weight_decay
+        self._clip_norm = clip_norm
+        self._no_decay = tuple(no_decay)
+        self._beta_1 = beta_1
+        self._beta_2 = beta_2
+        self._epsilon = epsilon
+        self._loss_scale = loss_scale
+
+    def build(self, var_list):
+        """Makes the moments, zeros of each variable's shape."""
+        super().build(var_list)
+        if getattr(self, "_built", False):
+            return
+        self._first_moments = [self.add_variable_from_reference(variable, "m") for variable in var_list]
+        self._second_moments = [self.add_variable_from_reference(variable, "v") for variable in var_list]
+        self._built = True
+
+    @property
+    def loss_scale(self):
+        """What to multiply a loss with before its gradients are taken: float32 scalar, or None for nothing."""
+        return None if self._loss_scale is None else tf.convert_to_tensor(self._loss_scale.value)
+
+    def decays(self, variable):
+        """Whether weight decay applies to a variable, by its name."""
+        return not any(re.search(pattern, variable.name) for pattern in self._no_decay)
+
+    def apply_gradients(self, grads_and_vars, name=None, skip_gradients_aggregation=False):
+        """Sums over replicas, clips, updates.
+
+        Args:
+          grads_and_vars: pairs of a raw gradient (dense, IndexedSlices, or None for no update) and its
+            variable; in a replica's context when there is a strategy, where it is the gradient of this replica's
+            share of the loss.
+          name: scope of the optimizer's variables.
+          skip_gradients_aggregation: True when the gradients are already equal on all replicas.
+
+        Returns:
+          The step counter, `iterations`.
+        """
+        gradients, variables = zip(*((pieces.merge(gradient), variable) for gradient, variable in grads_and_vars
+                                     if gradient is not None), strict=True)
+        if not skip_gradients_aggregation:
+            replica = tf.distribute.get_replica_context()
+            gradients = replica.all_reduce(tf.distribute.ReduceOp.SUM, gradients)
+        self.apply_summed(gradients, variables, name=name)
+        return self.iterations
+
+    def apply_summed(self, gradients, variables, *, loss=0.0, name=None):
+        """Clips and updates; the step counts, but changes nothing, where loss or gradients are not finite.
+
+        Args:
+          gradients: what gradients.merge returns, summed over micro-batches and replicas; of the loss times
+            `loss_scale`, if there is one.
+          variables: theirs, in the same order.
+          loss: float32 scalar, not scaled, the same on all replicas.
+          name: scope of the optimizer's variables.
+
+        Returns:
+          Bool scalar: False if the loss was not finite, or the gradients were not and no lower loss scale can help.
+        """
+        scale = 1.0 if self._loss_scale is None else tf.convert_to_tensor(self._loss_scale.value)
+        norm = pieces.global_norm(gradients) / scale
+        is_applied = tf.math.is_finite(norm + loss)
+        factor = self.gradient_scale / scale
+        if self._clip_norm:
+            factor *= self._clip_norm / tf.maximum(norm, self._clip_norm)
+        # A product with a factor of 0 that is 0 even where a gradient is NaN or infinite.
+        factor = tf.where(is_applied, factor, 0.0)
+        clipped = [ClippedGradient(tf.math.multiply_no_nan(pieces.values_of(gradient), factor), is_applied)
+                   for gradient in gradients]
+        super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
+        if self._loss_scale is None:
+            return is_applied
+        self._loss_scale.update(is_applied)
+        return tf.math.is_finite(loss) & (is_applied | (scale > 1.0))
+
+    def get_config(self):
+        """The constructor's arguments, apart from loss_scale."""
+        return {
+            "name": self.name,
+            "learning_rate": self._serialize_hyperparameter(self._learning_rate),
+            "weight_decay": self._decay,
+            "clip_norm": self._clip_norm,
+            "no_decay": self._no_decay,
+            "beta_1": self._beta_1,
+            "beta_2": self._beta_2,
+            "epsilon": self._epsilon,
+        }

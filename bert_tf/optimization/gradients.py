@@ -1,0 +1,41 @@
+"""Gradients of a batch in pieces: what replicas and micro-batches must hand over so that one norm can be taken.
+
+The original clips by a global norm in which a sparse gradient counts by its slices, before duplicate rows are summed
+(`tf.clip_by_global_norm` on IndexedSlices). Slices of several pieces are those of the whole batch, so the sum of their
+squares is too; a dense gradient must be summed over the pieces first.
+"""
+
+import typing
+
+import tensorflow as tf
+
+
+class MergedSlices(typing.NamedTuple):
+    """A sparse gradient after its slices were summed row by row. Those of two pieces add up field by field.
+
+    Attributes:
+      values: float32, the shape of the variable.
+      squared_norm: float32 scalar, the sum of squares of the slices.
+    """
+
+    values: tf.Tensor
+    squared_norm: tf.Tensor
+
+
+def merge(gradient):
+    """A dense gradient as it is; IndexedSlices as MergedSlices."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        return gradient
+    return MergedSlices(tf.convert_to_tensor(gradient), 2 * tf.nn.l2_loss(gradient.values))
+
+
+def values_of(gradient):
+    """The dense values of what `merge` returns."""
+    return gradient.values if isinstance(gradient, MergedSlices) else gradient
+
+
+def global_norm(gradients):
+    """Norm of all gradients of a batch together, each as `merge` returns it, summed over pieces -> float32 scalar."""
+    squares = [gradient.squared_norm if isinstance(gradient, MergedSlices) else 2 * tf.nn.l2_loss(gradient)
+               for gradient in gradients]
+    return tf.sqrt(tf.add_n(squares))

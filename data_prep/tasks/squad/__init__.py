@@ -1,0 +1,20 @@
+"""SQuAD 1.1 and 2.0, and files in their form such as KorQuAD: questions -> features -> answers as text.
+
+Follows the original's run_squad.py: its features and its prediction files, to the last id and character.
+"""
+
+from data_prep.tasks.squad.answers import Answers, predict_answers, write_answers, write_predictions
+from data_prep.tasks.squad.examples import Example, Examples, read_examples
+from data_prep.tasks.squad.features import (
+    Feature,
+    FeatureStream,
+    arrays_of,
+    check_lengths,
+    convert_examples_to_features,
+    record_features,
+    write_records,
+)
+
+__all__ = ["Answers", "Example", "Examples", "Feature", "FeatureStream", "arrays_of", "check_lengths",
+           "convert_examples_to_features", "predict_answers", "read_examples", "record_features", "write_answers",
+           "write_predictions", "write_records"]

@@ -1,0 +1,221 @@
+"""Start and end scores of windows -> answers as they stand in the context, and the original's prediction files."""
+
+import dataclasses
+import json
+import math
+import os
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+
+from data_prep.tasks.squad.final_text import final_text
+
+PREDICTIONS_FILE = "predictions.json"
+NBEST_FILE = "nbest_predictions.json"
+NULL_ODDS_FILE = "null_odds.json"
+
+# With this the original begins its search for the smallest null score: higher than any threshold.
+CERTAINLY_NULL = 1_000_000.0
+
+
+class Candidate(NamedTuple):
+    """An answer of the n-best list: its text, "" for no answer, and its scores."""
+
+    text: str
+    start_logit: float
+    end_logit: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Answers:
+    """The answers to some questions.
+
+    Attributes:
+      nbest: dict from question id to its list of Candidates, the likeliest first, at least one.
+      null_odds: dict from question id to the score of no answer less that of the best answer; None for SQuAD 1.1.
+    """
+
+    nbest: dict
+    null_odds: dict | None
+
+    def best_texts(self):
+        """dict from question id to the likeliest answer other than none; "" where there is no other."""
+        return {qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
+                for qas_id, candidates in self.nbest.items()}
+
+    def choose(self, null_score_diff_threshold):
+        """dict from question id to the answer, for SQuAD 2.0 "" where the null odds exceed the threshold."""
+        return {qas_id: "" if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold else text
+                for qas_id, text in self.best_texts().items()}
+
+
+def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+                      output_dir, version_2_with_negative, null_score_diff_threshold):
+    """Finds the answers and writes the original's prediction files.
+
+    Args: those of `predict_answers` and `write_answers`.
+
+    Returns:
+      Answers.
+    """
+    answers = predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length,
+                              do_lower_case, version_2_with_negative)
+    write_answers(answers, output_dir, null_score_diff_threshold)
+    return answers
+
+
+def write_answers(answers, output_dir, null_score_diff_threshold):
+    """Writes predictions.json, nbest_predictions.json and, for SQuAD 2.0, null_odds.json.
+
+    Args:
+      answers: Answers.
+      output_dir: a folder.
+      null_score_diff_threshold: null odds above which a question has no answer.
+    """
+    nbest = {qas_id: [{"text": candidate.text, "probability": probability, "start_logit": candidate.start_logit,
+                       "end_logit": candidate.end_logit}
+                      for candidate, probability in zip(candidates, _probabilities(candidates), strict=True)]
+             for qas_id, candidates in answers.nbest.items()}
+    _write_json(os.path.join(output_dir, NBEST_FILE), nbest)
+    _write_json(os.path.join(output_dir, PREDICTIONS_FILE), answers.choose(null_score_diff_threshold))
+    if answers.null_odds is not None:
+        _write_json(os.path.join(output_dir, NULL_ODDS_FILE), answers.null_odds)
+
+
+def predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
+                    version_2_with_negative):
+    """Finds the best answers to each question (the original's `write_predictions`).
+
+    Args:
+      examples: list of Example.
+      features: list of the Features of these examples; an example may have none.
+      start_logits, end_logits: float [windows, S], the scores for each feature.
+      n_best_size: how many starts and ends to try in each window, and how many answers to keep.
+      max_answer_length: most pieces of an answer.
+      do_lower_case: of the tokenizer.
+      version_2_with_negative: whether a question may have no answer.
+
+    Returns:
+      Answers. If none of the n best is an answer, which is where the original fails, or if the example has no
+      feature, then for SQuAD 2.0 the null odds are CERTAINLY_NULL; for 1.1 the answer is the original's "empty".
+
+    Raises:
+      ValueError: the scores are of another number of features.
+    """
+    if not len(start_logits) == len(end_logits) == len(features):
+        raise ValueError(f"{len(start_logits)} rows of start logits, {len(end_logits)} of end logits: "
+                         f"{len(features)} features need one each")
+    windows_of_example = defaultdict(list)
+    for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
+        windows_of_example[feature.example_index].append(
+            _Window(feature, np.asarray(starts, np.float64), np.asarray(ends, np.float64)))
+    nbest, null_odds = {}, {}
+    for index, example in enumerate(examples):
+        windows = windows_of_example[index]
+        null = _null(windows) if version_2_with_negative else None
+        spans = _best_spans(windows, null, n_best_size, max_answer_length)
+        candidates = _distinct(spans, windows, example.doc_tokens, n_best_size, do_lower_case)
+        if version_2_with_negative:
+            if null not in candidates:
+                candidates.append(null)
+            null_odds[example.qas_id] = _null_odds(null, candidates)
+        nbest[example.qas_id] = candidates or [Candidate("empty", 0.0, 0.0)]
+    return Answers(nbest, null_odds if version_2_with_negative else None)
+
+
+class _Window(NamedTuple):
+    """A Feature and its scores, float64 [S]: Python adds the original's scores in this precision."""
+
+    feature: object
+    start_logits: np.ndarray
+    end_logits: np.ndarray
+
+
+class _Span(NamedTuple):
+    """A possible answer: its window's number and its first and last position there; 0 and 0, [CLS], for none."""
+
+    window: int
+    start: int
+    end: int
+    start_logit: float
+    end_logit: float
+
+
+def _null(windows):
+    """The Candidate of no answer, from the window that is least in favour of it."""
+    scores = [(float(window.start_logits[0]), float(window.end_logits[0])) for window in windows]
+    return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
+
+
+def _null_odds(null, candidates):
+    best = next((candidate for candidate in candidates if candidate.text), None)
+    if best is None:
+        return CERTAINLY_NULL
+    return null.start_logit + null.end_logit - best.start_logit - best.end_logit
+
+
+def _best_spans(windows, null, n_best_size, max_answer_length):
+    """Yields the _Spans that can be an answer, the best first; of equal ones in the original's order."""
+    windows_spans = [_spans(window, n_best_size, max_answer_length) for window in windows]
+    numbers = np.repeat(np.arange(len(windows)), [len(starts) for starts, _ in windows_spans])
+    starts, ends = np.concatenate([np.zeros([2, 0], np.int64), *windows_spans], axis=1)
+    start_logits, end_logits = (
+        np.concatenate([[], *(getattr(window, name)[positions[which]]
+                              for window, positions in zip(windows, windows_spans, strict=True))])
+        for which, name in enumerate(("start_logits", "end_logits")))
+    if null:
+        numbers, starts, ends = np.append(numbers, 0), np.append(starts, 0), np.append(ends, 0)
+        start_logits, end_logits = np.append(start_logits, null.start_logit), np.append(end_logits, null.end_logit)
+    order = np.argsort(-(start_logits + end_logits), kind="stable")
+    columns = (numbers, starts, ends, start_logits, end_logits)
+    for row in order:
+        yield _Span(*(column[row].item() for column in columns))
+
+
+def _spans(window, n_best_size, max_answer_length):
+    """Starts and ends int64 [2, spans] of what may be an answer among a window's best starts and ends."""
+    feature = window.feature
+    first, stop = feature.context_start, feature.context_start + len(feature.words)
+    starts, ends = (np.argsort(-logits, kind="stable")[:n_best_size]
+                    for logits in (window.start_logits, window.end_logits))
+    starts, ends = (positions[(positions >= first) & (positions < stop)] for positions in (starts, ends))
+    starts = starts[feature.is_max_context[starts - first]]
+    lengths = ends - starts[:, np.newaxis] + 1
+    row, column = np.nonzero((lengths > 0) & (lengths <= max_answer_length))
+    return np.stack([starts[row], ends[column]])
+
+
+def _distinct(spans, windows, doc_tokens, n_best_size, do_lower_case):
+    """The Candidates of the first `n_best_size` spans whose texts differ."""
+    candidates, seen = [], set()
+    for span in spans:
+        if len(candidates) >= n_best_size:
+            break
+        text = _text(span, windows[span.window].feature, doc_tokens, do_lower_case) if span.start else ""
+        if text not in seen:
+            seen.add(text)
+            candidates.append(Candidate(text, span.start_logit, span.end_logit))
+    return candidates
+
+
+def _text(span, feature, doc_tokens, do_lower_case):
+    first_word, last_word = (feature.words[position - feature.context_start] for position in (span.start, span.end))
+    pieces = [feature.vocabulary[piece] for piece in feature.pieces[span.start : span.end + 1]]
+    return final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), do_lower_case)
+
+
+def _probabilities(candidates):
+    """Softmax over the candidates' scores, a list of float."""
+    scores = [candidate.start_logit + candidate.end_logit for candidate in candidates]
+    highest = max(scores)
+    exponentials = [math.exp(score - highest) for score in scores]
+    total = sum(exponentials)
+    return [exponential / total for exponential in exponentials]
+
+
+def _write_json(path, content):
+    with open(path + ".partial", "w", encoding="utf-8") as file:
+        json.dump(content, file, indent=4)
+        file.write("\n")
+    os.replace(path + ".partial", path)

@@ -1,0 +1,90 @@
+"""The checkpoints of a training run: those it goes on from, and the best weights by evaluation."""
+
+import glob
+import json
+import os
+import shutil
+
+import tensorflow as tf
+
+BEST_FOLDER = "best"
+BEST_FILE = "best.json"
+
+
+class CheckpointManager(tf.train.CheckpointManager):
+    """Saves at the multiples of its interval, where TensorFlow's own counts from the step it first saved at.
+
+    A checkpoint is whole before the file `checkpoint` names it, so a run killed while saving goes on from the one
+    before; what it left under a temporary name is removed when the next one starts.
+
+    Args:
+      checkpoint, directory, **options: tf.train.CheckpointManager's.
+      writes: whether it saves; of several workers, one does, and all read.
+    """
+
+    def __init__(self, checkpoint, directory, *, writes=True, **options):
+        for folder in glob.glob(os.path.join(glob.escape(directory), "ckpt-*_temp")):
+            shutil.rmtree(folder, ignore_errors=True)
+        super().__init__(checkpoint, directory, **options)
+        self._writes = writes
+        self._last_saved = None
+
+    def save(self, checkpoint_number=None, check_interval=True, options=None):
+        """Called by orbit after each loop of steps, and with check_interval=False after the last."""
+        due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
+        if not (due and self._writes) or checkpoint_number == self._last_saved:
+            return None
+        self._last_saved = checkpoint_number
+        return super().save(checkpoint_number, check_interval=False, options=options)
+
+
+class BestWeights:
+    """The weights with the highest value of a metric, in the folder best/ of a run.
+
+    The folder holds a checkpoint of weights alone, which `load_pretrained` reads, and best.json: its step, and what
+    the evaluation gave.
+
+    Args:
+      output_dir: of the run.
+      model: whose weights are kept.
+      writes: whether files are written; of several workers, one does.
+
+    Attributes:
+      step: of the weights kept, None without any.
+      metrics: dict of name -> float, what their evaluation gave; {} without any.
+    """
+
+    def __init__(self, output_dir, model, writes=True):
+        self._folder = os.path.join(output_dir, BEST_FOLDER)
+        self._model = model
+        self._writes = writes
+        self._manager = None
+        self.step, self.metrics = None, {}
+        if os.path.exists(self._path):
+            with open(self._path, encoding="utf-8") as file:
+                kept = json.load(file)
+            self.step, self.metrics = kept["step"], kept["metrics"]
+
+    def save(self, step, metrics):
+        """Keeps the model's weights in place of those before."""
+        self.step, self.metrics = step, metrics
+        if not self._writes:
+            return
+        if self._manager is None:
+            self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
+        self._manager.save(step, check_interval=False)
+        with open(self._path + ".partial", "w", encoding="utf-8") as file:
+            json.dump({"step": step, "metrics": metrics}, file, indent=2)
+            file.write("\n")
+        os.replace(self._path + ".partial", self._path)
+
+    def restore(self):
+        """Gives the model the weights kept; returns their step, None without any."""
+        if self.step is not None:
+            checkpoint = tf.train.Checkpoint(model=self._model)
+            checkpoint.restore(tf.train.latest_checkpoint(self._folder)).assert_existing_objects_matched()
+        return self.step
+
+    @property
+    def _path(self):
+        return os.path.join(self._folder, BEST_FILE)

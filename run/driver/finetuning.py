@@ -1,0 +1,271 @@
+"""What fine-tuning scripts share: flags, runs over seeds, evaluation during training, the best weights, results.
+
+A script makes features and says how its model is made, trained and judged; `run` does the rest. TensorFlow is
+imported inside functions, so that a script's `--help` is instant.
+"""
+
+import dataclasses
+import os
+import shutil
+import statistics
+from collections.abc import Callable
+
+from absl import flags
+
+from run.driver import flags as driver_flags
+from run.driver import task_file
+
+flags.disclaim_key_flags()
+
+RESULTS_FILE = "eval_results.txt"
+VOCAB_FILE = "vocab.txt"
+
+
+def define_flags(*, max_seq_length=128, train_batch_size=32):
+    """The flags of a fine-tuning script: model, tokenizer, devices, training, and those that are in `Settings`."""
+    driver_flags.define_model_flags()
+    driver_flags.define_tokenizer_flags(max_seq_length=max_seq_length)
+    driver_flags.define_training_flags(train_batch_size=train_batch_size)
+    driver_flags.define_distribution_flags()
+    flags.DEFINE_bool("do_train", False, "Whether to train.")
+    flags.DEFINE_bool("do_eval", False, "Whether to evaluate on the development data.")
+    flags.DEFINE_bool("do_predict", False, "Whether to write predictions for the test data.")
+    flags.DEFINE_integer("predict_batch_size", 8, "Examples in a prediction step.", lower_bound=1)
+    flags.DEFINE_float("num_train_epochs", 3.0, "Times that training goes through the data.", lower_bound=0)
+    flags.DEFINE_float(
+        "warmup_proportion", 0.1, "Share of the training steps over which the learning rate rises from 0.",
+        lower_bound=0, upper_bound=1)
+    flags.DEFINE_integer(
+        "eval_steps", None, "Evaluate every so many training steps, and keep the weights with the best score in "
+                            "OUTPUT_DIR/best: these evaluate and predict. Needs --do_eval.", lower_bound=1)
+    flags.DEFINE_integer(
+        "early_stopping_evals", None, "Stop training when the score has not risen for so many evaluations. Needs "
+                                      "--eval_steps.", lower_bound=1)
+    flags.DEFINE_integer(
+        "num_runs", 1, "Train so many times, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, "
+                       "...; results are means and standard deviations, predictions the best run's.", lower_bound=1)
+    flags.DEFINE_bool(
+        "group_by_length", True, "Make batches of texts of similar length, padded to the longest of the batch, and do "
+                                 "not compute padding: several times faster on short texts. Never on TPU.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """How to train, evaluate and predict: the values of the flags of these names."""
+
+    output_dir: str
+    init_checkpoint: str | None
+    do_train: bool
+    do_eval: bool
+    do_predict: bool
+    train_batch_size: int
+    eval_batch_size: int
+    predict_batch_size: int
+    learning_rate: float
+    num_train_epochs: float
+    warmup_proportion: float
+    save_checkpoints_steps: int
+    keep_checkpoint_max: int
+    iterations_per_loop: int
+    random_seed: int
+    eval_steps: int | None
+    early_stopping_evals: int | None
+    num_runs: int
+    group_by_length: bool
+
+    @classmethod
+    def of_flags(cls, values):
+        """From a dict of flag values; ValueError where two of them do not go together."""
+        settings = cls(**{field.name: values[field.name] for field in dataclasses.fields(cls)})
+        if not (settings.do_train or settings.do_eval or settings.do_predict):
+            raise ValueError("nothing to do: give --do_train, --do_eval or --do_predict")
+        if settings.eval_steps and not settings.do_eval:
+            raise ValueError(f"--eval_steps={settings.eval_steps}: evaluates during training, give --do_eval too")
+        if settings.early_stopping_evals and not settings.eval_steps:
+            raise ValueError(f"--early_stopping_evals={settings.early_stopping_evals}: say with --eval_steps how often "
+                             "to evaluate")
+        return settings
+
+    def num_train_steps(self, num_examples):
+        """Steps that make up `num_train_epochs`, as in the original; ValueError if they are none."""
+        steps = int(num_examples / self.train_batch_size * self.num_train_epochs)
+        if steps < 1:
+            raise ValueError(f"--train_batch_size={self.train_batch_size}: {self.num_train_epochs} epochs of "
+                             f"{num_examples} examples do not fill one batch")
+        return steps
+
+
+def make_strategy(values, settings):
+    """The strategy of the flags' values, a dict, with the batch sizes checked against its number of replicas."""
+    from run.driver import distribution
+
+    driver_flags.note_unneeded({name: flags.FLAGS[name].present for name in driver_flags.UNNEEDED})
+    strategy = distribution.make_strategy(
+        "tpu" if values["use_tpu"] else values["distribution_strategy"], values["num_gpus"], values["tpu_name"])
+    for name in ("train_batch_size", "eval_batch_size", "predict_batch_size"):
+        distribution.check_batch_size(name, getattr(settings, name), strategy)
+    return strategy
+
+
+def keep_model_files(settings, config, vocab_file, task):
+    """Makes --output_dir and keeps in it what evaluation, prediction and export need beside the weights.
+
+    These are bert_config.json, vocab.txt and task.json.
+
+    Raises:
+      ValueError: the folder holds a run of another model or task.
+    """
+    driver_flags.make_output_dir(settings.output_dir)
+    for folder in (settings.output_dir, *_run_folders(settings)):
+        os.makedirs(folder, exist_ok=True)
+        driver_flags.keep_config(folder, config)
+        task_file.keep(folder, task)
+        kept = os.path.join(folder, VOCAB_FILE)
+        if not (os.path.exists(kept) and os.path.samefile(vocab_file, kept)):
+            shutil.copyfile(vocab_file, kept + ".partial")
+            os.replace(kept + ".partial", kept)
+
+
+def batches_of(features, settings, strategy):
+    """(seed, first step) -> endless dataset of training batches of `features`, dict of arrays [n, ...]."""
+    from run.driver import batches
+
+    return lambda seed, first_step: batches.training_batches(
+        features, settings.train_batch_size, seed, first_step=first_step,
+        static_shapes=not may_group_by_length(settings, strategy))
+
+
+def may_group_by_length(settings, strategy):
+    """Whether batches may be of examples of similar length, and padding left out."""
+    from run.driver import distribution
+
+    return settings.group_by_length and distribution.allows_dynamic_shapes(strategy)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaskModel:
+    """How a task's model is made, trained and judged.
+
+    Attributes:
+      make: (BertEncoder) -> task model; called in the strategy's scope.
+      loss: (outputs, features) -> dict with the scalar "loss"; see bert_tf.losses for how it comes in shares.
+      score: (outputs for the development data, dict of arrays) -> dict of name -> float.
+      metric: name in that dict by which weights and runs are compared, the higher the better.
+      per_position: whether the model's outputs have the positions of the sequence on axis 1.
+    """
+
+    make: Callable
+    loss: Callable
+    score: Callable
+    metric: str
+    per_position: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuned:
+    """A model to use.
+
+    Attributes:
+      predictor: Predictor, with the weights to use.
+      step: of the weights.
+      folder: of the run.
+      results: dict of name -> float; empty without evaluation.
+      eval_outputs: the model's outputs for the development data, dict of arrays; None without evaluation.
+    """
+
+    predictor: object
+    step: int
+    folder: str
+    results: dict
+    eval_outputs: dict | None
+
+
+def run(settings, strategy, config, task_model, *, training_data=None, num_train_steps=1, eval_features=None):
+    """Trains and evaluates, once for each seed, and writes eval_results.txt.
+
+    Args:
+      settings: Settings.
+      strategy: tf.distribute.Strategy.
+      config: BertConfig.
+      task_model: TaskModel.
+      training_data: (seed, first step) -> endless dataset of batches of features; None to train not at all.
+      num_train_steps: int, the step at which training ends.
+      eval_features: features of the development data, dict of arrays; None to evaluate not at all.
+
+    Returns:
+      FineTuned: the run with the best metric, the first without evaluation.
+
+    Raises:
+      ValueError: nothing is trained, and there is no checkpoint.
+    """
+    best, all_results = None, []
+    for number, folder in enumerate(_run_folders(settings)):
+        tuned = _one_run(settings, strategy, config, task_model, training_data, num_train_steps, eval_features,
+                         folder, settings.random_seed + number)
+        all_results.append(tuned.results)
+        if best is None or (tuned.results and tuned.results[task_model.metric] > best.results[task_model.metric]):
+            best = tuned
+    if settings.num_runs > 1 and best.results:
+        from run.driver import evaluation
+
+        evaluation.write_results(os.path.join(settings.output_dir, RESULTS_FILE), _over_runs(all_results))
+        print(f"best of {settings.num_runs} runs by {task_model.metric}: {best.folder}")
+    return best
+
+
+def _one_run(settings, strategy, config, task_model, training_data, num_train_steps, eval_features, folder, seed):
+    from bert_tf import models, optimization
+    from run.driver import evaluation, prediction
+
+    dynamic = may_group_by_length(settings, strategy)
+    with strategy.scope():
+        model = task_model.make(models.BertEncoder(config, seed=seed, remove_padding=dynamic))
+        optimizer = optimization.create_optimizer(
+            settings.learning_rate, num_train_steps, int(num_train_steps * settings.warmup_proportion))
+    predictor = prediction.Predictor(
+        strategy, model, per_position=task_model.per_position, static_shapes=not dynamic)
+    predict_eval = lambda: predictor(eval_features, settings.eval_batch_size, "evaluating")
+    training_run = _training_run(settings, strategy, model, optimizer, task_model, num_train_steps, folder)
+    if training_data:
+        training_run.train(
+            lambda first_step: training_data(seed, first_step),
+            evaluate=(lambda: task_model.score(predict_eval())) if settings.eval_steps else None)
+    elif not training_run.step and not settings.init_checkpoint:
+        raise ValueError(f"--output_dir={settings.output_dir}: holds no checkpoint to evaluate; train first, or give "
+                         "--init_checkpoint")
+    step = training_run.restore_best() or training_run.step
+    if eval_features is None:
+        return FineTuned(predictor, step, folder, {}, None)
+    outputs = predict_eval()
+    results = {**task_model.score(outputs), "global_step": step}
+    evaluation.write_results(os.path.join(folder, RESULTS_FILE), results)
+    return FineTuned(predictor, step, folder, results, outputs)
+
+
+def _training_run(settings, strategy, model, optimizer, task_model, num_train_steps, folder):
+    from run.driver import training
+
+    return training.TrainingRun(
+        strategy, model, optimizer, task_model.loss, ("loss",),
+        training.TrainingSettings(
+            folder, num_train_steps, settings.train_batch_size, settings.save_checkpoints_steps,
+            settings.keep_checkpoint_max, settings.iterations_per_loop, eval_steps=settings.eval_steps,
+            best_metric=task_model.metric if settings.eval_steps else None,
+            early_stopping_evals=settings.early_stopping_evals),
+        settings.init_checkpoint)
+
+
+def _run_folders(settings):
+    if settings.num_runs == 1:
+        return [settings.output_dir]
+    return [os.path.join(settings.output_dir, f"run_{number}") for number in range(1, settings.num_runs + 1)]
+
+
+def _over_runs(all_results):
+    """The mean of each result over runs, and its standard deviation as NAME_std."""
+    results = {}
+    for name in all_results[0]:
+        values = [each[name] for each in all_results]
+        results[name] = statistics.mean(values)
+        results[f"{name}_std"] = statistics.stdev(values)
+    return results

@@ -1,0 +1,80 @@
+"""How much of its devices a training run uses: model FLOPs a second against the rate of a plain matrix product.
+
+Counted are the multiplications and additions of the matrix products on real tokens (PaLM, appendix B, calls this share
+the model FLOP utilisation): padding and activations that are computed again are no use, and do not count.
+"""
+
+import functools
+import time
+
+import tensorflow as tf
+
+from bert_tf import losses
+
+MATRIX_WIDTH = 2048
+TIMED_SECONDS = 0.2
+FORWARD_AND_BACKWARD = 3  # the backward pass multiplies twice: for the inputs' gradients and for the weights'
+TOKENS = "tokens"
+
+
+def encoder_flops(config, batch_size, length):
+    """Multiplications and additions of the encoder's matrix products, forward, for `length` tokens an example."""
+    width = config.hidden_size
+    per_token = 8 * width**2 + 4 * width * config.intermediate_size + 4 * length * width
+    return config.num_hidden_layers * batch_size * length * per_token
+
+
+def masked_lm_flops(config, batch_size, predictions):
+    """Those of the masked LM head for so many predictions an example."""
+    return 2 * batch_size * predictions * config.hidden_size * (config.hidden_size + config.vocab_size)
+
+
+def pretraining_flops(config, tokens, predictions):
+    """Those of a pre-training step, forward and backward, for an example of so many real tokens and predictions."""
+    return FORWARD_AND_BACKWARD * (encoder_flops(config, 1, tokens) + masked_lm_flops(config, 1, predictions))
+
+
+def matmul_rate(strategy, dtype):
+    """FLOPs a second of products of 2048 x 2048 matrices in a dtype, on all replicas at once; takes about a second."""
+    return _rate(strategy, tf.as_dtype(dtype).name)
+
+
+@functools.lru_cache(maxsize=1)
+def _rate(strategy, dtype):
+    def multiply(count):
+        # Entries of variance 1 / width keep their size through any number of products.
+        matrix = tf.cast(tf.random.stateless_normal([MATRIX_WIDTH] * 2, seed=[1, 2]) / MATRIX_WIDTH**0.5, dtype)
+        product = tf.while_loop(lambda number, _: number < count,
+                                lambda number, product: (number + 1, tf.matmul(product, matrix)), [0, matrix])[1]
+        return tf.cast(product[0, 0], tf.float32)
+
+    run = tf.function(lambda count: strategy.reduce("SUM", strategy.run(multiply, args=(count,)), axis=None))
+
+    def seconds(count):
+        started = time.perf_counter()
+        run(tf.constant(count)).numpy()
+        return time.perf_counter() - started
+
+    seconds(1)  # traces
+    count = max(1, min(1000, round(TIMED_SECONDS / seconds(1))))
+    return strategy.num_replicas_in_sync * count * 2 * MATRIX_WIDTH**3 / seconds(count)
+
+
+class LossWithTokens:
+    """A training loss that also counts: `tokens`, real tokens an example, besides what the loss gives.
+
+    Args:
+      loss_function: as bert_tf.losses.in_shares takes it; its features must have input_mask.
+    """
+
+    def __init__(self, loss_function):
+        self._loss = losses.in_shares(loss_function)
+
+    def normalisers(self, features):
+        """As the loss's."""
+        return self._loss.normalisers(features)
+
+    def share(self, outputs, features, normalisers):
+        """As the loss's."""
+        tokens = tf.reduce_sum(tf.cast(features["input_mask"], tf.float32))
+        return {**self._loss.share(outputs, features, normalisers), TOKENS: tokens / normalisers["examples"]}

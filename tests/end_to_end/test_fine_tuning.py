@@ -1,0 +1,122 @@
+"""What all fine-tuning scripts share, shown with the classifier: best weights, early stopping, seeds, resume."""
+
+import json
+import pathlib
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.config import BertConfig
+from tests import scripts
+from tests.end_to_end.test_text_to_served_model import read_results
+
+REFERENCE = pathlib.Path(__file__).parents[1] / "reference"
+FLAGS = {"bert_config_file": "bert_config.json", "vocab_file": REFERENCE / "text" / "vocab.txt", "max_seq_length": 16,
+         "learning_rate": 1e-2, "random_seed": 7}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a config, a task whose label is a word of the text, and MRPC's files with few rows."""
+    folder = tmp_path_factory.mktemp("fine_tuning")
+    vocab_size = len((REFERENCE / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines())
+    config = BertConfig(vocab_size, 16, 1, 2, 24, max_position_embeddings=32, type_vocab_size=2,
+                        hidden_dropout_prob=0.05, initializer_range=0.2)
+    (folder / "bert_config.json").write_text(config.to_json())
+    for task in ("words", "mrpc"):
+        (folder / task).mkdir()
+    rows = [f"{'the ' * (number % 5)}{word}\t{word}\n" for number in range(40) for word in ("class", "function")]
+    rows[3] = "the " * 30 + "\tclass\n"
+    for split, chosen in (("train", rows), ("dev", rows[:20]), ("test", rows[:20])):
+        (folder / "words" / f"{split}.tsv").write_text("text\tlabel\n" + "".join(chosen))
+    header, *pairs = (REFERENCE / "pairs.tsv").read_text(encoding="utf-8").splitlines(keepends=True)
+    for split, chosen in (("train", pairs[:30]), ("test", pairs[30:40])):
+        (folder / "mrpc" / f"{split}.tsv").write_text(header + "".join(chosen), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def two_runs(folder):
+    """`folder`, with two runs over seeds in words_out/; and the process that made them."""
+    done = scripts.run_script(
+        "run.run_classifier", folder, task_name="own", data_dir="words", output_dir="words_out", do_train=True,
+        do_eval=True, do_predict=True, num_runs=2, train_batch_size=8, num_train_epochs=8.0, eval_steps=10,
+        early_stopping_evals=2, **FLAGS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+def test_the_task_is_learned_and_results_are_means_over_runs(folder, two_runs):
+    runs = [read_results(folder / "words_out" / name / "eval_results.txt") for name in ("run_1", "run_2")]
+    results = read_results(folder / "words_out" / "eval_results.txt")
+    for name in ("eval_accuracy", "eval_loss"):
+        values = [run[name] for run in runs]
+        assert results[name] == pytest.approx(np.mean(values))
+        assert results[f"{name}_std"] == pytest.approx(np.std(values, ddof=1))
+    assert results["eval_accuracy"] > 0.8
+    assert "best of 2 runs by eval_accuracy: words_out/run_" in two_runs.stdout
+
+
+def test_the_best_weights_are_kept_and_used(folder, two_runs):
+    best_run = pathlib.Path(two_runs.stdout.split("best of 2 runs by eval_accuracy: ")[1].split()[0])
+    results = read_results(folder / best_run / "eval_results.txt")
+    kept = json.loads((folder / best_run / "best" / "best.json").read_text())
+    assert results["global_step"] == kept["step"]
+    rows = np.genfromtxt(folder / best_run / "eval_log.csv", delimiter=",", names=True)
+    assert rows["eval_accuracy"].max() == pytest.approx(results["eval_accuracy"])
+    assert rows["step"][rows["eval_accuracy"].argmax()] == kept["step"]
+    assert len(rows) - 1 - rows["eval_accuracy"].argmax() == 2  # early stopping, well before step 80
+    assert rows["step"][-1] < 80
+    probabilities = np.loadtxt(folder / "words_out" / "test_results.tsv")
+    labels = [["class", "function"].index(line.split("\t")[1].strip())
+              for line in (folder / "words" / "test.tsv").read_text().splitlines()[1:]]
+    assert (probabilities.argmax(axis=1) == labels).mean() == pytest.approx(results["eval_accuracy"])
+
+
+def test_what_is_cut_is_said_and_the_confusion_drawn(folder, two_runs):
+    assert ("train: 80 rows; 1 rows are longer than --max_seq_length=16: 16 of all "
+            in two_runs.stderr.replace("\r", "\n")), two_runs.stderr
+    assert (folder / "words_out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_killed_run_ends_as_one_never_killed(folder):
+    """Killed after a checkpoint, the run goes on with the same batches and dropout; and a GLUE file is written."""
+    flags = {**FLAGS, "task_name": "mrpc", "data_dir": "mrpc", "do_train": True, "do_predict": True,
+             "glue_submission": True, "train_batch_size": 5, "num_train_epochs": 3.0, "save_checkpoints_steps": 4}
+    scripts.succeed("run.run_classifier", folder, output_dir="whole", **flags)
+    command = scripts.command("run.run_classifier", **flags, output_dir="killed", iterations_per_loop=1)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (folder / "killed" / "checkpoint").exists():  # which names the newest one, ckpt-4
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    output = scripts.succeed("run.run_classifier", folder, output_dir="killed", **flags)
+    assert "going on from step" in output
+    config = BertConfig.from_json_file(folder / "bert_config.json")
+    ends = [models.BertClassifier(config, 2) for _ in range(2)]
+    for model, name in zip(ends, ("whole", "killed"), strict=True):
+        load_pretrained(model, str(folder / name))
+    for never_killed, killed in zip(*(model.variables for model in ends), strict=True):
+        np.testing.assert_array_equal(never_killed, killed, err_msg=killed.name)
+    lines = (folder / "killed" / "MRPC.tsv").read_text().splitlines()
+    assert lines[0] == "index\tprediction"
+    assert len(lines) == 11
+    assert (folder / "killed" / "test_results.tsv").read_text() == (folder / "whole" / "test_results.tsv").read_text()
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"do_train": True, "eval_steps": 3}, "--eval_steps=3: evaluates during training, give --do_eval too"),
+    ({"do_train": True, "early_stopping_evals": 2}, "--early_stopping_evals=2: say with --eval_steps how often"),
+    ({"do_predict": True, "glue_submission": True}, "--glue_submission: GLUE has no task own"),
+])
+def test_mistakes(folder, flags, message):
+    assert message in scripts.fail("run.run_classifier", folder, task_name="own", data_dir="words", output_dir="never",
+                                   **FLAGS, **flags)

@@ -1,0 +1,86 @@
+"""The original's two reference runs, trained by the drivers' Trainer under any strategy.
+
+As a script, one worker of the cluster that TF_CONFIG describes: prints {kind: {"losses", "norms"}} as JSON.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.checkpoints import load_pretrained, model_tensors
+from bert_tf.config import BertConfig
+from bert_tf.optimization import create_optimizer
+from run.driver.trainer import Trainer
+
+REFERENCE = pathlib.Path(__file__).parent / "reference"
+ROOT = REFERENCE.parent.parent
+KINDS = ("pretrain", "classify")
+
+
+def train(kind, strategy, *, loss_function=None, encoder_options=None, scale_loss=False, **trainer_options):
+    """Trains as the original did.
+
+    Args:
+      kind: "pretrain" or "classify".
+      strategy: tf.distribute.Strategy.
+      loss_function: in place of the kind's own.
+      encoder_options: dict of BertEncoder's options.
+      scale_loss: as create_optimizer's.
+      trainer_options: keyword arguments of Trainer.
+
+    Returns:
+      The loss of each step, and the norms of the final variables by the order of <kind>_variables.json.
+    """
+    with strategy.scope():
+        encoder = models.BertEncoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"),
+                                     **(encoder_options or {}))
+        model = models.BertPretrainer(encoder) if kind == "pretrain" else models.BertClassifier(encoder, 3)
+        load_pretrained(model, str(REFERENCE / f"{kind}_init.ckpt"))
+        schedule = json.loads((REFERENCE / "schedule.json").read_text())
+        optimizer = create_optimizer(**schedule, scale_loss=scale_loss)
+        optimizer.build(model.trainable_variables)
+    trainer = Trainer(strategy, model, optimizer, loss_function or loss_of(kind), ("loss",), **trainer_options)
+    trainer.set_dataset(read_batches())
+    found = [float(trainer.train(tf.constant(1))["loss"]) for _ in range(schedule["num_train_steps"])]
+    assert trainer.first_bad_step is None
+    tensors = model_tensors(model)
+    names = json.loads((REFERENCE / f"{kind}_variables.json").read_text())
+    return found, [float(np.linalg.norm(tensors[name].read())) for name in names]
+
+
+def loss_of(kind):
+    """The loss function of a kind of run."""
+    if kind == "pretrain":
+        return losses.pretraining_loss
+    return lambda outputs, features: {"loss": losses.classification_loss(outputs, features["labels"])}
+
+
+def read_batches():
+    """The 25 reference batches, as an endless dataset."""
+    with np.load(REFERENCE / "batches.npz") as arrays:
+        return tf.data.Dataset.from_tensor_slices(dict(arrays)).repeat().map(
+            lambda batch: {name: tf.ensure_shape(value, [4, *value.shape[1:]]) for name, value in batch.items()})
+
+
+def start_worker(addresses, index):
+    """Starts this script as worker `index` of the cluster at `addresses`, host:port each; returns the Popen."""
+    task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+    environment = {**os.environ, "TF_CONFIG": json.dumps(task), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    return subprocess.Popen([sys.executable, "-m", "tests.reference_training"], cwd=ROOT, env=environment, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def main():
+    """Trains both kinds of run with the other workers."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    print(json.dumps({kind: dict(zip(("losses", "norms"), train(kind, strategy), strict=True)) for kind in KINDS}))
+
+
+if __name__ == "__main__":
+    main()

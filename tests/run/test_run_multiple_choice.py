@@ -1,0 +1,107 @@
+"""Multiple choice end to end at toy size: SWAG's files, RACE's files."""
+
+import csv
+import json
+import random
+
+import numpy as np
+import pytest
+
+from bert_tf.config import BertConfig
+from tests import scripts
+from tests.end_to_end.test_text_to_served_model import read_results
+
+SCRIPT = "run.run_multiple_choice"
+WORDS = ["he", "she", "eats", "drinks", "bread", "water", "stone", "cloud", "a", "and"]
+FLAGS = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "max_seq_length": 13, "random_seed": 5,
+         "learning_rate": 1e-2}
+
+
+def questions(number, seed):
+    """(sentence, beginning, four endings, label): the right ending has bread, the others have not."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        endings = [rng.choice(["water", "stone", "cloud and water"]) for _ in range(4)]
+        label = rng.randrange(4)
+        endings[label] = rng.choice(["bread", "a bread and water", "bread and stone"])
+        yield rng.choice(["he eats", "she drinks"]), rng.choice(["he", "she eats"]), endings, label
+
+
+def write_swag(path, number, seed, with_labels=True):
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["", "video-id", "fold-ind", "startphrase", "sent1", "sent2", "gold-source",
+                         *(f"ending{place}" for place in range(4)), *(["label"] if with_labels else [])])
+        for row, (sentence, beginning, endings, label) in enumerate(questions(number, seed)):
+            writer.writerow([row, "v", row, f"{sentence} {beginning}", sentence, beginning, "gold", *endings,
+                             *([label] if with_labels else [])])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("choice")
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in pieces))
+    config = BertConfig(len(pieces), 16, 1, 2, 24, max_position_embeddings=14, type_vocab_size=2,
+                        hidden_dropout_prob=0.05, initializer_range=0.2)
+    (folder / "bert_config.json").write_text(config.to_json())
+    write_swag(folder / "train.csv", 160, 1)
+    write_swag(folder / "val.csv", 30, 2)
+    write_swag(folder / "test.csv", 30, 2, with_labels=False)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    """`folder` with a run in out/; and the process that made it."""
+    done = scripts.run_script(
+        SCRIPT, folder, train_file="train.csv", dev_file="val.csv", test_file="test.csv", output_dir="out",
+        do_train=True, do_eval=True, do_predict=True, train_batch_size=8, num_train_epochs=5.0, eval_steps=50, **FLAGS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done
+
+
+def test_the_rule_is_learned_and_probabilities_are_of_choices(folder, trained):
+    results = read_results(folder / "out" / "eval_results.txt")
+    assert results["eval_accuracy"] > 0.8  # 0.25 by chance
+    probabilities = np.loadtxt(folder / "out" / "test_results.tsv", delimiter="\t")
+    assert probabilities.shape == (30, 4)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+    labels = [label for *_, label in questions(30, 2)]
+    assert (probabilities.argmax(axis=1) == labels).mean() == pytest.approx(results["eval_accuracy"])
+    assert -np.log(probabilities[np.arange(30), labels]).mean() == pytest.approx(results["eval_loss"], rel=1e-4)
+
+
+def test_what_a_run_leaves_and_says(folder, trained):
+    assert json.loads((folder / "out" / "task.json").read_text())["kind"] == "multiple_choice"
+    assert (folder / "out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
+    assert "train: 160 questions of 4 choices\n" in trained.stderr.replace("\r", "\n")
+
+
+def test_race_with_another_number_of_choices_and_the_trained_model(folder, trained):
+    """The scorer knows no number of choices: a model of SWAG's four answers questions of three."""
+    for number, (sentence, beginning, endings, label) in enumerate(questions(12, 3)):
+        place = folder / "race" / ("high" if number % 2 else "middle")
+        place.mkdir(parents=True, exist_ok=True)
+        chosen = [endings[label], *(ending for each, ending in enumerate(endings) if each != label)][:3]
+        chosen = chosen[number % 3 :] + chosen[: number % 3]
+        (place / f"{number}.txt").write_text(json.dumps({
+            "article": sentence + " and" * 20 * (number == 7), "questions": [f"{beginning} _"], "options": [chosen],
+            "answers": ["ACB"[number % 3]], "id": f"{number}.txt"}))
+    done = scripts.run_script(
+        SCRIPT, folder, data_format="race", dev_file="race", test_file="race", output_dir="race_out",
+        init_checkpoint="out", do_eval=True, do_predict=True, **FLAGS)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "dev: 12 questions of 3 choices; 3 choices are longer than --max_seq_length=13" in done.stderr
+    assert read_results(folder / "race_out" / "eval_results.txt")["eval_accuracy"] > 0.7
+    assert np.loadtxt(folder / "race_out" / "test_results.tsv", delimiter="\t").shape == (12, 3)
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"dev_file": None}, "--dev_file is needed with --do_eval"),
+    ({"dev_file": "nowhere.csv"}, "--dev_file=nowhere.csv: no such file"),
+    ({"dev_file": "."}, "--dev_file=.: is a directory, a file is needed"),
+    ({"dev_file": "test.csv"}, "--dev_file=test.csv: has no answers"),
+])
+def test_mistakes(folder, flags, message):
+    assert message in scripts.fail(SCRIPT, folder, output_dir="never", do_eval=True, **FLAGS, **flags)

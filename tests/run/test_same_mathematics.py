@@ -1,0 +1,85 @@
+"""Every strategy, and accumulated gradients, give the losses and weights of the original on one device.
+
+The reference batches hold 4 examples with 1 to 6 predictions each, so that replicas and micro-batches hold different
+numbers of predictions. Tolerance: 1e-4 relative, what the original allows itself between machines.
+"""
+
+import contextlib
+import json
+import socket
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import losses
+from tests import reference_training
+
+RELATIVE = 1e-4
+WORKER_SECONDS = 240
+
+
+def assert_reference(numbers, found):
+    """numbers: of the original; found: losses and norms."""
+    for name, values in zip(("loss", "final_norms"), found, strict=True):
+        np.testing.assert_allclose(values, numbers[name], rtol=RELATIVE, err_msg=name)
+
+
+@pytest.fixture
+def one_device():
+    return tf.distribute.OneDeviceStrategy("CPU:0")
+
+
+@pytest.mark.parametrize("kind", reference_training.KINDS)
+def test_two_replicas(kind, two_replicas, reference_numbers):
+    assert_reference(reference_numbers(kind), reference_training.train(kind, two_replicas))
+
+
+@pytest.mark.parametrize(("kind", "accumulate_steps"), [("pretrain", 2), ("classify", 4)])
+def test_accumulated_gradients_with_padding_removed(kind, accumulate_steps, one_device, reference_numbers):
+    found = reference_training.train(kind, one_device, accumulate_steps=accumulate_steps,
+                                     encoder_options={"remove_padding": True})
+    assert_reference(reference_numbers(kind), found)
+
+
+def test_two_replicas_that_accumulate(two_replicas, reference_numbers):
+    assert_reference(reference_numbers("classify"),
+                     reference_training.train("classify", two_replicas, accumulate_steps=2))
+
+
+def test_compiled_by_xla(one_device, reference_numbers):
+    assert_reference(reference_numbers("pretrain"),
+                     reference_training.train("pretrain", one_device, jit_compile=True, accumulate_steps=2))
+
+
+def test_float16_with_a_loss_scale(two_replicas, reference_numbers):
+    """float16 carries 11 bits: the losses are the original's to 2^-11."""
+    found, _ = reference_training.train("pretrain", two_replicas, scale_loss=True,
+                                        encoder_options={"dtype": "mixed_float16"})
+    np.testing.assert_allclose(found, reference_numbers("pretrain")["loss"], rtol=2**-11)
+
+
+def test_two_processes(reference_numbers):
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    workers = [reference_training.start_worker(addresses, index) for index in range(2)]
+    try:
+        answers = [worker.communicate(timeout=WORKER_SECONDS) for worker in workers]
+    finally:
+        for worker in workers:
+            worker.kill()
+    for worker, (output, errors) in zip(workers, answers, strict=True):
+        assert worker.returncode == 0, errors[-3000:]
+        found = json.loads(output)
+        for kind in reference_training.KINDS:
+            assert_reference(reference_numbers(kind), (found[kind]["losses"], found[kind]["norms"]))
+
+
+def test_a_mean_of_means_would_be_seen(two_replicas, reference_batches, reference_numbers):
+    """With each replica's masked LM loss over its own predictions, the losses leave the reference."""
+    predictions = reference_batches["masked_lm_weights"].sum(axis=2).reshape(25, 2, 2).sum(axis=2)  # of each replica
+    assert np.mean(predictions[:, 0] != predictions[:, 1]) > 0.8
+    found, _ = reference_training.train(
+        "pretrain", two_replicas, loss_function=lambda outputs, features: losses.pretraining_loss(outputs, features))
+    assert np.abs(found / reference_numbers("pretrain")["loss"] - 1).max() > 100 * RELATIVE
