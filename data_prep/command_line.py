@@ -18,12 +18,14 @@ from absl import app, flags, logging
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
 
 INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
+PARTIAL_SUFFIX = ".partial"  # of a file that is being written
 
 
-def run(main, define_flags):
+def run(main, define_flags, takes_arguments=False):
     """Defines a script's flags, runs its `main(argv)` and exits.
 
-    Flags are defined here, not when the script is imported, so that a test can import several scripts.
+    Flags are defined here, not when the script is imported, so that a test can import several scripts. Arguments
+    that are not flags are refused, unless `takes_arguments`; argv[1:] has them.
 
     An unknown flag or a flag value that does not parse, a ValueError, and a file that cannot be read or written,
     by Python or TensorFlow, end the process with one line on standard error and exit status 1; Ctrl-C ends it with
@@ -35,7 +37,7 @@ def run(main, define_flags):
     _quieten_tensorflow()
 
     def guarded(argv):
-        if len(argv) > 1:
+        if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:
             return main(argv)
@@ -64,11 +66,17 @@ def check_file(flag, path):
         raise ValueError(f"--{flag}={path}: cannot be read")
 
 
-def expand_globs(flag, patterns):
+def expand_globs(flag, patterns, folders=False):
     """The files that comma-separated glob patterns match, each once, sorted within a pattern.
 
+    Args:
+      flag: name, for messages.
+      patterns: the flag's value, None or empty where it was not given.
+      folders: whether a folder stands for all files in it and below, but for hidden ones and those that are being
+        written (.partial); otherwise it is refused.
+
     Raises:
-      ValueError: naming `flag`, for no pattern, one that matches nothing, or one that matches a directory.
+      ValueError: naming `flag`, for no pattern, one that matches nothing, or a folder with no files or not allowed.
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
@@ -76,12 +84,28 @@ def expand_globs(flag, patterns):
         if not matches:
             raise ValueError(f"--{flag}={pattern}: no such file")
         for path in matches:
-            if not is_remote(path) and os.path.isdir(path):
+            if is_remote(path) or not os.path.isdir(path):
+                paths.append(path)
+                continue
+            if not folders:
                 raise ValueError(f"--{flag}={path}: is a directory, files are needed: {path}/* for all in it")
-        paths += matches
+            inside = files_below(path)
+            if not inside:
+                raise ValueError(f"--{flag}={path}: a directory without files")
+            paths += inside
     if not paths:
         raise ValueError(f"--{flag} is needed")
     return list(dict.fromkeys(paths))
+
+
+def files_below(folder):
+    """All files in a local folder and its folders, sorted, without hidden ones and those that are being written."""
+    found = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [os.path.join(parent, name) for name in names
+                  if not name.startswith(".") and not name.endswith(PARTIAL_SUFFIX)]
+    return sorted(found)
 
 
 def is_remote(path):

@@ -3,9 +3,14 @@
     python -m data_prep.create_pretraining_data --input_file='corpus/*.txt' --output_file=train.tfrecord \\
         --vocab_file=vocab.txt
 
-The text has one sentence a line and a blank line after each document.
+The text has one sentence a line and a blank line after each document. A large text is made into several shards,
+on several cores, in memory that --max_shard_mb and --num_workers bound. A run that was stopped, killed too, goes on
+when the same command is given again. A text too large for one machine is made into records on a cluster, by Apache
+Beam: --runner.
 """
 
+import functools
+import importlib.util
 import os
 
 from absl import flags
@@ -18,11 +23,13 @@ FLAGS = flags.FLAGS
 def define_flags():
     """Defines this script's flags."""
     flags.DEFINE_string("input_file", None,
-                        "Text files: comma-separated paths or glob patterns; UTF-8, one sentence a line, a blank "
-                        "line after each document (without one, the document goes on in the next file); "
-                        "names that end in .gz are decompressed.")
+                        "Text files: comma-separated paths, glob patterns or folders, of which all files are taken, "
+                        "hidden ones left out; UTF-8, one sentence a line, a blank line after each document "
+                        "(without one, the document goes on in the next file); names that end in .gz are "
+                        "decompressed.")
     flags.DEFINE_string("output_file", None,
-                        "TFRecord files to write, comma-separated; records go to them in turn.")
+                        "TFRecord files to write, comma-separated; records go to them in turn. With several shards, "
+                        "train.tfrecord stands for train-00000-of-00012.tfrecord and so on.")
     flags.DEFINE_string("vocab_file", None, "Vocabulary of the model to be trained, one piece a line.")
     flags.DEFINE_bool("do_lower_case", True,
                       "Lower-case the text and strip accents: true for uncased models, false for cased ones.")
@@ -35,43 +42,101 @@ def define_flags():
                          "must be given the same.")
     flags.DEFINE_integer("random_seed", 12345,
                          "Seed of every random draw: same seed and input, same records.")
-    flags.DEFINE_integer("dupe_factor", 10,
-                         "How many times the text is gone through, each time with other pairs and masks.")
+    flags.DEFINE_integer("dupe_factor", None,
+                         "How many times the text is gone through, each time with other pairs and masks; 10 unless "
+                         "given, 1 with --masking=dynamic.")
     flags.DEFINE_float("masked_lm_prob", 0.15, "Share of a record's ids that are masked; at least one is.")
     flags.DEFINE_float("short_seq_prob", 0.1,
                        "Probability that a document is cut into records of one random length shorter than "
                        "max_seq_length.")
+    flags.DEFINE_enum("masking", "static", ["static", "dynamic"],
+                      "static: records hold their masks, as the original's. dynamic: they hold sentence pairs only, "
+                      "and training draws new masks each time (give it --masking=dynamic too, and there "
+                      "--max_predictions_per_seq, --masked_lm_prob and --do_whole_word_mask).")
+    flags.DEFINE_integer("num_output_shards", 1,
+                         "Into how many shards of about equal size the text is made, each from its own consecutive "
+                         "documents: random next sentences come from the same shard.", lower_bound=1)
+    flags.DEFINE_float("max_shard_mb", 32,
+                       "Most text of a shard, in millions of bytes, not counting the rest of its last document; a "
+                       "larger text is made into more shards. A worker takes 60 MB and, at --dupe_factor=10, four "
+                       "times this; the process that reads, 0.9 GB. 0: no limit, the whole text in memory.",
+                       lower_bound=0)
+    flags.DEFINE_integer("num_workers", None,
+                         "Processes that make records, with --runner=local or direct; one a core unless given, at most "
+                         "one a shard. The records do not depend on it.", lower_bound=1)
+    flags.DEFINE_enum("runner", "local", ["local", "direct", "dataflow", "flink", "spark"],
+                      "Where shards are made; the records do not depend on it. local: on this machine. The others are "
+                      "Apache Beam's (pip install -e '.[beam]'): direct, on this machine too, is to try it out. The "
+                      "workers of a cluster must be able to open all paths, and have this project installed.")
+    flags.DEFINE_string("beam_options", "",
+                        "Options for Apache Beam, as on a command line: --beam_options='--region=europe-west4 "
+                        "--temp_location=gs://bucket/tmp'.")
 
 
 def main(argv):
     """Checks the flags, then makes the records."""
     del argv
-    input_files = command_line.expand_globs("input_file", FLAGS.input_file)
+    input_files = command_line.expand_globs("input_file", FLAGS.input_file, folders=True)
     if not FLAGS.output_file:
         raise ValueError("--output_file is needed")
+    output_files = FLAGS.output_file.split(",")
+    check_outputs(input_files, output_files, FLAGS.input_file)
     command_line.check_file("vocab_file", FLAGS.vocab_file)
-    from bert_tf.tokenization import BertTokenizer
-    from data_prep import local_runner
     from data_prep.instances import InstanceSettings
 
+    dupe_factor = FLAGS.dupe_factor
+    if dupe_factor is None:
+        dupe_factor = 1 if FLAGS.masking == "dynamic" else 10
     settings = InstanceSettings(
         max_seq_length=FLAGS.max_seq_length,
         max_predictions_per_seq=FLAGS.max_predictions_per_seq,
-        dupe_factor=FLAGS.dupe_factor,
+        dupe_factor=dupe_factor,
         masked_lm_prob=FLAGS.masked_lm_prob,
         short_seq_prob=FLAGS.short_seq_prob,
-        do_whole_word_mask=FLAGS.do_whole_word_mask)
-    output_files = FLAGS.output_file.split(",")
-    check_outputs(input_files, output_files)
+        do_whole_word_mask=FLAGS.do_whole_word_mask,
+        masking=FLAGS.masking)
+    create = choose_runner(FLAGS.runner, FLAGS.num_workers, FLAGS.beam_options,
+                           [FLAGS.vocab_file, *input_files, *output_files])
+    from bert_tf.tokenization import BertTokenizer
+
     tokenizer = BertTokenizer(FLAGS.vocab_file, lower_case=FLAGS.do_lower_case)
-    summary = local_runner.create_pretraining_data(
-        input_files, output_files, tokenizer, settings, FLAGS.random_seed)
-    print(summary)
+    print(create(input_files, output_files, tokenizer, settings, FLAGS.random_seed,
+                 num_output_shards=FLAGS.num_output_shards, max_shard_bytes=round(FLAGS.max_shard_mb * 1e6),
+                 announce=print))
 
 
-def check_outputs(input_files, output_files):
-    """Raises ValueError for an output that is an input, another output or a directory."""
+def choose_runner(runner, num_workers, beam_options, paths):
+    """The create_pretraining_data of local_runner or beam_pipeline, with the arguments that differ filled in.
+
+    Args:
+      runner, num_workers, beam_options: values of these flags.
+      paths: all files to be read and written.
+
+    Raises:
+      ValueError: options that do not suit the runner; Apache Beam is not installed.
+    """
+    if runner == "local":
+        if beam_options:
+            raise ValueError(f"--beam_options={beam_options}: is for a --runner of Apache Beam, and that is local")
+        from data_prep import local_runner
+
+        return functools.partial(local_runner.create_pretraining_data, num_workers=num_workers)
+    if not importlib.util.find_spec("apache_beam"):
+        raise ValueError(f"--runner={runner}: Apache Beam is not installed: pip install -e '.[beam]'")
+    from data_prep import beam_pipeline
+
+    beam_pipeline.check_paths(runner, paths)
+    options = beam_pipeline.make_options(runner, beam_options, num_workers)
+    return functools.partial(beam_pipeline.create_pretraining_data, options=options)
+
+
+def check_outputs(input_files, output_files, patterns=""):
+    """Raises ValueError for an output that is an input, another output, a folder, or in a folder that is none.
+
+    `patterns` is the value of --input_file: no output may lie in a folder of it, where the next run would find it.
+    """
     taken = {os.path.realpath(path): "is an input file too" for path in input_files}
+    folders = [os.path.realpath(path) for path in patterns.split(",") if os.path.isdir(path)]
     for path in output_files:
         if not path:
             raise ValueError(f"--output_file={','.join(output_files)}: one of the names is empty")
@@ -80,6 +145,14 @@ def check_outputs(input_files, output_files):
         real_path = os.path.realpath(path)
         if real_path in taken:
             raise ValueError(f"--output_file={path}: {taken[real_path]}")
+        if any(real_path.startswith(os.path.join(folder, "")) for folder in folders):
+            raise ValueError(f"--output_file={path}: lies in a directory of --input_file={patterns}, where it would "
+                             f"be read as text by the next run")
+        parent = os.path.dirname(path)
+        while parent and not command_line.is_remote(path) and not os.path.exists(parent):
+            parent = os.path.dirname(parent)
+        if parent and not command_line.is_remote(path) and not os.path.isdir(parent):
+            raise ValueError(f"--output_file={path}: {parent} is a file, not a directory")
         taken[real_path] = "is named twice"
 
 

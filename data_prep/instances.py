@@ -1,7 +1,7 @@
 """Documents -> masked sentence pairs, with the random draws of the original's `create_pretraining_data.py`.
 
 A pair is not copied out of the corpus: its two parts are ranges of `Corpus.tokens`, so that an
-instance takes some 150 bytes until it is written.
+instance of 19 masks takes some 110 bytes until it is written.
 """
 
 import array
@@ -10,10 +10,11 @@ from bisect import bisect_left
 
 import numpy as np
 
-from data_prep import masking
+from data_prep import masking, records
 
 NUM_SPECIAL = 3  # [CLS], [SEP], [SEP]
 RANDOM_DOCUMENT_TRIES = 10  # of the original's create_instances_from_document
+MASKINGS = ("static", "dynamic")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +28,10 @@ class InstanceSettings:
       masked_lm_prob: share of a sequence's positions to predict.
       short_seq_prob: probability that a document is cut into sequences of a random shorter length.
       do_whole_word_mask: mask all pieces of a word or none.
+      masking: "static", or "dynamic" for instances without masks, which are then drawn in training.
 
     Raises:
-      ValueError: on construction, naming the field, its value and what would be right.
+      ValueError: on construction, naming the flag, its value and what would be right.
     """
 
     max_seq_length: int = 128
@@ -38,18 +40,28 @@ class InstanceSettings:
     masked_lm_prob: float = 0.15
     short_seq_prob: float = 0.1
     do_whole_word_mask: bool = False
+    masking: str = "static"
 
     def __post_init__(self):
         longest = np.iinfo(np.uint16).max  # of a position in `Instances`
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= longest:
-            raise ValueError(f"max_seq_length is {self.max_seq_length}: it must be at least "
+            raise ValueError(f"--max_seq_length={self.max_seq_length}: it must be at least "
                              f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {longest}")
         for name in ("max_predictions_per_seq", "dupe_factor"):
             if getattr(self, name) < 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: it must be at least 1")
+                raise ValueError(f"--{name}={getattr(self, name)}: it must be at least 1")
         for name in ("masked_lm_prob", "short_seq_prob"):
             if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} is {getattr(self, name)}: a probability lies between 0 and 1")
+                raise ValueError(f"--{name}={getattr(self, name)}: a probability lies between 0 and 1")
+        if self.masking not in MASKINGS:
+            raise ValueError(f"--masking={self.masking}: it must be one of {', '.join(MASKINGS)}")
+
+    @property
+    def features(self):
+        """Features of the records of such instances: tuple of records.Feature."""
+        if self.masking == "dynamic":
+            return records.unmasked_pretraining_features(self.max_seq_length)
+        return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,12 +69,14 @@ class Instances:
     """Masked sentence pairs over a corpus, column by column; N of them, with M masked positions in all.
 
     Attributes:
-      spans: [N, 4] int64: start and stop of the first part, start and stop of the second, in `Corpus.tokens`.
+      spans: [N, 4] int32, or int64 where the corpus needs it: start and stop of the first part, start and stop
+        of the second, in `Corpus.tokens`.
       is_random_next: [N] bool; True where the second part comes from another place.
       mask_starts: [N + 1] int64; the masks of instance n are mask_starts[n] up to and without its successor.
       mask_positions: [M] uint16, in the order in which they were drawn.
-      mask_replacements: [M] int32: the id that stands there in the input, or masking.KEEP.
-      order: [N] int64, a permutation: the order in which the instances are to be written.
+      mask_replacements: [M] int16, or int32 where the vocabulary needs it: the id that stands there in the
+        input, or masking.KEEP.
+      order: [N] uint32, a permutation: the order in which the instances are to be written.
     """
 
     spans: np.ndarray
@@ -77,7 +91,7 @@ class Instances:
 
     @property
     def lengths(self):
-        """[N] int64: ids of each packed sequence, special pieces included."""
+        """[N] integers: ids of each packed sequence, special pieces included."""
         return self.spans[:, 1] - self.spans[:, 0] + self.spans[:, 3] - self.spans[:, 2] + NUM_SPECIAL
 
 
@@ -102,34 +116,43 @@ def create_instances(corpus, settings, vocabulary, rng, on_progress=None):
       ValueError: the corpus has fewer than two documents.
     """
     if corpus.num_documents < 2:
-        raise ValueError("the text is one document: at least two, with a blank line between them, are needed "
-                         "to take a random next sentence from another document")
+        what = "is one document" if corpus.num_documents else "has no sentence"
+        raise ValueError(f"the text {what}: at least two documents, with a blank line between them, are needed to "
+                         f"take a random next sentence from another one")
     documents = list(range(corpus.num_documents))
     rng.shuffle(documents)
-    masker = masking.Masker(settings, vocabulary, corpus.tokens, rng)
-    spans, is_random_next = array.array("q"), bytearray()
-    mask_counts, positions, replacements = array.array("H"), array.array("H"), array.array("i")
+    masker = None
+    if settings.masking == "static":
+        masker = masking.Masker(settings, vocabulary, corpus.tokens, rng)
+    spans, is_random_next = array.array(_typecode(len(corpus.tokens))), bytearray()
+    mask_counts, positions, replacements = array.array("H"), array.array("H"), array.array(_typecode(vocabulary.size))
     for _ in range(settings.dupe_factor):
         for place, document in enumerate(documents):
             # A generator: the next pair is drawn when asked for, after this one's masks, as in the original.
             for span, is_random in document_pairs(corpus, documents, place, settings, rng):
-                pair_positions, pair_replacements = masker(*span)
                 spans.extend(span)
                 is_random_next.append(is_random)
-                mask_counts.append(len(pair_positions))
-                positions.extend(pair_positions)
-                replacements.extend(pair_replacements)
+                if masker:
+                    pair_positions, pair_replacements = masker(*span)
+                    mask_counts.append(len(pair_positions))
+                    positions.extend(pair_positions)
+                    replacements.extend(pair_replacements)
             if on_progress:
                 on_progress(corpus.document_starts[document + 1] - corpus.document_starts[document])
-    order = list(range(len(is_random_next)))
+    order = array.array("I", range(len(is_random_next)))
     rng.shuffle(order)
     return Instances(
-        spans=np.frombuffer(spans, np.int64).reshape(-1, 4),
+        spans=np.frombuffer(spans, spans.typecode).reshape(-1, 4),
         is_random_next=np.frombuffer(is_random_next, bool),
         mask_starts=np.concatenate([[0], np.cumsum(np.frombuffer(mask_counts, np.uint16), dtype=np.int64)]),
         mask_positions=np.frombuffer(positions, np.uint16),
-        mask_replacements=np.frombuffer(replacements, np.int32),
-        order=np.array(order))
+        mask_replacements=np.frombuffer(replacements, replacements.typecode),
+        order=np.frombuffer(order, np.uint32))
+
+
+def _typecode(limit):
+    """Of the narrowest signed array.array for numbers up to `limit`."""
+    return next(code for code in "hiq" if limit < 1 << 8 * array.array(code).itemsize - 1)
 
 
 def document_pairs(corpus, documents, place, settings, rng):
@@ -204,29 +227,33 @@ def _truncated(span, max_tokens, rng):
 
 
 def assemble(corpus, instances, rows, settings, vocabulary):
-    """The features of instances `rows` [B], as `records.pretraining_features` names them.
+    """The features of instances `rows` [B], as `settings.features` names them.
 
     Returns:
       dict: "input_ids", "input_mask" (1 for a real piece, 0 for padding), "segment_ids" [B, S] int64;
-      "masked_lm_positions", "masked_lm_ids" [B, P] int64 in rising order of position, then 0;
-      "masked_lm_weights" [B, P] float32, 1 for a prediction, 0 for padding; "next_sentence_labels" [B, 1]
-      int64, 1 for a random next.
+      "next_sentence_labels" [B, 1] int64, 1 for a random next; where `settings.masking` is "static" also
+      "masked_lm_positions", "masked_lm_ids" [B, P] int64 in rising order of position, then 0, and
+      "masked_lm_weights" [B, P] float32, 1 for a prediction, 0 for padding.
     """
     input_ids, segment_ids, lengths = _packed(corpus.tokens, instances.spans[rows], settings, vocabulary)
+    features = {
+        "input_ids": input_ids,
+        "input_mask": (np.arange(settings.max_seq_length) < lengths[:, np.newaxis]).astype(np.int64),
+        "segment_ids": segment_ids,
+        "next_sentence_labels": instances.is_random_next[rows, np.newaxis].astype(np.int64),
+    }
+    if settings.masking == "dynamic":
+        return features
     positions, replacements, is_masked = _masks(instances, rows, settings.max_predictions_per_seq)
     row_index = np.arange(len(rows))[:, np.newaxis]
     masked_ids = input_ids[row_index, positions]
     replaced = np.where(is_masked & (replacements != masking.KEEP), replacements, masked_ids)
     # Padding has position 0, where [CLS] stands: it puts [CLS] back there.
     input_ids[row_index, positions] = replaced
-    return {
-        "input_ids": input_ids,
-        "input_mask": (np.arange(settings.max_seq_length) < lengths[:, np.newaxis]).astype(np.int64),
-        "segment_ids": segment_ids,
+    return features | {
         "masked_lm_positions": positions,
         "masked_lm_ids": np.where(is_masked, masked_ids, 0),
         "masked_lm_weights": is_masked.astype(np.float32),
-        "next_sentence_labels": instances.is_random_next[rows, np.newaxis].astype(np.int64),
     }
 
 

@@ -2,17 +2,20 @@
 
 A record is a serialized tf.train.Example in a TFRecord file, with the features of the original's scripts.
 Training code asks for `feature_spec` or `parse`; whoever makes records fills `RecordWriter` with batches of
-arrays.
+arrays. TensorFlow is imported only where it is needed: the processes that make records start in a moment
+without it, and in a tenth of the memory.
 """
 
 import contextlib
 import dataclasses
+import hashlib
 import os
 
 import numpy as np
-import tensorflow as tf
 
-PARTIAL_SUFFIX = ".partial"  # of a file that is being written
+from data_prep import partial_files, tfrecords
+
+PARTIAL_SUFFIX = partial_files.PARTIAL_SUFFIX
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,6 +40,20 @@ def pretraining_features(max_seq_length, max_predictions_per_seq):
     )
 
 
+def unmasked_pretraining_features(max_seq_length):
+    """Features of a pre-training record whose masks are drawn in training: those of the sentence pair alone.
+
+    The masks of whole words need to know of each id whether its piece goes on with a word ("##..."), which a table
+    over the vocabulary says (`masking.Vocabulary.is_continuation`); the record need not.
+    """
+    return (
+        Feature("input_ids", max_seq_length),
+        Feature("input_mask", max_seq_length),
+        Feature("segment_ids", max_seq_length),
+        Feature("next_sentence_labels", 1),
+    )
+
+
 def classification_features(max_seq_length):
     """Features of a classification record; is_real_example is 0 in one that only fills a batch up."""
     return (
@@ -50,6 +67,8 @@ def classification_features(max_seq_length):
 
 def feature_spec(features):
     """dict of name -> tf.io.FixedLenFeature, for tf.io.parse_example: int64 or float32, shape [length]."""
+    import tensorflow as tf
+
     return {feature.name: tf.io.FixedLenFeature([feature.length],
                                                 tf.float32 if feature.is_float else tf.int64)
             for feature in features}
@@ -68,6 +87,8 @@ def parse(serialized, features):
     Raises:
       tf.errors.InvalidArgumentError: a record lacks a feature, or holds it in another type or length.
     """
+    import tensorflow as tf
+
     parsed = tf.io.parse_example(serialized, feature_spec(features))
     return {name: value if value.dtype == tf.float32 else tf.cast(value, tf.int32)
             for name, value in parsed.items()}
@@ -82,17 +103,23 @@ class RecordWriter:
         with RecordWriter(path, classification_features(128)) as writer:
             writer.write(columns)
 
+    Attributes:
+      path: name of the file.
+      features: tuple of Feature.
+      num_records, num_bytes: written so far.
+      sha256: of the bytes written so far, a hashlib object.
+
     Raises:
       OSError: from any method, naming the file, when it cannot be written.
     """
 
     def __init__(self, path, features):
         self.path = os.fspath(path)
-        self.num_records = 0
         self.features = tuple(features)
-        self._partial = self.path + PARTIAL_SUFFIX
+        self.num_records = self.num_bytes = 0
+        self.sha256 = hashlib.sha256()
         with self._errors_naming_the_file():
-            self._file = tf.io.TFRecordWriter(self._partial)
+            self._file = partial_files.open_to_write(self.path)
 
     def __enter__(self):
         return self
@@ -108,10 +135,12 @@ class RecordWriter:
         self.write_serialized(serialize(columns, self.features))
 
     def write_serialized(self, records):
-        """Writes records that `serialize` made."""
+        """Writes records that `serialize` made, a list of bytes objects."""
+        data = tfrecords.frames(records)
         with self._errors_naming_the_file():
-            for record in records:
-                self._file.write(record)
+            self._file.write(data)
+        self.sha256.update(data)
+        self.num_bytes += len(data)
         self.num_records += len(records)
 
     def close(self):
@@ -119,24 +148,27 @@ class RecordWriter:
         try:
             with self._errors_naming_the_file():
                 self._file.close()
-                tf.io.gfile.rename(self._partial, self.path, overwrite=True)
+                partial_files.finish(self.path)
         except OSError:
             self.discard()
             raise
 
     def discard(self):
         """Removes what was written so far; a file that stood at `path` before stays."""
-        with contextlib.suppress(tf.errors.OpError):  # a full disk fails here again; the file goes anyway
+        with contextlib.suppress(OSError), self._errors_naming_the_file():  # a full disk fails here again
             self._file.close()
-        if tf.io.gfile.exists(self._partial):
-            tf.io.gfile.remove(self._partial)
+        partial_files.remove(self.path)
 
     @contextlib.contextmanager
     def _errors_naming_the_file(self):
         try:
             yield
-        except tf.errors.OpError as error:
-            raise OSError(f"{self.path}: cannot be written: {error.message}") from error
+        except Exception as error:
+            # Python's error has what the system said in `strerror`, TensorFlow's, of a remote file, in `message`.
+            reason = getattr(error, "strerror", None) or getattr(error, "message", None)
+            if reason is None:
+                raise
+            raise OSError(f"{self.path}: cannot be written: {reason}") from error
 
 
 def serialize(columns, features):

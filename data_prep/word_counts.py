@@ -7,24 +7,20 @@ a test holds the two against each other.
 """
 
 import collections
-import concurrent.futures
 import contextlib
 import dataclasses
 import functools
 import gzip
-import multiprocessing
 import os
-import signal
-import threading
 import unicodedata
 import zlib
 
 from tqdm import tqdm
 
 from bert_tf.unicode_rules import is_cjk, is_dropped, is_punctuation
+from data_prep import process_pool
 
 BLOCK_BYTES = 4 << 20
-BLOCKS_AHEAD = 2  # blocks in flight for each worker: enough to keep it busy, few enough to bound memory
 CACHED_CHUNKS = 1 << 17  # about 40 MB a worker
 
 # `BasicTokenizer` deletes control characters before it splits on white space, but str.split() takes these for
@@ -111,33 +107,10 @@ def _count_blocks(paths, lower_case, num_workers):
     blocks = _read_blocks(paths)
     if num_workers == 1 or sum(map(os.path.getsize, paths)) <= BLOCK_BYTES:
         for block in blocks:
-            yield count(block), block.size_in_file
+            yield count(block)
         return
-    # Spawned, not forked: the caller may hold TensorFlow, whose threads do not survive a fork.
-    executor = concurrent.futures.ProcessPoolExecutor(
-        num_workers, multiprocessing.get_context("spawn"), initializer=_tie_to_parent)
-    try:
-        pending = collections.deque()
-        for block in blocks:
-            pending.append((executor.submit(count, block), block.size_in_file))
-            if len(pending) >= BLOCKS_AHEAD * num_workers:
-                future, size = pending.popleft()
-                yield future.result(), size
-        for future, size in pending:
-            yield future.result(), size
-    finally:
-        executor.shutdown(cancel_futures=True)
-
-
-def _tie_to_parent():
-    """Makes a worker leave Ctrl-C to its parent, and end with it even where that one is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def end_with_parent():
-        multiprocessing.parent_process().join()
-        os._exit(1)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    with contextlib.closing(process_pool.map_in_processes(count, blocks, num_workers)) as counted:
+        yield from counted
 
 
 @dataclasses.dataclass(frozen=True)
@@ -188,7 +161,7 @@ def _blocks_of_stream(stream, file, path):
 
 
 def _count_block(block, lower_case):
-    """Counts the words of one block: dict from word to occurrences, in the order of first occurrence."""
+    """(words of a block, dict from word to occurrences in the order of first occurrence; its size_in_file)."""
     try:
         text = block.text.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -199,7 +172,7 @@ def _count_block(block, lower_case):
     for chunk, count in collections.Counter(_chunks(text)).items():
         for word in _words_of_chunk(chunk, lower_case):
             counts[word] += count
-    return {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
+    return {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}, block.size_in_file
 
 
 def _chunks(text):

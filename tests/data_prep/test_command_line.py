@@ -10,6 +10,18 @@ def test_globs_give_each_file_once_sorted_within_a_pattern(tmp_path):
     assert found == [f"{tmp_path}/{name}" for name in ("c.gz", "a.txt", "b.txt")]
 
 
+def test_a_folder_stands_for_its_files(tmp_path):
+    for name in ("b.txt", "a/z.txt", "a/b/c.gz", ".hidden", "a/.hidden", ".git/x", "d.txt.partial", "empty/.x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x")
+
+    found = command_line.expand_globs("input_file", f"{tmp_path},{tmp_path}/b.txt", folders=True)
+
+    assert found == [f"{tmp_path}/{name}" for name in ("a/b/c.gz", "a/z.txt", "b.txt")]
+    with pytest.raises(ValueError, match=r"--input_file=.*/empty: a directory without files"):
+        command_line.expand_globs("input_file", f"{tmp_path}/empty", folders=True)
+
+
 @pytest.mark.parametrize(("patterns", "message"), [
     ("{}/*.txt", r"--input_file=.*/\*\.txt: no such file"),
     ("{}/a.gz,{}", "--input_file=.*: is a directory, files are needed"),

@@ -1,11 +1,10 @@
-import gzip
 import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep import corpus
+from data_prep import corpus, text_units
 
 
 class CharacterTokenizer:
@@ -21,7 +20,9 @@ class CharacterTokenizer:
 
 def read(*paths, **kwargs):
     """The corpus of files as nested lists: documents of sentences of ids; and the Corpus."""
-    read_corpus = corpus.read_corpus([str(path) for path in paths], CharacterTokenizer(), **kwargs)
+    (unit,) = text_units.plan_units([str(path) for path in paths])
+    with text_units.TextReader() as reader:
+        read_corpus = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer())
     sentences = [read_corpus.tokens[start:stop].tolist()
                  for start, stop in itertools.pairwise(read_corpus.sentence_starts)]
     documents = [sentences[start:stop] for start, stop in itertools.pairwise(read_corpus.document_starts)]
@@ -80,43 +81,10 @@ def test_a_document_goes_on_in_the_next_file(tmp_path):
     assert read(first, second)[0] == DOCUMENTS
 
 
-def test_gzip_and_progress(tmp_path):
-    plain = write(tmp_path / "a.txt", TEXT)
-    packed = write(tmp_path / "b.txt.gz", gzip.compress(b"\nef\n", mtime=0))
-    steps = []
-
-    documents, read_corpus = read(plain, packed, on_progress=steps.append, block_bytes=3)
-
-    assert documents == [*DOCUMENTS, [[5, 6]]]
-    assert read_corpus.num_bytes == len(TEXT) + 4
-    assert sum(steps) == corpus.total_size([str(plain), str(packed)])
-    assert min(steps) >= 0
-
-
-@pytest.mark.parametrize("block_bytes", [2, 1000])
-def test_names_the_line_that_is_not_utf8(tmp_path, block_bytes):
-    path = write(tmp_path / "a.txt", b"ab\n\nc\nd\xff\n")
-
-    with pytest.raises(ValueError, match=r"a.txt, line 4: byte 0xff is not UTF-8"):
-        read(path, block_bytes=block_bytes)
-
-
-@pytest.mark.parametrize("data", [b"ab\n", gzip.compress(TEXT * 99, mtime=0)[:-9]], ids=["no gzip", "truncated"])
-def test_damaged_gzip(tmp_path, data):
-    with pytest.raises(ValueError, match=r"a.gz: not a gzip file, or a damaged one"):
-        read(write(tmp_path / "a.gz", data))
-
-
 @pytest.mark.parametrize("text", [b"", b"\n \n", b"!\n"])
 def test_no_sentence(tmp_path, text):
-    path = write(tmp_path / "a.txt", text)
+    documents, read_corpus = read(write(tmp_path / "a.txt", text))
 
-    with pytest.raises(ValueError, match=r"no sentence in .*a.txt: "):
-        read(path)
-    with pytest.raises(ValueError, match=r"no sentence in any of 2 files, .*a.txt the first: "):
-        read(path, path)
-
-
-def test_a_file_that_is_gone(tmp_path):
-    with pytest.raises(OSError, match=r"a.txt: cannot be read: .*No such file"):
-        read(tmp_path / "a.txt")
+    assert documents == []
+    assert (read_corpus.num_sentences, read_corpus.num_documents) == (0, 0)
+    assert read_corpus.num_bytes == len(text)

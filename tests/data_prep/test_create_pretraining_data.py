@@ -1,126 +1,22 @@
+"""The script: its flags, its one-line errors, and what is left when it is killed."""
+
 import gzip
-import hashlib
-import json
-import os
 import pathlib
+import random
+import resource
+import signal
 import subprocess
 import sys
+import time
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.tokenization import BertTokenizer
 from data_prep import create_pretraining_data, local_runner
 from data_prep.instances import InstanceSettings
-
-REFERENCE = pathlib.Path(__file__).parent.parent / "reference" / "text"
-VOCAB_FILE = str(REFERENCE / "vocab.txt")
-CORPUS_FILE = str(REFERENCE / "corpus.txt")
-RUNS = {run["name"]: run for run in json.loads((REFERENCE / "pretraining.json").read_text())}
-
-
-@pytest.fixture(scope="module")
-def tokenizer():
-    return BertTokenizer(VOCAB_FILE, lower_case=True)
-
-
-def settings_of(run):
-    fields = ("max_seq_length", "max_predictions_per_seq", "dupe_factor", "masked_lm_prob", "short_seq_prob",
-              "do_whole_word_mask")
-    return InstanceSettings(**{field: run[field] for field in fields})
-
-
-def read_records(path):
-    """All records of a file, as dicts of feature name to int64 or float32 arrays."""
-    found = []
-    for serialized in tf.data.TFRecordDataset(str(path)).as_numpy_iterator():
-        features = tf.train.Example.FromString(serialized).features.feature
-        found.append({name: np.array(feature.int64_list.value, "<i8") if feature.HasField("int64_list")
-                      else np.array(feature.float_list.value, "<f4") for name, feature in features.items()})
-    return found
-
-
-def digest(found):
-    sha256 = hashlib.sha256()
-    for record in found:
-        for name in sorted(record):
-            sha256.update(name.encode())
-            sha256.update(record[name].tobytes())
-    return sha256.hexdigest()
-
-
-@pytest.mark.parametrize("name", sorted(RUNS))
-def test_records_are_the_originals(tmp_path, tokenizer, name):
-    run = RUNS[name]
-    output = str(tmp_path / "a.tfrecord")
-
-    summary = local_runner.create_pretraining_data(
-        [CORPUS_FILE], [output], tokenizer, settings_of(run), run["random_seed"])
-
-    found = read_records(output)
-    with np.load(REFERENCE / f"pretraining_{name}.npz") as expected:
-        for feature in expected:
-            np.testing.assert_array_equal([record[feature] for record in found[:200]], expected[feature])
-    assert summary.num_records == len(found) == run["num_records"]
-    assert digest(found) == run["sha256"]
-
-
-def test_several_files_take_turns(tmp_path, tokenizer, monkeypatch):
-    monkeypatch.setattr(local_runner, "BATCH", 10)
-    one = [str(tmp_path / "one.tfrecord")]
-    three = [str(tmp_path / "new" / f"{i}.tfrecord") for i in range(3)]
-    for outputs in one, three:
-        local_runner.create_pretraining_data([CORPUS_FILE], outputs, tokenizer, settings_of(RUNS["base"]), seed=5)
-
-    (whole,), parts = map(read_records, one), [read_records(path) for path in three]
-
-    assert len(parts[0]) == len(whole) // 3 == len(parts[2])
-    assert [digest(part) for part in parts] == [digest(whole[i::3]) for i in range(3)]
-
-
-def test_summary(tmp_path, tokenizer):
-    output = str(tmp_path / "a.tfrecord")
-    settings = InstanceSettings(max_seq_length=40, max_predictions_per_seq=5, dupe_factor=2)
-
-    summary = local_runner.create_pretraining_data([CORPUS_FILE], [output], tokenizer, settings, seed=5)
-
-    found = read_records(output)
-    num_real = sum(record["input_mask"].sum() for record in found)
-    num_masked = sum(record["masked_lm_weights"].sum() for record in found)
-    assert (summary.num_bytes, summary.num_documents) == (os.path.getsize(CORPUS_FILE), 20)
-    assert summary.num_records == len(found)
-    assert summary.real_share == pytest.approx(num_real / (40 * len(found)))
-    assert summary.masked_share == pytest.approx(num_masked / num_real)
-    assert summary.random_next_share == np.mean([record["next_sentence_labels"] for record in found])
-    # 0.15 of 37 to 40 ids is 5.55 to 6, so 6 are wanted and 5 given.
-    lengths = np.array([record["input_mask"].sum() for record in found])
-    assert summary.num_predictions_cut == np.count_nonzero(lengths >= 37)
-    assert f"{summary.num_predictions_cut:,} predictions were cut" in str(summary)
-    assert "warning" not in str(summary)
-
-
-def test_summary_warns_of_unknown_tokens(tmp_path, tokenizer):
-    text = tmp_path / "a.txt"
-    text.write_text("one two \U0001F9FF\n\nthree\n")
-
-    summary = local_runner.create_pretraining_data(
-        [str(text)], [str(tmp_path / "a.tfrecord")], tokenizer, InstanceSettings(), seed=5)
-
-    assert summary.unknown_share == 0.25
-    assert summary.num_predictions_cut == 0
-    assert "warning: 25.0% of the tokens are [UNK]" in str(summary)
-
-
-def test_bad_text_leaves_no_file(tmp_path, tokenizer):
-    text = tmp_path / "a.txt"
-    text.write_text("one document\n")
-    outputs = [str(tmp_path / "a.tfrecord"), str(tmp_path / "b.tfrecord")]
-
-    with pytest.raises(ValueError, match="the text is one document"):
-        local_runner.create_pretraining_data([str(text)], outputs, tokenizer, InstanceSettings(), seed=5)
-
-    assert os.listdir(tmp_path) == ["a.txt"]
+from tests import scripts
+from tests.data_prep.pretraining_records import CORPUS_FILE, RUNS, VOCAB_FILE, contents, digest, read_records
+from tests.data_prep.test_process_pool import wait_until_dead
 
 
 @pytest.mark.parametrize(("outputs", "message"), [
@@ -137,7 +33,19 @@ def test_check_outputs_refuses(tmp_path, outputs, message):
         create_pretraining_data.check_outputs([str(tmp_path / "in")], outputs)
 
 
-MODULE = ["-m", "data_prep.create_pretraining_data"]
+def test_check_outputs_refuses_folders(tmp_path):
+    (tmp_path / "file").write_text("x")
+    inputs = [str(tmp_path / "texts" / "in")]
+    (tmp_path / "texts").mkdir()
+
+    with pytest.raises(ValueError, match=r"texts/new/out: lies in a directory of --input_file=x,.*/texts"):
+        create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/new/out"], f"x,{tmp_path}/texts")
+    with pytest.raises(ValueError, match=r"out: .*/file is a file, not a directory"):
+        create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/file/new/out"], f"{tmp_path}/texts")
+
+
+NAME = "data_prep.create_pretraining_data"
+MODULE = ["-m", NAME]
 SCRIPT = [create_pretraining_data.__file__]
 
 
@@ -172,7 +80,7 @@ def test_script(tmp_path, command):
     ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": "none.txt"},
      "--vocab_file=none.txt: no such file"),
     ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, "dupe_factor": 0},
-     "dupe_factor is 0: it must be at least 1"),
+     "--dupe_factor=0: it must be at least 1"),
 ])
 def test_script_refuses(flags, message):
     done = run_script(SCRIPT, **flags)
@@ -180,3 +88,65 @@ def test_script_refuses(flags, message):
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == f"create_pretraining_data.py: {message}"
     assert "Traceback" not in done.stderr
+
+
+def make_text(path, repeats):
+    path.write_bytes((pathlib.Path(CORPUS_FILE).read_bytes().rstrip() + b"\n\n") * repeats)
+    return path
+
+
+def sharded(folder, text):
+    """Flags of a run of 8 shards and 2 workers that takes a second or two when TensorFlow is there."""
+    return {"input_file": text, "output_file": folder / "a.tfrecord", "vocab_file": VOCAB_FILE, "dupe_factor": 3,
+            "num_output_shards": 8, "num_workers": 2, "max_seq_length": 64}
+
+
+def children(process):
+    """Ids of the processes that a process started and still has."""
+    try:
+        return [int(each) for each in pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except FileNotFoundError:  # it has ended
+        return []
+
+
+def test_stopped_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path):
+    draw = random.Random(11)
+    text, folder = make_text(tmp_path / "text.txt", 12), tmp_path / "stopped"
+    flags = sharded(folder, text)
+    for signal_number in (signal.SIGKILL, signal.SIGINT):
+        num_finished = len(list(folder.glob("*.tfrecord")))
+        with subprocess.Popen(scripts.command(NAME, **flags), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                              text=True) as process:
+            while process.poll() is None and len(list(folder.glob("*.tfrecord"))) == num_finished:
+                time.sleep(0.005)
+            time.sleep(draw.uniform(0, 0.1))
+            workers = children(process.pid)
+            process.send_signal(signal_number)
+            errors = process.communicate()[1]
+        assert wait_until_dead(workers)
+        if signal_number == signal.SIGINT:
+            assert process.returncode == 130
+            assert errors.splitlines()[-1] == "create_pretraining_data.py: interrupted"
+            assert not list(folder.glob("*.partial"))
+    done = run_script(MODULE, **flags)
+
+    assert done.returncode == 0, done.stderr
+    assert "of 8 shards are finished already" in done.stdout
+    local_runner.create_pretraining_data(
+        [str(text)], [str(tmp_path / "whole" / "a.tfrecord")], BertTokenizer(VOCAB_FILE),
+        InstanceSettings(max_seq_length=64, dupe_factor=3), 12345, num_output_shards=8, num_workers=1)
+    assert contents(folder) == contents(tmp_path / "whole")
+
+
+def test_no_space_leaves_nothing_half_written(tmp_path):
+    """A limit on the size of a file stands in for a full disk: writing fails as it would there."""
+    text = make_text(tmp_path / "text.txt", 2)
+    done = subprocess.run(
+        scripts.command(NAME, **sharded(tmp_path / "out", text)), capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (99_999, 99_999)))
+
+    assert done.returncode == 1
+    last_line = done.stderr.splitlines()[-1]
+    assert last_line.startswith(f"create_pretraining_data.py: {tmp_path}/out/a-0000")
+    assert last_line.endswith("-of-00008.tfrecord: cannot be written: File too large")
+    assert list((tmp_path / "out").iterdir()) == []

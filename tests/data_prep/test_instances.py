@@ -138,18 +138,52 @@ def test_assemble():
     }
 
 
+def test_dynamic_masking_draws_pairs_only():
+    corpus = random_corpus(3)
+    rng = random.Random(8)
+    settings = InstanceSettings(max_seq_length=23, dupe_factor=1, masking="dynamic")
+
+    made = instances.create_instances(corpus, settings, VOCABULARY, rng)
+    features = instances.assemble(corpus, made, np.arange(len(made)), settings, VOCABULARY)
+
+    assert set(features) == {feature.name for feature in settings.features} == {
+        "input_ids", "input_mask", "segment_ids", "next_sentence_labels"}
+    assert len(made.mask_positions) == 0
+    again, documents = random.Random(8), list(range(corpus.num_documents))
+    again.shuffle(documents)
+    pairs = [pair for place in range(len(documents))
+             for pair in instances.document_pairs(corpus, documents, place, settings, again)]
+    assert made.spans.tolist() == [list(span) for span, _ in pairs]
+    for row, (a_start, a_stop, b_start, b_stop) in enumerate(made.spans):
+        expected = [1, *corpus.tokens[a_start:a_stop], 2, *corpus.tokens[b_start:b_stop], 2]
+        assert features["input_ids"][row].tolist() == expected + [0] * (23 - len(expected))
+
+
+def test_the_ids_of_a_large_vocabulary_fit_in():
+    corpus = random_corpus(4)
+    settings = InstanceSettings(max_seq_length=23, dupe_factor=2)
+    wide = dataclasses.replace(VOCABULARY, size=40_000, is_continuation=np.zeros(40_000, bool))
+    made = instances.create_instances(corpus, settings, wide, random.Random(2))
+
+    assert made.mask_replacements.dtype == np.int32
+    assert made.mask_replacements.max() > 1 << 15
+    narrow = instances.create_instances(corpus, settings, VOCABULARY, random.Random(2))
+    assert narrow.mask_replacements.dtype == np.int16
+
+
 def test_one_document_is_refused():
-    with pytest.raises(ValueError, match="the text is one document: at least two"):
+    with pytest.raises(ValueError, match="the text is one document: at least two documents"):
         instances.create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, random.Random(1))
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"max_seq_length": 4}, "max_seq_length is 4: it must be at least 5"),
-    ({"max_seq_length": 65536}, "max_seq_length is 65536: .* at most 65535"),
-    ({"max_predictions_per_seq": 0}, "max_predictions_per_seq is 0: it must be at least 1"),
-    ({"dupe_factor": 0}, "dupe_factor is 0: it must be at least 1"),
-    ({"masked_lm_prob": 15}, "masked_lm_prob is 15: a probability lies between 0 and 1"),
-    ({"short_seq_prob": -0.1}, "short_seq_prob is -0.1: a probability lies between 0 and 1"),
+    ({"max_seq_length": 4}, "--max_seq_length=4: it must be at least 5"),
+    ({"max_seq_length": 65536}, "--max_seq_length=65536: .* at most 65535"),
+    ({"max_predictions_per_seq": 0}, "--max_predictions_per_seq=0: it must be at least 1"),
+    ({"dupe_factor": 0}, "--dupe_factor=0: it must be at least 1"),
+    ({"masked_lm_prob": 15}, "--masked_lm_prob=15: a probability lies between 0 and 1"),
+    ({"short_seq_prob": -0.1}, "--short_seq_prob=-0.1: a probability lies between 0 and 1"),
+    ({"masking": "none"}, "--masking=none: it must be one of static, dynamic"),
 ])
 def test_settings_refuse(settings, message):
     with pytest.raises(ValueError, match=message):

@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep import records
+from data_prep.partial_files import PARTIAL_SUFFIX
 
 FEATURES = (records.Feature("ids", 5), records.Feature("weights", 3, is_float=True), records.Feature("label", 1))
 
@@ -79,11 +80,13 @@ def test_parse_refuses_another_length():
 def test_features_are_the_originals():
     pretraining = records.feature_spec(records.pretraining_features(12, 5))
     classification = records.feature_spec(records.classification_features(12))
+    unmasked = records.feature_spec(records.unmasked_pretraining_features(12))
 
     assert {name: (spec.shape, spec.dtype) for name, spec in pretraining.items()} == {
         "input_ids": ([12], tf.int64), "input_mask": ([12], tf.int64), "segment_ids": ([12], tf.int64),
         "masked_lm_positions": ([5], tf.int64), "masked_lm_ids": ([5], tf.int64),
         "masked_lm_weights": ([5], tf.float32), "next_sentence_labels": ([1], tf.int64)}
+    assert unmasked == {name: spec for name, spec in pretraining.items() if not name.startswith("masked_lm")}
     assert {name: (spec.shape, spec.dtype) for name, spec in classification.items()} == {
         "input_ids": ([12], tf.int64), "input_mask": ([12], tf.int64), "segment_ids": ([12], tf.int64),
         "label_ids": ([1], tf.int64), "is_real_example": ([1], tf.int64)}
@@ -150,7 +153,7 @@ def test_a_folder_that_is_not_there(tmp_path):
 @pytest.mark.parametrize("num_batches", [1, 100])  # the disk is found full on closing; on writing
 def test_a_full_disk_leaves_nothing(tmp_path, num_batches):
     path = tmp_path / "a.tfrecord"
-    os.symlink("/dev/full", f"{path}{records.PARTIAL_SUFFIX}")
+    os.symlink("/dev/full", f"{path}{PARTIAL_SUFFIX}")
 
     def fill():
         with records.RecordWriter(path, FEATURES) as writer:

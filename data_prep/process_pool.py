@@ -1,0 +1,175 @@
+"""A function applied to items in several processes: bounded memory, no orphans, the first error ends it all.
+
+`concurrent.futures.ProcessPoolExecutor` would wait for running calls when it is to stop, and, before Python
+3.11.5, for ever where a large item was on its way to a worker that died.
+"""
+
+import contextlib
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import traceback
+from multiprocessing import connection
+
+AHEAD = 2  # items begun for each worker before the first of them must be done, where order is kept
+END_SECONDS = 5  # what a process that closed its connection may take to end
+
+
+def map_in_processes(function, items, num_workers, in_order=True):
+    """Yields `function(item)` for each of `items`; a generator, to be closed (contextlib.closing).
+
+    Items are taken from their iterator in a thread, one ahead of need. No more than num_workers + 2 of them, and as
+    many results (twice as many where order is kept), exist at a time. Workers are started as they are needed and
+    end when the generator does, or when this process is killed; Ctrl-C is left to this process.
+
+    Args:
+      function: what can be pickled; called in worker processes.
+      items: iterable of what can be pickled.
+      num_workers: most processes.
+      in_order: whether results come in the order of the items, or as they are ready.
+
+    Raises:
+      Exception: what `function` or `items` raised.
+      ChildProcessError: a worker was killed.
+    """
+    # Spawned, not forked: the caller may hold TensorFlow, whose threads do not survive a fork.
+    context = multiprocessing.get_context("spawn")
+    limit = AHEAD * num_workers if in_order else num_workers
+    workers, results, num_sent, num_yielded, is_exhausted = [], {}, 0, 0, False
+    with contextlib.ExitStack() as stack:
+        ahead = stack.enter_context(_TakenAhead(items))
+        stack.callback(_end, workers)
+        while True:
+            busy = [worker for worker in workers if worker.item is not None]
+            if not is_exhausted and len(busy) < num_workers and len(busy) + len(results) < limit:
+                worker = next((worker for worker in workers if worker.item is None), None)
+                if worker is None:
+                    worker = _Worker(context, function)
+                    workers.append(worker)
+                try:
+                    worker.send(num_sent, next(ahead))
+                    num_sent += 1
+                except StopIteration:
+                    is_exhausted = True
+            elif busy:
+                results.update(_wait(busy))
+            while results and (not in_order or num_yielded in results):
+                yield results.pop(num_yielded if in_order else min(results))
+                num_yielded += 1
+            if is_exhausted and num_yielded == num_sent:
+                return
+
+
+def _wait(busy):
+    """Waits until at least one of the busy workers is done; dict of item's index -> result."""
+    by_connection = {worker.connection: worker for worker in busy}
+    return dict(by_connection[ready].receive() for ready in connection.wait(by_connection))
+
+
+def _end(workers):
+    for worker in workers:
+        worker.process.kill()
+    for worker in workers:
+        worker.process.join()
+
+
+class _Worker:
+    """A worker process. `item` is the index of the item that it works on, None while it is idle."""
+
+    def __init__(self, context, function):
+        self.item = None
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(function, theirs), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def send(self, index, item):
+        self.item = index
+        with self._errors_naming_the_end():
+            self.connection.send(item)
+
+    def receive(self):
+        """(index, result) of the item sent last; raises what the function raised."""
+        with self._errors_naming_the_end():
+            result, error = self.connection.recv()
+        if error is not None:
+            raise error
+        index, self.item = self.item, None
+        return index, result
+
+    @contextlib.contextmanager
+    def _errors_naming_the_end(self):
+        try:
+            yield
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            self.process.join(END_SECONDS)
+            raise ChildProcessError(f"a worker process ended before its work was done (exit code "
+                                    f"{self.process.exitcode}; -9 is a kill, often for want of memory)") from None
+
+
+def _serve(function, to_parent):
+    """What a worker does: items in, results out, until the parent closes the connection or ends."""
+    _tie_to_parent()
+    while True:
+        try:
+            item = to_parent.recv()
+        except EOFError:
+            return
+        try:
+            answer = function(item), None
+        except Exception as error:
+            error.add_note(f"in a worker process: {traceback.format_exc()}")
+            answer = None, error
+        del item  # its memory is not needed while the next one comes
+        to_parent.send(answer)
+
+
+def _tie_to_parent():
+    """Makes a worker leave Ctrl-C to its parent, and end with it even where that one is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def end_with_parent():
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+class _TakenAhead:
+    """Iterates over items that a thread takes from their iterator, one ahead; a context manager, which ends it."""
+
+    def __init__(self, items):
+        self._taken = queue.Queue(maxsize=1)
+        self._is_stopped = threading.Event()
+        self._thread = threading.Thread(target=self._take, args=(iter(items),), daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_stopped.set()
+        with contextlib.suppress(queue.Empty):
+            self._taken.get_nowait()  # so that the thread is not stuck with what nobody takes
+        self._thread.join()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        item, error = self._taken.get()
+        if error is not None:
+            raise error
+        return item
+
+    def _take(self, items):
+        error = StopIteration()
+        try:
+            while not self._is_stopped.is_set():
+                self._taken.put((next(items), None))
+        except Exception as raised:
+            error = raised
+        if not self._is_stopped.is_set():
+            self._taken.put((None, error))

@@ -1,0 +1,142 @@
+"""inspect_records: records as text, and what it says of files that are wrong."""
+
+import subprocess
+
+import numpy as np
+import pytest
+
+from data_prep import inspect_records, records
+from tests import scripts
+
+ANY = {"max_seq_length": None, "max_predictions_per_seq": None}
+VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "may", "##be", "not", "so"]
+
+PRETRAINING = {
+    "input_ids": [[2, 4, 6, 3, 7, 8, 3, 0, 0], [2, 5, 3, 8, 3, 0, 0, 0, 0]],
+    "input_mask": [[1] * 7 + [0] * 2, [1] * 5 + [0] * 4],
+    "segment_ids": [[0] * 4 + [1] * 3 + [0] * 2, [0] * 3 + [1] * 2 + [0] * 4],
+    "masked_lm_positions": [[1, 4, 5, 0], [1, 0, 0, 0]],
+    "masked_lm_ids": [[5, 8, 8, 0], [5, 0, 0, 0]],
+    "masked_lm_weights": [[1, 1, 1, 0], [1, 0, 0, 0]],
+    "next_sentence_labels": [[1], [0]],
+}
+
+
+def write(path, columns, features):
+    with records.RecordWriter(path, features) as writer:
+        writer.write({name: np.array(values) for name, values in columns.items()})
+    return str(path)
+
+
+def pretraining_file(path, **changes):
+    return write(path, PRETRAINING | changes, records.pretraining_features(9, 4))
+
+
+def test_script(tmp_path):
+    assert "--input_file is needed" in scripts.fail("data_prep.inspect_records")
+    path = pretraining_file(tmp_path / "a.tfrecord")
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY))
+
+    done = scripts.succeed("data_prep.inspect_records", input_file=path, vocab_file=tmp_path / "vocab.txt")
+
+    assert done.splitlines() == [
+        f"{path}, record 0: 7 of 9 ids are real, 3 masked, random next",
+        "  [CLS] {may -> [MASK]} ##be [SEP] {so -> not} {so -> so} [SEP]",
+        f"{path}, record 1: 5 of 9 ids are real, 1 masked, actual next",
+        "  [CLS] {may -> may} [SEP] so [SEP]",
+        f"{path}: 2 pre-training records, max_seq_length 9, max_predictions_per_seq 4: 66.7% of their ids are real, "
+        "33.3% of these masked, 50.0% random next",
+    ]
+
+
+def test_script_takes_names_without_a_flag_and_says_what_is_wrong(tmp_path):
+    path = tmp_path / "a.tfrecord"
+    pretraining_file(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1])
+
+    done = subprocess.run([*scripts.command("data_prep.inspect_records"), str(path)], capture_output=True, text=True,
+                          check=False)
+
+    assert done.returncode == 1
+    # both records have equally many bytes
+    assert done.stderr == (f"inspect_records.py: {path}: is truncated: after 1 whole records, which end at byte "
+                           f"{len(whole) // 2}, it ends within a record\n")
+
+
+def test_unmasked_records(tmp_path, capsys):
+    features = records.unmasked_pretraining_features(9)
+    path = write(tmp_path / "a", {feature.name: PRETRAINING[feature.name] for feature in features}, features)
+
+    line = inspect_records.inspect(path, ANY, VOCABULARY, 1)
+
+    assert line == (f"{path}: 2 unmasked pre-training records, max_seq_length 9: 66.7% of their ids are real, "
+                    "50.0% random next")
+    assert capsys.readouterr().out.splitlines() == [f"{path}, record 0: 7 of 9 ids are real, random next",
+                                                    "  [CLS] [MASK] ##be [SEP] not so [SEP]"]
+
+
+def test_classification_records(tmp_path, capsys):
+    columns = {name: PRETRAINING[name] for name in ("input_ids", "input_mask", "segment_ids")}
+    path = write(tmp_path / "a", {**columns, "label_ids": [[3], [0]], "is_real_example": [[1], [0]]},
+                 records.classification_features(9))
+
+    line = inspect_records.inspect(path, ANY, None, 2)
+
+    assert line == (f"{path}: 2 classification records, max_seq_length 9: 66.7% of their ids are real, "
+                    "labels 0 (1), 3 (1)")
+    assert capsys.readouterr().out.splitlines() == [
+        f"{path}, record 0: 7 of 9 ids are real, label 3", "  2 4 6 3 7 8 3",
+        f"{path}, record 1: 5 of 9 ids are real, label 0, only fills a batch up", "  2 5 3 8 3"]
+
+
+@pytest.mark.parametrize(("wanted", "message"), [
+    ({"max_seq_length": 12}, "a: its records were made with --max_seq_length=9, not 12"),
+    ({"max_predictions_per_seq": 3}, "a: its records were made with --max_predictions_per_seq=4, not 3"),
+])
+def test_other_lengths_than_asked(tmp_path, wanted, message):
+    path = pretraining_file(tmp_path / "a")
+
+    with pytest.raises(ValueError, match=message):
+        inspect_records.inspect(path, ANY | wanted)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "a, record 1: input_ids holds 30, and --vocab_file has 9 entries"),
+    ({"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids holds 9"),
+    ({"masked_lm_positions": [[1] * 4, [9] * 4]}, "a, record 1: masked_lm_positions holds 9, beyond the end"),
+])
+def test_numbers_out_of_range(tmp_path, changes, message):
+    path = pretraining_file(tmp_path / "a", **changes)
+
+    with pytest.raises(ValueError, match=message):
+        inspect_records.inspect(path, ANY, VOCABULARY)
+
+
+def test_records_of_other_features(tmp_path):
+    features = (records.Feature("tokens", 2), records.Feature("length", 1))
+    path = write(tmp_path / "a", {"tokens": [[1, 2]], "length": [[2]]}, features)
+
+    with pytest.raises(ValueError, match="a: its records have the features length, tokens: neither those of pre-train"):
+        inspect_records.inspect(path, ANY)
+
+
+def test_records_that_differ(tmp_path):
+    path = tmp_path / "a"
+    pretraining_file(path)
+    longer = records.classification_features(9)
+    other = tmp_path / "b"
+    write(other, {feature.name: [[0] * feature.length] for feature in longer}, longer)
+    path.write_bytes(path.read_bytes() + other.read_bytes())
+
+    with pytest.raises(ValueError, match="a, record 2: is_real_example has 1 numbers, not 0"):
+        inspect_records.inspect(str(path), ANY)
+
+
+def test_records_that_are_no_examples(tmp_path):
+    path = tmp_path / "a"
+    with records.RecordWriter(path, ()) as writer:
+        writer.write_serialized([b"\xff\xff"])
+
+    with pytest.raises(ValueError, match=r"a, record 0: is no tf.train.Example"):
+        inspect_records.inspect(str(path), ANY)
