@@ -57,7 +57,7 @@ def main(argv):
     driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     layers = parse_layers(FLAGS.layers, config.num_hidden_layers)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
+    command_line.check_file("vocab_file", FLAGS.vocab_file)
 
     from tqdm import tqdm
 
@@ -66,8 +66,10 @@ def main(argv):
     from run.driver import distribution, prediction, vector_files
 
     strategy = distribution.make_strategy(
-        "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name)
+        "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name,
+        FLAGS.num_cpu_devices)  # TensorFlow may compute nothing before
     distribution.check_batch_size("batch_size", FLAGS.batch_size, strategy)
+    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
     is_dynamic = distribution.allows_dynamic_shapes(strategy)
     with strategy.scope():
         encoder = models.BertEncoder(

@@ -43,14 +43,12 @@ def main(argv):
     task = find_task(values)
     if FLAGS.glue_submission:
         glue_submission.check_task(task.name)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
-    driver_flags.make_output_dir(FLAGS.output_dir)
-
-    strategy = finetuning.make_strategy(values, settings)
+    strategy, tokenizer = finetuning.prepare(values, settings, config)
+    folder = finetuning.results_dir(settings, strategy)
     data = {split: read(task, FLAGS.data_dir, split, tokenizer, FLAGS.max_seq_length)
             for split, wanted in (("train", settings.do_train), ("dev", settings.do_eval),
                                   ("test", settings.do_predict)) if wanted}
-    finetuning.keep_model_files(settings, config, FLAGS.vocab_file, task_file.Task(
+    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
         "classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, task.labels,
         pairs=task.splits["train"].text_b is not None, multi_label=bool(task.label_separator)))
     train, dev, test = (data.get(split, (None, None)) for split in ("train", "dev", "test"))
@@ -59,9 +57,9 @@ def main(argv):
         training_data=finetuning.batches_of(train[1], settings, strategy) if settings.do_train else None,
         num_train_steps=settings.num_train_steps(len(train[0])) if settings.do_train else 1, eval_features=dev[1])
     if settings.do_eval:
-        draw_confusion(task, dev[1]["label_ids"], tuned.eval_outputs["logits"], settings.output_dir)
+        draw_confusion(task, dev[1]["label_ids"], tuned.eval_outputs["logits"], folder)
     if settings.do_predict:
-        predict(tuned, task, *test, settings, FLAGS.glue_submission)
+        predict(tuned, task, *test, FLAGS.predict_batch_size, folder, FLAGS.glue_submission)
 
 
 def find_task(values):
@@ -130,31 +128,27 @@ def task_model(task, eval_labels):
         score=score, metric=f"eval_{task.metrics[0]}")
 
 
-def draw_confusion(task, labels, logits, output_dir):
-    """Draws confusion.png in `output_dir` for a task of one label an example; labels [n], logits [n, labels]."""
+def draw_confusion(task, labels, logits, folder):
+    """Draws confusion.png in `folder` for a task of one label an example; labels [n], logits [n, labels]."""
     if task.regression or task.label_separator:
         return
     from run.driver import plots
 
-    plots.confusion_matrix(os.path.join(output_dir, "confusion.png"), labels, logits.argmax(axis=1), task.labels)
+    plots.confusion_matrix(os.path.join(folder, "confusion.png"), labels, logits.argmax(axis=1), task.labels)
 
 
-def predict(tuned, task, examples, features, settings, glue):
+def predict(tuned, task, examples, features, batch_size, folder, glue):
     """Writes test_results.tsv: a row for each example, a probability for each label, or the number.
 
     With `glue`, the file that the GLUE server takes too.
     """
-    from run.driver import metrics
+    from run.driver import evaluation, metrics
 
     kinds = task.regression, bool(task.label_separator)
-    logits = tuned.predictor(features, settings.predict_batch_size)["logits"]
-    path = os.path.join(settings.output_dir, "test_results.tsv")
-    with open(path + ".partial", "w", encoding="utf-8") as file:
-        for row in metrics.probabilities_of(logits, *kinds):
-            file.write("\t".join(str(value) for value in row) + "\n")
-    os.replace(path + ".partial", path)
+    logits = tuned.predictor(features, batch_size)["logits"]
+    evaluation.write_predictions(folder, metrics.probabilities_of(logits, *kinds))
     if glue:
-        print(glue_submission.write(settings.output_dir, task, examples.guids, metrics.predictions_of(logits, *kinds)))
+        print(glue_submission.write(folder, task, examples.guids, metrics.predictions_of(logits, *kinds)))
 
 
 if __name__ == "__main__":

@@ -36,13 +36,15 @@ def main(argv):
     settings = finetuning.Settings.of_flags(values)
     files = split_files.wanted(values, settings, allow_folders=FLAGS.data_format == "race")
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
-    driver_flags.make_output_dir(FLAGS.output_dir)
 
-    strategy = finetuning.make_strategy(values, settings)
+    from run.driver import evaluation, metrics
+
+    strategy, tokenizer = finetuning.prepare(values, settings, config)
+    folder = finetuning.results_dir(settings, strategy)
+
     data = {split: read(split, path, FLAGS.data_format, tokenizer, FLAGS.max_seq_length)
             for split, path in files.items()}
-    finetuning.keep_model_files(settings, config, FLAGS.vocab_file, task_file.Task(
+    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
         "multiple_choice", FLAGS.max_seq_length, FLAGS.do_lower_case))
     labels = data["dev"]["label_ids"] if settings.do_eval else None
     tuned = finetuning.run(
@@ -51,9 +53,10 @@ def main(argv):
         num_train_steps=settings.num_train_steps(len(data["train"]["label_ids"])) if settings.do_train else 1,
         eval_features=data.get("dev"))
     if settings.do_eval:
-        draw_confusion(labels, tuned.eval_outputs["logits"], settings.output_dir)
+        draw_confusion(labels, tuned.eval_outputs["logits"], folder)
     if settings.do_predict:
-        predict(tuned, data["test"], settings)
+        logits = tuned.predictor(data["test"], settings.predict_batch_size)["logits"]
+        evaluation.write_predictions(folder, metrics.probabilities_of(logits))
 
 
 def read(split, path, data_format, tokenizer, max_seq_length):
@@ -97,24 +100,12 @@ def task_model(eval_labels):
         score=score, metric="eval_accuracy")
 
 
-def draw_confusion(labels, logits, output_dir):
+def draw_confusion(labels, logits, folder):
     """Draws confusion.png: labels [n], logits [n, choices], by the number of the choice."""
     from run.driver import plots
 
-    plots.confusion_matrix(os.path.join(output_dir, "confusion.png"), labels, logits.argmax(axis=1),
+    plots.confusion_matrix(os.path.join(folder, "confusion.png"), labels, logits.argmax(axis=1),
                            [str(number) for number in range(logits.shape[1])])
-
-
-def predict(tuned, features, settings):
-    """Writes test_results.tsv: a row for each question, a probability for each choice."""
-    from run.driver import metrics
-
-    logits = tuned.predictor(features, settings.predict_batch_size)["logits"]
-    path = os.path.join(settings.output_dir, "test_results.tsv")
-    with open(path + ".partial", "w", encoding="utf-8") as file:
-        for row in metrics.probabilities_of(logits):
-            file.write("\t".join(str(value) for value in row) + "\n")
-    os.replace(path + ".partial", path)
 
 
 if __name__ == "__main__":

@@ -75,24 +75,23 @@ def main(argv):
                      if settings.do_eval or settings.do_predict else [])
     has_scores = eval_examples and can_score(eval_examples, values)
     num_train_steps = settings.num_train_steps(len(train_examples)) if settings.do_train else 1
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
-    driver_flags.make_output_dir(FLAGS.output_dir)
+    strategy, tokenizer = finetuning.prepare(values, settings, config)
+    folder = finetuning.results_dir(settings, strategy)
 
-    strategy = finetuning.make_strategy(values, settings)
-    finetuning.keep_model_files(settings, config, FLAGS.vocab_file, task_file.Task(
+    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
         "span_labeler", FLAGS.max_seq_length, FLAGS.do_lower_case, doc_stride=FLAGS.doc_stride,
         max_query_length=FLAGS.max_query_length))
     ignore_padding = finetuning.may_group_by_length(settings, strategy)
     reader = Reader(eval_examples, values, tokenizer, ignore_padding)
     if settings.do_predict:  # this goes once through what is evaluated too
         settings = dataclasses.replace(settings, eval_batch_size=settings.predict_batch_size)
+    data = training_data(train_examples, values, tokenizer, folder, ignore_padding) if settings.do_train else None
     tuned = finetuning.run(
-        settings, strategy, config, task_model(reader, ignore_padding),
-        training_data=training_data(train_examples, values, tokenizer, ignore_padding) if settings.do_train else None,
+        settings, strategy, config, task_model(reader, ignore_padding), training_data=data,
         num_train_steps=num_train_steps, eval_features=reader.arrays if has_scores else None)
     if settings.do_predict:
         reader.write(tuned.eval_outputs or tuned.predictor(reader.arrays, settings.predict_batch_size),
-                     settings.output_dir)
+                     folder)
 
 
 def check_flags(values):
@@ -140,11 +139,11 @@ def can_score(examples, values):
     return True
 
 
-def training_data(examples, values, tokenizer, group_by_length):
-    """Writes the windows of training examples to a file; returns (seed, first step) -> batches of them."""
+def training_data(examples, values, tokenizer, folder, group_by_length):
+    """Writes the windows of training examples to a file in `folder`; returns (seed, first step) -> batches of them."""
     from data_prep.tasks import squad
 
-    path = os.path.join(values["output_dir"], TRAIN_RECORDS)
+    path = os.path.join(folder, TRAIN_RECORDS)
     random.Random(SHUFFLE_SEED).shuffle(examples)
     windows = squad.convert_examples_to_features(
         examples, tokenizer, values["max_seq_length"], values["doc_stride"], values["max_query_length"], True)

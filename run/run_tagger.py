@@ -35,19 +35,18 @@ def main(argv):
     settings = finetuning.Settings.of_flags(values)
     files = split_files.wanted(values, settings)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
-    driver_flags.make_output_dir(FLAGS.output_dir)
+    strategy, tokenizer = finetuning.prepare(values, settings, config)
+    folder = finetuning.results_dir(settings, strategy)
 
     from data_prep.tasks import tagging
 
-    strategy = finetuning.make_strategy(values, settings)
     label_columns = {"train": FLAGS.label_column, "dev": FLAGS.label_column, "test": None}
     sentences = {split: tagging.read_sentences(path, FLAGS.token_column, label_columns[split])
                  for split, path in files.items()}
     names = tagging.label_names(sentences["train"]) if settings.do_train else kept_labels(settings)
     features = {split: convert(split, each, names, tokenizer, FLAGS.max_seq_length)
                 for split, each in sentences.items()}
-    finetuning.keep_model_files(settings, config, FLAGS.vocab_file, task_file.Task(
+    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
         "token_classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, names))
     judge = Judge(sentences["dev"], features["dev"], names) if settings.do_eval else None
     tuned = finetuning.run(
@@ -56,10 +55,10 @@ def main(argv):
         num_train_steps=settings.num_train_steps(len(features["train"]["input_ids"])) if settings.do_train else 1,
         eval_features=features.get("dev"))
     if settings.do_eval:
-        judge.report(tuned.eval_outputs, settings.output_dir)
+        judge.report(tuned.eval_outputs, folder)
     if settings.do_predict:
         outputs = tuned.predictor(features["test"], settings.predict_batch_size)
-        path = os.path.join(settings.output_dir, "test_predictions.txt")
+        path = os.path.join(folder, "test_predictions.txt")
         tagging.write_predictions(path, sentences["test"],
                                   predicted_labels(outputs, sentences["test"], features["test"], names))
         print(f"{path}: {sentences['test'].num_words:,} words, the predicted label in the last column")
@@ -143,7 +142,7 @@ class Judge:
             f"eval_{name}": float(getattr(entity_metrics, f"{name}_score")(labels, predicted, zero_division=0))
             for name in ("f1", "precision", "recall")}}
 
-    def report(self, outputs, output_dir):
+    def report(self, outputs, folder):
         """Writes eval_report.txt, the scores of each type or label, and confusion.png, of the labels of words."""
         from seqeval import metrics as entity_metrics
         from sklearn import metrics
@@ -156,13 +155,13 @@ class Judge:
             text = entity_metrics.classification_report(labels, predicted, digits=4, zero_division=0)
         else:
             text = metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
-        path = os.path.join(output_dir, "eval_report.txt")
+        path = os.path.join(folder, "eval_report.txt")
         with open(path + ".partial", "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(path + ".partial", path)
         label_ids = self._features["label_ids"]
         plots.confusion_matrix(
-            os.path.join(output_dir, "confusion.png"), tagging.of_words(label_ids, label_ids),
+            os.path.join(folder, "confusion.png"), tagging.of_words(label_ids, label_ids),
             tagging.of_words(outputs["logits"].argmax(axis=-1), label_ids), self._names)
 
     def _predicted(self, outputs):

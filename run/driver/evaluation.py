@@ -79,3 +79,12 @@ def write_results(path, results):
         file.write(text)
     os.replace(path + ".partial", path)
     print(text, end="")
+
+
+def write_predictions(folder, probabilities):
+    """Writes test_results.tsv, as the original: a row for each example of `probabilities` [n, outputs]."""
+    path = os.path.join(folder, "test_results.tsv")
+    with open(path + ".partial", "w", encoding="utf-8") as file:
+        for row in probabilities:
+            file.write("\t".join(str(value) for value in row) + "\n")
+    os.replace(path + ".partial", path)

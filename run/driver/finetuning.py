@@ -8,10 +8,12 @@ import dataclasses
 import os
 import shutil
 import statistics
+import tempfile
 from collections.abc import Callable
 
 from absl import flags
 
+from data_prep import command_line
 from run.driver import flags as driver_flags
 from run.driver import task_file
 
@@ -26,6 +28,7 @@ def define_flags(*, max_seq_length=128, train_batch_size=32):
     driver_flags.define_model_flags()
     driver_flags.define_tokenizer_flags(max_seq_length=max_seq_length)
     driver_flags.define_training_flags(train_batch_size=train_batch_size)
+    driver_flags.define_step_flags()
     driver_flags.define_distribution_flags()
     flags.DEFINE_bool("do_train", False, "Whether to train.")
     flags.DEFINE_bool("do_eval", False, "Whether to evaluate on the development data.")
@@ -72,6 +75,9 @@ class Settings:
     early_stopping_evals: int | None
     num_runs: int
     group_by_length: bool
+    accumulate_steps: int
+    mixed_precision: str
+    jit_compile: bool
 
     @classmethod
     def of_flags(cls, values):
@@ -95,27 +101,52 @@ class Settings:
         return steps
 
 
-def make_strategy(values, settings):
-    """The strategy of the flags' values, a dict, with the batch sizes checked against its number of replicas."""
+def prepare(values, settings, config):
+    """Makes --output_dir, the strategy and the tokenizer; ValueError names a flag that does not suit.
+
+    Args:
+      values: dict of flag values.
+      settings: Settings.
+      config: BertConfig.
+
+    Returns:
+      tf.distribute.Strategy and BertTokenizer.
+    """
+    driver_flags.note_unneeded({name: flags.FLAGS[name].present for name in driver_flags.UNNEEDED})
+    driver_flags.make_output_dir(settings.output_dir)
+    command_line.check_file("vocab_file", values["vocab_file"])
     from run.driver import distribution
 
-    driver_flags.note_unneeded({name: flags.FLAGS[name].present for name in driver_flags.UNNEEDED})
-    strategy = distribution.make_strategy(
-        "tpu" if values["use_tpu"] else values["distribution_strategy"], values["num_gpus"], values["tpu_name"])
-    for name in ("train_batch_size", "eval_batch_size", "predict_batch_size"):
+    strategy = distribution.make_strategy(  # TensorFlow may compute nothing before, as it does for a tokenizer
+        "tpu" if values["use_tpu"] else values["distribution_strategy"], values["num_gpus"], values["tpu_name"],
+        values["num_cpu_devices"])
+    distribution.check_batch_size("train_batch_size", settings.train_batch_size, strategy, settings.accumulate_steps)
+    for name in ("eval_batch_size", "predict_batch_size"):
         distribution.check_batch_size(name, getattr(settings, name), strategy)
-    return strategy
+    tokenizer = driver_flags.read_tokenizer(
+        values["vocab_file"], values["do_lower_case"], settings.init_checkpoint, config)
+    return strategy, tokenizer
 
 
-def keep_model_files(settings, config, vocab_file, task):
-    """Makes --output_dir and keeps in it what evaluation, prediction and export need beside the weights.
+def results_dir(settings, strategy):
+    """Where to write results: --output_dir; a temporary folder for a worker that only computes them along."""
+    from run.driver import distribution
+
+    return settings.output_dir if distribution.is_chief(strategy) else tempfile.mkdtemp(prefix="worker_")
+
+
+def keep_model_files(settings, strategy, config, vocab_file, task):
+    """Keeps in --output_dir what evaluation, prediction and export need beside the weights.
 
     These are bert_config.json, vocab.txt and task.json.
 
     Raises:
       ValueError: the folder holds a run of another model or task.
     """
-    driver_flags.make_output_dir(settings.output_dir)
+    from run.driver import distribution
+
+    if not distribution.is_chief(strategy):
+        return
     for folder in (settings.output_dir, *_run_folders(settings)):
         os.makedirs(folder, exist_ok=True)
         driver_flags.keep_config(folder, config)
@@ -139,7 +170,8 @@ def may_group_by_length(settings, strategy):
     """Whether batches may be of examples of similar length, and padding left out."""
     from run.driver import distribution
 
-    return settings.group_by_length and distribution.allows_dynamic_shapes(strategy)
+    return (settings.group_by_length and not settings.jit_compile
+            and distribution.allows_dynamic_shapes(strategy))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -206,26 +238,26 @@ def run(settings, strategy, config, task_model, *, training_data=None, num_train
         if best is None or (tuned.results and tuned.results[task_model.metric] > best.results[task_model.metric]):
             best = tuned
     if settings.num_runs > 1 and best.results:
-        from run.driver import evaluation
-
-        evaluation.write_results(os.path.join(settings.output_dir, RESULTS_FILE), _over_runs(all_results))
+        _write_results(settings.output_dir, strategy, _over_runs(all_results))
         print(f"best of {settings.num_runs} runs by {task_model.metric}: {best.folder}")
     return best
 
 
 def _one_run(settings, strategy, config, task_model, training_data, num_train_steps, eval_features, folder, seed):
     from bert_tf import models, optimization
-    from run.driver import evaluation, prediction
+    from run.driver import prediction
 
     dynamic = may_group_by_length(settings, strategy)
     with strategy.scope():
-        model = task_model.make(models.BertEncoder(config, seed=seed, remove_padding=dynamic))
+        model = task_model.make(models.BertEncoder(
+            config, seed=seed, remove_padding=dynamic, dtype=driver_flags.DTYPE_POLICIES[settings.mixed_precision]))
         optimizer = optimization.create_optimizer(
-            settings.learning_rate, num_train_steps, int(num_train_steps * settings.warmup_proportion))
+            settings.learning_rate, num_train_steps, int(num_train_steps * settings.warmup_proportion),
+            scale_loss=settings.mixed_precision == "float16")
     predictor = prediction.Predictor(
         strategy, model, per_position=task_model.per_position, static_shapes=not dynamic)
     predict_eval = lambda: predictor(eval_features, settings.eval_batch_size, "evaluating")
-    training_run = _training_run(settings, strategy, model, optimizer, task_model, num_train_steps, folder)
+    training_run = _training_run(settings, strategy, config, model, optimizer, task_model, num_train_steps, folder)
     if training_data:
         training_run.train(
             lambda first_step: training_data(seed, first_step),
@@ -238,12 +270,12 @@ def _one_run(settings, strategy, config, task_model, training_data, num_train_st
         return FineTuned(predictor, step, folder, {}, None)
     outputs = predict_eval()
     results = {**task_model.score(outputs), "global_step": step}
-    evaluation.write_results(os.path.join(folder, RESULTS_FILE), results)
+    _write_results(folder, strategy, results)
     return FineTuned(predictor, step, folder, results, outputs)
 
 
-def _training_run(settings, strategy, model, optimizer, task_model, num_train_steps, folder):
-    from run.driver import training
+def _training_run(settings, strategy, config, model, optimizer, task_model, num_train_steps, folder):
+    from run.driver import training, utilisation
 
     return training.TrainingRun(
         strategy, model, optimizer, task_model.loss, ("loss",),
@@ -252,7 +284,15 @@ def _training_run(settings, strategy, model, optimizer, task_model, num_train_st
             settings.keep_checkpoint_max, settings.iterations_per_loop, eval_steps=settings.eval_steps,
             best_metric=task_model.metric if settings.eval_steps else None,
             early_stopping_evals=settings.early_stopping_evals),
-        settings.init_checkpoint)
+        settings.init_checkpoint, accumulate_steps=settings.accumulate_steps, jit_compile=settings.jit_compile,
+        flops_of=lambda tokens: utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(config, 1, tokens))
+
+
+def _write_results(folder, strategy, results):
+    from run.driver import distribution, evaluation
+
+    if distribution.is_chief(strategy):
+        evaluation.write_results(os.path.join(folder, RESULTS_FILE), results)
 
 
 def _run_folders(settings):

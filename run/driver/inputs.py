@@ -18,6 +18,7 @@ READ_FILES = 8  # record files read side by side in training
 READ_RECORDS = 16  # records taken from one file before the next has its turn
 CHECKED_RECORDS = 100  # of each file, before training starts
 MANY_EPOCHS = 2**40  # no run ends with them
+MASKS = "masked_lm_positions"  # the feature of records that hold masks
 
 
 def pretraining_limits(config, max_seq_length):
@@ -31,15 +32,21 @@ def check_pretraining_records(paths, features, limits):
 
     Args:
       paths: TFRecord files.
-      features: of data_prep.records.pretraining_features.
+      features: of data_prep.records.pretraining_features, or of unmasked_pretraining_features, for records that hold
+        no masks either.
       limits: of pretraining_limits.
     """
+    names = {feature.name for feature in features}
     for path in paths:
         wrong = record_files.find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise ValueError(wrong)
-        if next(iter(tf.data.TFRecordDataset(path)), None) is None:
+        first = next(iter(tf.data.TFRecordDataset(path)), None)
+        if first is None:
             raise ValueError(f"{path}: holds no records")
+        if MASKS not in names and MASKS in tf.train.Example.FromString(first.numpy()).features.feature:
+            raise ValueError(f"{path}: its records hold masks, and would be masked twice: give --masking=static, or "
+                             f"make records with --masking=dynamic")
 
 
 @contextlib.contextmanager

@@ -60,7 +60,9 @@ def test_a_stopped_run_goes_on_with_the_same_batches(arrays, first_step, static_
 
 def test_order_depends_on_seed_and_epoch(arrays):
     def order(seed):
-        return np.concatenate([batch["label_ids"] for batch in taken(batches.training_batches(arrays, BATCH, seed), 24)])
+        taken_batches = taken(batches.training_batches(arrays, BATCH, seed), 24)
+        return np.concatenate([batch["label_ids"] for batch in taken_batches])
+
     assert not np.array_equal(order(5), order(6))
     assert not np.array_equal(order(5)[:40], order(5)[44:84])
 

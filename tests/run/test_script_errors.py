@@ -10,6 +10,11 @@ from tests import scripts
 SCRIPTS = {
     "run.run_pretraining": "run/run_pretraining.py",
     "run.run_classifier": "run/run_classifier.py",
+    "run.run_squad": "run/run_squad.py",
+    "run.run_tagger": "run/run_tagger.py",
+    "run.run_multiple_choice": "run/run_multiple_choice.py",
+    "run.extract_features": "run/extract_features.py",
+    "data_prep.inspect_records": "data_prep/inspect_records.py",
     "run.fill_mask": "run/fill_mask.py",
     "run.export_saved_model": "run/export_saved_model.py",
     "run.convert_checkpoint": "run/convert_checkpoint.py",
@@ -94,7 +99,7 @@ def test_fill_mask_mistakes(model_files, flags, message):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"export_dir": None}, "--export_dir is needed"),
-    ({}, "labels.txt: no such file"),
+    ({}, "give --task, one of encoder, masked_lm"),
 ])
 def test_export_mistakes(model_files, tmp_path, flags, message):
     given = {**model_files, "init_checkpoint": tmp_path, "export_dir": tmp_path / "served", **flags}
