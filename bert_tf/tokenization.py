@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from bert_tf import packing
 from bert_tf.byte_positions import characters_before
 from bert_tf.piece_splitting import PieceSplitter
 from bert_tf.unicode_rules import UNICODE_VERSION
@@ -129,16 +130,10 @@ class BertTokenizer(tf.Module):
         if room < 0:
             raise ValueError(f"max_seq_length is {max_seq_length}: it must be at least {max_seq_length - room}, for "
                              "[CLS] and [SEP]")
-        first = self.tokenize(text_a)
-        if text_b is None:
-            return self._pack([first[:, :room]], max_seq_length)
-        second = self.tokenize(text_b)
-        count_a, count_b = first.row_lengths(), second.row_lengths()
-        # Taking from the longer ends either with the shorter whole or with both at half the room. A second text
-        # without a piece has no [SEP], and leaves its place to the first.
-        keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
-        keep_b = tf.minimum(count_b, tf.maximum(room - keep_a, 0))
-        return self._pack([_cut(first, keep_a), _cut(second, keep_b)], max_seq_length)
+        second = None if text_b is None else self.tokenize(text_b)
+        features, _ = packing.pack(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,
+                                   static_length=True)
+        return features
 
     def convert_ids_to_tokens(self, ids):
         """ids: int tensor or RaggedTensor of any shape, each in [0, vocab_size) -> the pieces, string, same shape."""
@@ -163,21 +158,6 @@ class BertTokenizer(tf.Module):
         text = tf.strings.reduce_join(pieces, axis=1, separator=" ")
         return tf.strings.regex_replace(text, rf" {SUFFIX_INDICATOR}(\S)", r"\1")
 
-    def _pack(self, texts, max_seq_length):
-        """One or two RaggedTensors [B, (pieces)] -> the dict of `encode`."""
-        column = tf.ones([texts[0].nrows(), 1], tf.int32)
-        rows, segments = [self.cls_id * column], [0 * column]
-        for segment, ids in enumerate(texts):
-            if segment:
-                column = ids.with_values(tf.ones_like(ids.values))[:, :1]  # no [SEP] after no pieces
-            rows += [ids, self.sep_id * column]
-            segments += [segment * tf.ones_like(ids), segment * column]
-        rows, segments = tf.concat(rows, 1), tf.concat(segments, 1)
-        shape = [None, max_seq_length]
-        return {"input_ids": rows.to_tensor(self.pad_id, shape=shape),
-                "input_mask": tf.ones_like(rows).to_tensor(shape=shape),
-                "segment_ids": segments.to_tensor(shape=shape)}
-
 
 def _as_texts(texts):
     texts = tf.convert_to_tensor(texts, tf.string)
@@ -188,8 +168,3 @@ def _as_texts(texts):
 
 def _as_ids(ids):
     return ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
-
-
-def _cut(rows, lengths):
-    """RaggedTensor [B, (N)], int64 [B] -> the first `lengths` elements of each row."""
-    return tf.ragged.boolean_mask(rows, tf.ragged.range(rows.row_lengths()) < lengths[:, tf.newaxis])

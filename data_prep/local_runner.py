@@ -78,16 +78,10 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
     plan, manifest = begin(
         input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, announce)
     missing, num_bytes_made = manifest.missing, 0
-    try:
-        with contextlib.closing(_made(plan, missing, num_workers)) as made:
-            for shard in made:
-                manifest.add(shard)
-                num_bytes_made += shard.counts.num_bytes
-    except BaseException:
-        for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
-            with contextlib.suppress(OSError):  # what went wrong first is what is told
-                partial_files.remove(path)
-        raise
+    with no_partial_files_left(plan, missing), contextlib.closing(_made(plan, missing, num_workers)) as made:
+        for shard in made:
+            manifest.add(shard)
+            num_bytes_made += shard.counts.num_bytes
     return Summary(manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
@@ -106,6 +100,18 @@ def begin(input_files, output_files, tokenizer, settings, seed, num_output_shard
     for path in output_files:
         tf.io.gfile.makedirs(os.path.dirname(path) or ".")
     return plan, manifest
+
+
+@contextlib.contextmanager
+def no_partial_files_left(plan, missing):
+    """Removes what is half-written of the shards `missing` of a Plan when an error or Ctrl-C ends the work within."""
+    try:
+        yield
+    except BaseException:
+        for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
+            with contextlib.suppress(OSError):  # what went wrong first is what is told
+                partial_files.remove(path)
+        raise
 
 
 def shard_file(path, index, num_shards):

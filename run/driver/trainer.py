@@ -73,12 +73,16 @@ class Trainer(orbit.StandardTrainer):
             raise ValueError(f"accumulate_steps is {self._accumulate_steps}: a batch of {batch_size} examples does not "
                              f"divide into {replicas} replicas times {self._accumulate_steps} micro-batches")
 
+        # Where a dataset may end, as one of a generator, a strategy with replicas takes no batch size for fixed.
+        endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+
         def of_worker(context):
             count = replicas // context.num_input_pipelines
             first = context.input_pipeline_id * count
             return dataset.map(
                 lambda batch: {name: _cut(value, replicas)[first : first + count] for name, value in batch.items()},
-                num_parallel_calls=tf.data.AUTOTUNE).unbatch().prefetch(tf.data.AUTOTUNE)
+                num_parallel_calls=tf.data.AUTOTUNE).unbatch().apply(endless).prefetch(tf.data.AUTOTUNE)
+
         self.train_dataset = self._strategy.distribute_datasets_from_function(of_worker)
 
     def train_loop_begin(self):

@@ -16,6 +16,7 @@ SCRIPTS = {
     "run.extract_features": "run/extract_features.py",
     "data_prep.inspect_records": "data_prep/inspect_records.py",
     "run.fill_mask": "run/fill_mask.py",
+    "run.answer": "run/answer.py",
     "run.export_saved_model": "run/export_saved_model.py",
     "run.convert_checkpoint": "run/convert_checkpoint.py",
     "data_prep.create_pretraining_data": "data_prep/create_pretraining_data.py",

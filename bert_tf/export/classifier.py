@@ -1,0 +1,59 @@
+"""Served classifiers: one label, several labels, or a number."""
+
+import tensorflow as tf
+
+from bert_tf.export.requests import without_padding
+from bert_tf.export.servable import Servable
+
+PAIR_INPUTS = {"text_a": [None], "text_b": [None]}
+PAIR_EXAMPLE = {"text_a": ["The quick brown fox jumps over the lazy dog."],
+                "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
+
+
+class ServedClassifier(Servable):
+    """A BertClassifier that takes "text" string [B], or "text_a" and "text_b" for pairs.
+
+    Answers, beside "was_cut":
+      "label" string [B], the likeliest; "labels" string [B, L], their names in the order of "probabilities"
+        float32 [B, L], which sum to 1;
+      or, where a text may have several labels, "labels" and "probabilities" of each by itself, and "has_label" bool
+        [B, L], True where that is over one half;
+      or, of a model without labels, "value" float32 [B].
+    """
+
+    def __init__(self, model, tokenizer, labels, *, pairs=False, multi_label=False, **options):
+        """Args:
+          model: BertClassifier.
+          labels: label names in the order of their ids; none for a regression.
+          pairs: whether an example is two texts.
+          multi_label: whether a text may have several labels.
+          tokenizer, options: Servable's.
+
+        Raises:
+          ValueError: a number of labels that is not the model's.
+        """
+        super().__init__(model, tokenizer, **options)
+        check_labels(labels, model.num_labels)
+        self._labels = list(labels)
+        self._multi_label = multi_label
+        if pairs:
+            self.text_inputs, self.example_texts = PAIR_INPUTS, PAIR_EXAMPLE
+
+    def answer(self, features):
+        if not self.static_length:
+            features = without_padding(features)
+        logits = self.model(features)["logits"]  # [B, L]
+        if not self._labels:
+            return {"value": logits[:, 0]}
+        names = tf.constant(self._labels)
+        labels = tf.tile(names[tf.newaxis], [tf.shape(logits)[0], 1])
+        if self._multi_label:
+            return {"labels": labels, "probabilities": tf.sigmoid(logits), "has_label": logits > 0}
+        return {"label": tf.gather(names, tf.argmax(logits, axis=-1)), "labels": labels,
+                "probabilities": tf.nn.softmax(logits)}
+
+
+def check_labels(labels, num_outputs):
+    """ValueError unless there are as many labels as outputs of a model, or none and one output."""
+    if (len(labels) or 1) != num_outputs:
+        raise ValueError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")

@@ -1,0 +1,24 @@
+"""The served encoder: a text's vectors."""
+
+from bert_tf.export.classifier import PAIR_EXAMPLE, PAIR_INPUTS
+from bert_tf.export.servable import Servable
+
+
+class ServedEncoder(Servable):
+    """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
+
+    Answers, beside "was_cut": "pooled_output" float32 [B, H]; "sequence_output" float32 [B, S, H], of which only what
+    "input_mask" int32 [B, S] marks with 1 means anything; "pieces" string [B, S], the WordPiece entries.
+    """
+
+    def __init__(self, model, tokenizer, *, pairs=False, **options):
+        """Args: model, a BertEncoder; pairs, whether an example is two texts; the others Servable's."""
+        super().__init__(model, tokenizer, **options)
+        if pairs:
+            self.text_inputs, self.example_texts = PAIR_INPUTS, PAIR_EXAMPLE
+
+    def answer(self, features):
+        encoded = self.model(features)
+        return {"pooled_output": encoded["pooled_output"], "sequence_output": encoded["sequence_output"],
+                "input_mask": features["input_mask"],
+                "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}

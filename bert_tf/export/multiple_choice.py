@@ -1,0 +1,61 @@
+"""Served multiple choice: which of some texts goes with another one."""
+
+from typing import ClassVar
+
+import tensorflow as tf
+
+from bert_tf.export.requests import after, check_same_size, without_padding
+from bert_tf.export.servable import Servable, parse_rows
+from bert_tf.packing import FEATURES, to_dense
+
+
+class ServedMultipleChoice(Servable):
+    """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
+
+    Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an example of
+    "tf_example" holds its C rows one after the other, all of one length.
+
+    Answers, beside "was_cut", which is True if any choice was: "choice" int32 [B], the position of the best, and
+    "probabilities" float32 [B, C].
+    """
+
+    text_inputs: ClassVar = {"text_a": [None], "choices": [None, None]}
+    example_texts: ClassVar = {
+        "text_a": ["The dog sees the fox."],
+        "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
+    }
+
+    def encode(self, text_a, text_b=None):
+        text_a, text_b = check_same_size(text_a=text_a, choices=text_b)
+        shape = tf.shape(text_b)  # [B, C]
+        first = self.tokenizer.tokenize(text_a)
+        second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
+        rows = tf.repeat(tf.range(shape[0]), shape[1])
+        features, was_cut = self.pack(tf.gather(first, rows), second)
+        features = {name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
+                    for name, value in features.items()}
+        return features, tf.reduce_any(tf.reshape(was_cut, shape), axis=1)
+
+    def answer(self, features):
+        shape = tf.shape(features["input_ids"])  # [B, C, S]
+        if not self.static_length:
+            flat = without_padding({name: tf.reshape(features[name], [-1, shape[2]]) for name in FEATURES})
+            features = {name: tf.reshape(value, [shape[0], shape[1], tf.shape(value)[1]])
+                        for name, value in flat.items()}
+        probabilities = tf.nn.softmax(self.model(features)["logits"])
+        return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
+
+    @property
+    def ids_shape(self):
+        return [None, None, self.max_seq_length if self.static_length else None]
+
+    def parse(self, serialized):
+        rows = parse_rows(serialized)
+        lengths = rows["input_ids"].row_lengths()
+        check = tf.debugging.assert_equal(lengths, tf.reduce_max(lengths), "all examples must have the same length")
+        rows = {name: to_dense(value, 0) for name, value in after([check], rows).items()}  # [B, C * S]
+        shape = tf.shape(rows["input_ids"])
+        starts = tf.reduce_sum(tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1)
+        choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which is nowhere else
+        return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
+                for name, value in rows.items()}

@@ -1,0 +1,122 @@
+"""What every served model has in common: its three signatures, and the check of what clients send."""
+
+from typing import ClassVar
+
+import tensorflow as tf
+
+from bert_tf.export.requests import after, check_features, check_same_size
+from bert_tf.packing import FEATURES, pack, to_dense
+
+
+class Servable:
+    """A model and its tokenizer as functions from a request to an answer; a subclass for each task.
+
+    Signatures, B examples each, any number of them, none too:
+      serving_default: strings, `text_inputs` says which. Texts are cut to max_seq_length pieces; "was_cut" bool [B]
+        in the answer says where. Bytes that are not UTF-8 are dropped.
+      ids: "input_ids", "input_mask", "segment_ids", int32 [B, S].
+      tf_example: "examples" string [B], each a serialized tf.Example with int64 features of these names, of any one
+        length each; shorter ones are padded.
+    A request that cannot be answered fails alone, with InvalidArgumentError.
+
+    Attributes:
+      text_inputs: dict from the name of each input of serving_default to its shape.
+      example_texts: dict of the same names: a request to warm up with, in lists of str.
+    """
+
+    text_inputs: ClassVar = {"text": [None]}
+    example_texts: ClassVar = {"text": ["The quick brown fox jumps over the lazy dog."]}
+
+    def __init__(self, model, tokenizer, *, max_seq_length=128, static_length=False):
+        """Args:
+          model: a model of bert_tf.models. Made with remove_padding it answers batches of mixed lengths faster.
+          tokenizer: BertTokenizer that the model was trained with.
+          max_seq_length: longest input in pieces, [CLS] and [SEP] included.
+          static_length: whether inputs always have max_seq_length columns, as TPUs and XLA need; else texts are padded
+            to the longest of a request.
+
+        Raises:
+          ValueError: max_seq_length is under 4 or over the model's max_position_embeddings.
+        """
+        self.model = model
+        self.tokenizer = tokenizer
+        self.max_seq_length = max_seq_length
+        self.static_length = static_length
+        self.config = getattr(model, "encoder", model).config
+        if not 4 <= max_seq_length <= self.config.max_position_embeddings:
+            raise ValueError(f"max_seq_length is {max_seq_length}: it must be from 4 to max_position_embeddings, "
+                             f"{self.config.max_position_embeddings}")
+
+    def answer_texts(self, **texts):
+        """The tensors of `text_inputs` -> dict of tensors [B, ...]."""
+        features, was_cut = self.encode(*texts.values())
+        return {**self.answer(features), "was_cut": was_cut}
+
+    def answer(self, features):
+        """Features int32 [B, S] -> dict of tensors [B, ...]."""
+        raise NotImplementedError
+
+    def encode(self, text_a, text_b=None):
+        """Strings [B] -> features and was_cut, as `packing.pack` gives them."""
+        if text_b is not None:
+            text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
+            text_b = self.tokenizer.tokenize(text_b)
+        return self.pack(self.tokenizer.tokenize(text_a), text_b)
+
+    def pack(self, first, second=None):
+        """RaggedTensors int32 [B, (pieces)] -> features and was_cut, as `packing.pack` gives them."""
+        return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
+
+    def signatures(self):
+        """dict from signature name to the concrete function to serve, which takes its inputs by name."""
+        def answer_texts(*texts):
+            return self.answer_texts(**dict(zip(self.text_inputs, texts, strict=True)))
+
+        def answer_ids(*features):
+            return self.answer(check_features(dict(zip(FEATURES, features, strict=True)), self.config))
+
+        def answer_examples(serialized):
+            return self.answer(check_features(self.parse(serialized), self.config))
+
+        return {
+            "serving_default": _concrete(answer_texts, {
+                name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()}),
+            "ids": _concrete(answer_ids, dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))),
+            "tf_example": _concrete(answer_examples, {"examples": tf.TensorSpec([None], tf.string)}),
+        }
+
+    @property
+    def ids_shape(self):
+        """Shape of each input of the signature "ids"."""
+        return [None, self.max_seq_length if self.static_length else None]
+
+    def parse(self, serialized):
+        """Serialized tf.Examples, string [B] -> features int32 [B, S]."""
+        rows = parse_rows(serialized)
+        static = self.ids_shape[-1]
+        if static:
+            check = tf.debugging.assert_less_equal(rows["input_ids"].bounding_shape(1), tf.constant(static, tf.int64),
+                                                   f"an example is longer than {static}")
+            rows = after([check], rows)
+        return {name: to_dense(value, 0, static) for name, value in rows.items()}
+
+    def example_features(self):
+        """Features int32 to warm up with, those of `example_texts`: dict of arrays in `ids_shape`."""
+        features, _ = self.encode(*(tf.constant(texts) for texts in self.example_texts.values()))
+        return features
+
+
+def parse_rows(serialized):
+    """Serialized tf.Examples, string [B] -> dict of FEATURES, RaggedTensors int32 [B, (S)] of the same row lengths."""
+    parsed = tf.io.parse_example(serialized, dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64)))
+    lengths = parsed["input_ids"].row_lengths()
+    checks = [tf.debugging.assert_equal(parsed[name].row_lengths(), tf.cast(lengths, parsed[name].row_splits.dtype),
+                                        f"{name} must be as long as input_ids in each example") for name in FEATURES]
+    return {name: tf.cast(rows, tf.int32).with_row_splits_dtype(tf.int64)
+            for name, rows in after(checks, parsed).items()}
+
+
+def _concrete(function, specs):
+    """The concrete function of `function(*tensors)` that takes tensors by the names of `specs`."""
+    named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
+    return tf.function(function, autograph=False).get_concrete_function(*named)

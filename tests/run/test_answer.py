@@ -1,0 +1,56 @@
+"""The served span labeler answers as run_squad writes predictions, over windows and on text that is hard to cut."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import export, models
+from bert_tf.config import BertConfig
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import squad
+
+MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, MAX_ANSWER_LENGTH = 40, 7, 9, 11
+CONTEXTS = (
+    "Numbers are created by numeric literals, or as the result of built-in functions.",
+    "The  debugger's\tprompt is \"(Pdb)\";\nit \u202fstops -- or not -- at the FIRST line.",
+    "Caf\u00e9 and cafe\u0301 are one word (na\u00efve!), \u201cquoted\u201d; \u2603\u2603 is unknown, x\u0300y\u0301.",
+    "\u4e2d\u6587 text, without\u00a0breaks: \u0130stanbul's \u03a3\u0399\u03a3\u03a5\u03a6\u039f\u03a3.",
+    " Some exceptions are raised by the interpreter." * 7,
+    "short",
+)
+
+
+@pytest.mark.parametrize("allow_no_answer", [False, True])
+def test_answers_are_those_of_run_squad(reference, tmp_path, allow_no_answer):
+    tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
+    config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
+    model = models.BertSpanLabeler(models.BertEncoder(config, seed=3, remove_padding=True))
+    signatures = export.ServedSpanLabeler(
+        model, tokenizer, max_seq_length=MAX_SEQ_LENGTH, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
+        max_answer_length=MAX_ANSWER_LENGTH, allow_no_answer=allow_no_answer).signatures()
+    examples = [squad.Example(str(number), f"What is number {number}?", context)
+                for number, context in enumerate(CONTEXTS)]
+    features = list(squad.convert_examples_to_features(
+        examples, tokenizer, MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, is_training=False))
+    arrays = {name: np.stack([getattr(feature, name) for feature in features])
+              for name in ("input_ids", "input_mask", "segment_ids")}
+    logits = {name: np.where(arrays["input_mask"] > 0, value, -1e9) for name, value in
+              signatures["ids"](**{name: tf.constant(value, tf.int32) for name, value in arrays.items()}).items()}
+    expected = squad.write_predictions(
+        examples, features, logits["start_logits"], logits["end_logits"], 20, MAX_ANSWER_LENGTH, True, str(tmp_path),
+        allow_no_answer, 0.0)
+    answer = signatures["serving_default"](question=tf.constant([each.question_text for each in examples]),
+                                           context=tf.constant(CONTEXTS))
+    assert [text.decode() for text in answer["answer"].numpy()] == list(expected.choose(0.0).values())
+    for number, context in enumerate(CONTEXTS):
+        nbest = [candidate for candidate in expected.nbest[str(number)] if candidate.text][:5]
+        assert [text.decode() for text in answer["answers"][number, : len(nbest)].numpy()] == [
+            candidate.text for candidate in nbest]
+        np.testing.assert_allclose(
+            answer["scores"][number, : len(nbest)],
+            [candidate.start_logit + candidate.end_logit for candidate in nbest], rtol=0, atol=1e-5)
+        span = context[int(answer["start"][number]) : int(answer["end"][number])]
+        assert span.split() == answer["answer"][number].numpy().decode().split()
+        if allow_no_answer:
+            assert float(answer["null_score_diff"][number]) == pytest.approx(expected.null_odds[str(number)], abs=1e-5)
+    assert len(features) > len(examples) + 5

@@ -1,0 +1,140 @@
+"""export_saved_model, fill_mask and answer: what the folder of a run says, what flags may change, answers as lines."""
+
+import re
+import shutil
+
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.config import BertConfig
+from run.driver import asking, servables, task_file
+from tests import scripts
+
+TASKS = {
+    "tagger": task_file.Task("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
+    "squad": task_file.Task("span_labeler", 29, True, doc_stride=5, max_query_length=7),
+    "reviews": task_file.Task("classifier", 26, False, ("bad", "good"), pairs=True),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """A folder of output folders of runs: checkpoint, config, vocabulary and, if fine-tuned, task in each."""
+    folder = tmp_path_factory.mktemp("exports")
+    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
+                        initializer_range=0.5)
+    made = {"pretrained": models.BertPretrainer(config), "tagger": models.BertTokenClassifier(config, 3),
+            "squad": models.BertSpanLabeler(config)}
+    for name, model in made.items():
+        (folder / name).mkdir()
+        (folder / name / "bert_config.json").write_text(config.to_json())
+        shutil.copy(reference / "text" / "vocab.txt", folder / name)
+        if name in TASKS:
+            task_file.keep(folder / name, TASKS[name])
+        tf.train.Checkpoint(model=model).write(str(folder / name / "ckpt-3"))
+        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    return folder
+
+
+def test_a_folder_needs_nothing_else(folder):
+    output = scripts.succeed("run.export_saved_model", folder, init_checkpoint="tagger", export_dir="served/tagger")
+    assert output.startswith("served/tagger/1: SavedModel of a token_classifier, ")
+    assert output.endswith("with the signatures serving_default (text), ids and tf_example, labels O, B-PER, I-PER\n")
+    assert (folder / "served" / "tagger" / "1" / "assets.extra" / "tf_serving_warmup_requests").stat().st_size > 0
+
+
+def test_tflite(folder):
+    output = scripts.succeed("run.export_saved_model", folder, init_checkpoint="tagger", export_dir="small",
+                             format="tflite", weights="int8", max_seq_length=17)
+    assert output.startswith("small/model_int8.tflite: LiteRT model with int8 weights, 0.")
+    assert "inputs of 17 ids" in output
+    assert [path.name for path in (folder / "small").iterdir()] == ["model_int8.tflite"]
+
+
+def test_answers_of_a_checkpoint_and_of_its_export(folder):
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint="squad", export_dir="served/squad", top_k=4)
+    (folder / "context.txt").write_text("The debugger stops at the first line. " * 9, encoding="utf-8")
+    asked = {"context_file": "context.txt", "question": ("What stops?", "Where? " * 9), "top_k": 4, "latency": True}
+    exported = scripts.succeed("run.answer", folder, saved_model="served/squad", **asked).splitlines()
+    trained = scripts.succeed("run.answer", folder, init_checkpoint="squad", **asked).splitlines()
+    assert exported[:-1] == [line.replace("--max_seq_length=29", "served/squad/1") for line in trained[:-1]]
+    assert exported[-1].startswith("an answer takes ")
+    assert exported[0] == "What stops?"
+    answer, span = exported[1].strip().split("  ")
+    start, end = map(int, span.strip("[]").split(":"))
+    assert (folder / "context.txt").read_text()[start:end] == answer
+    scores = [line.split()[0] for line in exported[2:6]]
+    assert scores == sorted(scores, key=float, reverse=True)
+    assert exported[-2] == "  the question or the context is longer than served/squad/1 allows, and was cut"
+
+
+def test_fill_mask_of_an_export(folder):
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint="pretrained", export_dir="served/bert",
+                    task="masked_lm", top_k=3, max_seq_length=11)
+    first, answer, second, cut = scripts.succeed(
+        "run.fill_mask", folder, saved_model="served/bert", text=("a [MASK]", "word " * 11 + "[MASK]")).splitlines()
+    assert (first, second.split()[-1]) == ("a [MASK]", "[MASK]")
+    assert len(answer.split("   ")) == 3
+    assert cut == "  the text was cut, and perhaps a [MASK] with it: served/bert/1 allows fewer pieces"
+    assert "--top_k=9: served/bert/1 was exported with --top_k=3" in scripts.fail(
+        "run.fill_mask", folder, saved_model="served/bert", text="[MASK]", top_k=9)
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({}, "--init_checkpoint is needed"),
+    ({"init_checkpoint": "nowhere", "task": "encoder"},
+     "--bert_config_file is needed: there is no bert_config.json beside --init_checkpoint=nowhere"),
+    ({"init_checkpoint": "pretrained"}, "--init_checkpoint=pretrained: no task.json there says what the model does; "
+                                        "give --task, one of encoder, masked_lm, classifier"),
+    ({"init_checkpoint": "pretrained", "task": "multiple_choice", "max_seq_length": 32},
+     "--init_checkpoint=pretrained: is not of a fine-tuned multiple_choice, it lacks output_weights, output_bias"),
+    ({"init_checkpoint": "squad", "max_seq_length": 33}, "--max_seq_length=33: the model was made for at most 32"),
+    ({"init_checkpoint": "squad", "max_query_length": 26},
+     "max_seq_length is 29: it must be over max_query_length + 3, 29"),
+    ({"init_checkpoint": "squad", "task": "classifier"}, "--task=classifier: contradicts task.json of "
+                                                         "--init_checkpoint=squad, which says span_labeler"),
+])
+def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
+    monkeypatch.chdir(folder)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        servables.load(flags.get("init_checkpoint"), flags)
+
+
+def test_flags_that_contradict_the_task(tmp_path):
+    task_file.keep(tmp_path, TASKS["reviews"])
+    settings = servables.settle(str(tmp_path), {"max_seq_length": 19})
+    assert (settings.kind, settings.labels, settings.pairs, settings.do_lower_case, settings.max_seq_length) == (
+        "classifier", ("bad", "good"), True, False, 19)
+    for given, message in (({"do_lower_case": True}, "--do_lower_case says True: contradicts task.json"),
+                           ({"pairs": False}, "--pairs says False: contradicts"),
+                           ({"labels": ("x",)}, r"--labels_file says \('x',\): contradicts")):
+        with pytest.raises(ValueError, match=message):
+            servables.settle(str(tmp_path), given)
+    encoder = servables.settle(str(tmp_path), {"task": "encoder", "pairs": False})
+    assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
+
+
+def test_saved_models_that_cannot_be_asked(folder, tmp_path):
+    with pytest.raises(ValueError, match="--init_checkpoint is needed, or --saved_model"):
+        asking.load("masked_lm", {})
+    with pytest.raises(ValueError, match="--saved_model has its own weights; give one of them"):
+        asking.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
+    with pytest.raises(ValueError, match="holds no SavedModel"):
+        asking.load("masked_lm", {"saved_model": str(tmp_path)})
+    for name in ("2", "10"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "saved_model.pb").touch()
+    assert asking.newest_version(str(tmp_path)) == str(tmp_path / "10")
+
+
+@pytest.mark.parametrize(("script", "flags", "message"), [
+    ("run.answer", {"question": "Who?"}, "either --context or --context_file is needed"),
+    ("run.answer", {"context_file": "none.txt"}, "--context_file=none.txt: no such file"),
+    ("run.export_saved_model", {"export_dir": "x", "weights": "float16"},
+     "--weights=float16: --format=saved_model stores float32, bfloat16, int8"),
+    ("run.export_saved_model", {"export_dir": "x", "labels_file": "none.txt"}, "--labels_file=none.txt: no such file"),
+])
+def test_flags_that_are_refused_at_once(script, flags, message):
+    assert message in scripts.fail(script, **flags)
