@@ -19,6 +19,7 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the scr
 
 INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
 PARTIAL_SUFFIX = ".partial"  # of a file that is being written
+MANIFEST_SUFFIX = ".manifest.json"  # of what stands beside records and says what they were made of
 
 
 def run(main, define_flags, takes_arguments=False):
@@ -69,18 +70,19 @@ def check_file(flag, path):
 def expand_globs(flag, patterns, folders=False):
     """The files that comma-separated glob patterns match, each once, sorted within a pattern.
 
+    Files that are being written (.partial) and manifests of records are no data: they must be named in full.
+
     Args:
       flag: name, for messages.
       patterns: the flag's value, None or empty where it was not given.
-      folders: whether a folder stands for all files in it and below, but for hidden ones and those that are being
-        written (.partial); otherwise it is refused.
+      folders: whether a folder stands for all files in it and below, but for hidden ones; otherwise it is refused.
 
     Raises:
       ValueError: naming `flag`, for no pattern, one that matches nothing, or a folder with no files or not allowed.
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        matches = sorted(_glob(pattern))
+        matches = sorted(path for path in _glob(pattern) if path == pattern or _is_data(path))
         if not matches:
             raise ValueError(f"--{flag}={pattern}: no such file")
         for path in matches:
@@ -99,13 +101,17 @@ def expand_globs(flag, patterns, folders=False):
 
 
 def files_below(folder):
-    """All files in a local folder and its folders, sorted, without hidden ones and those that are being written."""
+    """All data files in a local folder and its folders, sorted, without hidden ones."""
     found = []
     for parent, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [os.path.join(parent, name) for name in names
-                  if not name.startswith(".") and not name.endswith(PARTIAL_SUFFIX)]
+                  if not name.startswith(".") and _is_data(name)]
     return sorted(found)
+
+
+def _is_data(path):
+    return not path.endswith((PARTIAL_SUFFIX, MANIFEST_SUFFIX))
 
 
 def is_remote(path):

@@ -12,6 +12,7 @@ Beam: --runner.
 import functools
 import importlib.util
 import os
+import pathlib
 
 from absl import flags
 
@@ -133,10 +134,9 @@ def choose_runner(runner, num_workers, beam_options, paths):
 def check_outputs(input_files, output_files, patterns=""):
     """Raises ValueError for an output that is an input, another output, a folder, or in a folder that is none.
 
-    `patterns` is the value of --input_file: no output may lie in a folder of it, where the next run would find it.
+    `patterns` is the value of --input_file: no output may be where the next run would find it.
     """
     taken = {os.path.realpath(path): "is an input file too" for path in input_files}
-    folders = [os.path.realpath(path) for path in patterns.split(",") if os.path.isdir(path)]
     for path in output_files:
         if not path:
             raise ValueError(f"--output_file={','.join(output_files)}: one of the names is empty")
@@ -145,15 +145,22 @@ def check_outputs(input_files, output_files, patterns=""):
         real_path = os.path.realpath(path)
         if real_path in taken:
             raise ValueError(f"--output_file={path}: {taken[real_path]}")
-        if any(real_path.startswith(os.path.join(folder, "")) for folder in folders):
-            raise ValueError(f"--output_file={path}: lies in a directory of --input_file={patterns}, where it would "
-                             f"be read as text by the next run")
+        if any(_is_found(path, pattern) for pattern in patterns.split(",")):
+            raise ValueError(f"--output_file={path}: lies where --input_file={patterns} looks: it would be read as "
+                             f"text by the next run")
         parent = os.path.dirname(path)
         while parent and not command_line.is_remote(path) and not os.path.exists(parent):
             parent = os.path.dirname(parent)
         if parent and not command_line.is_remote(path) and not os.path.isdir(parent):
             raise ValueError(f"--output_file={path}: {parent} is a file, not a directory")
         taken[real_path] = "is named twice"
+
+
+def _is_found(path, pattern):
+    """Whether a path is in a folder, or is matched by a glob pattern; neither need exist."""
+    if os.path.isdir(pattern):
+        return os.path.realpath(path).startswith(os.path.join(os.path.realpath(pattern), ""))
+    return pathlib.PurePath(os.path.abspath(path)).match(os.path.abspath(pattern))
 
 
 if __name__ == "__main__":

@@ -98,7 +98,10 @@ def begin(input_files, output_files, tokenizer, settings, seed, num_output_shard
     manifest = manifest_lib.Manifest(output_files[0] + manifest_lib.SUFFIX, plan.describe(), plan.shard_files)
     _announce(plan, manifest, num_output_shards, announce)
     for path in output_files:
-        tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+        try:
+            tf.io.gfile.makedirs(os.path.dirname(path) or ".")
+        except tf.errors.OpError as error:
+            raise OSError(f"--output_file={path}: its folder cannot be made: {error.message}") from error
     return plan, manifest
 
 
@@ -170,8 +173,9 @@ class Plan:
         needed = "at least two documents, each ended by a blank line, are needed for random next sentences"
         if len(self.units) > 1:
             piece = self.units[index].pieces[0]
+            documents = ("no document", "one document")[corpus.num_documents]
             raise ValueError(f"shard {index + 1} of {len(self.units)}, from byte {piece.start:,} of {piece.path}, "
-                             f"would be of {corpus.num_documents} documents: {needed}; make fewer shards")
+                             f"would be of {documents}: {needed}; {text_units.FEWER_SHARDS}")
         where = self.input_files[0]
         if len(self.input_files) > 1:
             where = f"any of {len(self.input_files)} files, {where} the first"

@@ -15,7 +15,7 @@ import tensorflow as tf
 from data_prep import command_line, partial_files
 from data_prep.shards import Counts
 
-SUFFIX = ".manifest.json"
+SUFFIX = command_line.MANIFEST_SUFFIX
 FORMAT = 1
 
 

@@ -19,6 +19,7 @@ from data_prep.corpus import is_blank
 BLOCK_BYTES = 1 << 19  # text handed on at a time; tokenizing larger blocks was not measurably faster
 SCAN_BYTES = 1 << 14  # read at a time where a document's end is looked for
 MAX_LINE_BYTES = 1 << 26
+FEWER_SHARDS = "give a lower --num_output_shards or a higher --max_shard_mb"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +73,7 @@ def plan_units(paths, num_units=1, max_bytes=0):
             cut = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
             if cut >= total:
                 raise ValueError(f"the text, {total:,} bytes, cannot be cut into {num_units} shards: blank lines "
-                                 f"end too few documents")
+                                 f"end too few documents; {FEWER_SHARDS}")
             cuts.append(cut)
     return [_part(paths, sizes, start, stop) for start, stop in itertools.pairwise([*cuts, total])]
 

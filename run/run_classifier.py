@@ -21,7 +21,8 @@ FLAGS = flags.FLAGS
 def define_flags():
     """Defines this script's flags; the original's keep their names, defaults and meanings."""
     finetuning.define_flags()
-    flags.DEFINE_string("data_dir", None, "Folder of the task's files (train.tsv, dev.tsv, ...). Needed.")
+    flags.DEFINE_string("data_dir", None, "Folder of the task's files (train.tsv, dev.tsv, ...; of one's own "
+                                            "tasks train.csv too, where there is no train.tsv). Needed.")
     flags.DEFINE_string(
         "task_name", None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are "
                            "read as published; or own, for files with a header. Needed.")
@@ -40,7 +41,7 @@ def main(argv):
     values = FLAGS.flag_values_dict()
     settings = finetuning.Settings.of_flags(values)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    task = find_task(values)
+    task = find_task(values, settings)
     if FLAGS.glue_submission:
         glue_submission.check_task(task.name)
     strategy, tokenizer = finetuning.prepare(values, settings, config)
@@ -50,7 +51,8 @@ def main(argv):
                                   ("test", settings.do_predict)) if wanted}
     finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
         "classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, task.labels,
-        pairs=task.splits["train"].text_b is not None, multi_label=bool(task.label_separator)))
+        pairs=task.splits["train"].text_b is not None, multi_label=bool(task.label_separator)),
+        {"data_dir": [os.path.join(FLAGS.data_dir, task.splits["train"].file)]})
     train, dev, test = (data.get(split, (None, None)) for split in ("train", "dev", "test"))
     tuned = finetuning.run(
         settings, strategy, config, task_model(task, dev[1] and dev[1]["label_ids"]),
@@ -62,11 +64,13 @@ def main(argv):
         predict(tuned, task, *test, FLAGS.predict_batch_size, folder, FLAGS.glue_submission)
 
 
-def find_task(values):
-    """The ClassificationTask that a dict of flag values describes; ValueError names the flag that is wrong.
+def find_task(values, settings):
+    """The ClassificationTask that flag values describe, a dict and Settings; ValueError names the flag that is wrong.
 
-    The labels of one's own files are those of train.tsv, or of the run in --output_dir if it is only to be used.
+    The labels of one's own files are those of the training file, or of the model if it is only to be used.
     """
+    if values["glue_submission"] and not settings.do_predict:
+        raise ValueError("--glue_submission: writes predictions, give --do_predict too")
     data_dir = values["data_dir"]
     if not values["task_name"]:
         raise ValueError("--task_name is needed")
@@ -74,16 +78,21 @@ def find_task(values):
         raise ValueError(f"--data_dir={data_dir}: no such folder" if data_dir else "--data_dir is needed")
     from data_prep.tasks import classification
 
+    kept = None if settings.do_train or not settings.output_dir else finetuning.kept_task(settings, "classifier")
     if values["task_name"] == "own":
-        kept = None if values["do_train"] else task_file.read(values["output_dir"] or "")
         return classification.own_task(
             data_dir, values["text_a_column"], values["text_b_column"], values["label_column"],
             labels=kept.labels if kept else (), regression=values["regression"],
             label_separator=values["label_separator"])
     try:
-        return classification.find_task(values["task_name"])
+        task = classification.find_task(values["task_name"])
     except ValueError as error:
         raise ValueError(f"--task_name: {error}, and own") from error
+    if kept and kept.labels != task.labels:
+        learned, needed = (", ".join(each.labels) or "a number" for each in (kept, task))
+        raise ValueError(f"--task_name={values['task_name']}: the model was trained for another task, its labels are "
+                         f"{learned}, those of the task {needed}")
+    return task
 
 
 def read(task, data_dir, split, tokenizer, max_seq_length):

@@ -45,7 +45,7 @@ def main(argv):
     data = {split: read(split, path, FLAGS.data_format, tokenizer, FLAGS.max_seq_length)
             for split, path in files.items()}
     finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
-        "multiple_choice", FLAGS.max_seq_length, FLAGS.do_lower_case))
+        "multiple_choice", FLAGS.max_seq_length, FLAGS.do_lower_case), {"train_file": training_files(files)})
     labels = data["dev"]["label_ids"] if settings.do_eval else None
     tuned = finetuning.run(
         settings, strategy, config, task_model(labels),
@@ -57,6 +57,12 @@ def main(argv):
     if settings.do_predict:
         logits = tuned.predictor(data["test"], settings.predict_batch_size)["logits"]
         evaluation.write_predictions(folder, metrics.probabilities_of(logits))
+
+
+def training_files(files):
+    """The files of the training data, list of str; `files`: dict of split -> file or folder."""
+    path = files.get("train", "")
+    return command_line.files_below(path) if os.path.isdir(path) else [path]
 
 
 def read(split, path, data_format, tokenizer, max_seq_length):

@@ -24,7 +24,7 @@ def define_flags():
     driver_flags.define_optimizer_flags()
     driver_flags.define_distribution_flags()
     flags.DEFINE_string(
-        "input_file", None, "Record files: comma-separated glob patterns. Needed.")
+        "input_file", None, "Record files: comma-separated glob patterns or folders. Needed.")
     flags.DEFINE_string(
         "eval_input_file", None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
     flags.DEFINE_integer(

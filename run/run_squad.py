@@ -80,7 +80,7 @@ def main(argv):
 
     finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
         "span_labeler", FLAGS.max_seq_length, FLAGS.do_lower_case, doc_stride=FLAGS.doc_stride,
-        max_query_length=FLAGS.max_query_length))
+        max_query_length=FLAGS.max_query_length), {"train_file": [FLAGS.train_file]})
     ignore_padding = finetuning.may_group_by_length(settings, strategy)
     reader = Reader(eval_examples, values, tokenizer, ignore_padding)
     if settings.do_predict:  # this goes once through what is evaluated too

@@ -47,7 +47,7 @@ def main(argv):
     features = {split: convert(split, each, names, tokenizer, FLAGS.max_seq_length)
                 for split, each in sentences.items()}
     finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
-        "token_classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, names))
+        "token_classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, names), {"train_file": [FLAGS.train_file]})
     judge = Judge(sentences["dev"], features["dev"], names) if settings.do_eval else None
     tuned = finetuning.run(
         settings, strategy, config, task_model(names, judge),
@@ -66,10 +66,9 @@ def main(argv):
 
 def kept_labels(settings):
     """The label names of the model that is to be used; ValueError if it has none."""
-    for place in filter(None, (settings.output_dir, settings.init_checkpoint)):
-        kept = task_file.read(place)
-        if kept and kept.kind == "token_classifier":
-            return kept.labels
+    kept = finetuning.kept_task(settings, "token_classifier")
+    if kept:
+        return kept.labels
     raise ValueError(f"--output_dir={settings.output_dir}: holds no tagger; train first, or give --init_checkpoint of "
                      "one")
 

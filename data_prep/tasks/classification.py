@@ -122,7 +122,8 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
       text_a: name of the column of the first text.
       text_b: name of the column of the second text, if any.
       label: name of the column of the label or number; the file of the split "test" need not have it.
-      files: dict from split to file name; train.tsv, dev.tsv and test.tsv unless given.
+      files: dict from split to file name; unless given, train.tsv, dev.tsv and test.tsv, or train.csv, ... where
+        there is no such .tsv.
       labels: label names in the order of their ids; if empty, those of the training file, sorted: by value if
         all are whole numbers, else by code point.
       regression: whether the label is a number.
@@ -132,7 +133,7 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
     Raises:
       ValueError: on a missing column or file, or a training file without labels.
     """
-    files = {**{split: f"{split}.tsv" for split in ("train", "dev", "test")}, **files}
+    files = {**{split: _own_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
     splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
     test_path = os.path.join(data_dir, files["test"])
     if os.path.isfile(test_path) and label not in tables.read_header(test_path):
@@ -270,6 +271,11 @@ def _label_parser(task):
     if task.regression:
         return number
     return several_labels if task.label_separator else one_label
+
+
+def _own_file(data_dir, split):
+    has_csv, has_tsv = (os.path.isfile(os.path.join(data_dir, f"{split}.{ending}")) for ending in ("csv", "tsv"))
+    return f"{split}.csv" if has_csv and not has_tsv else f"{split}.tsv"
 
 
 def _split_labels(text, separator):

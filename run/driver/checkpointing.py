@@ -29,6 +29,17 @@ class CheckpointManager(tf.train.CheckpointManager):
         self._writes = writes
         self._last_saved = None
 
+    def restore_or_initialize(self):
+        """Called by orbit before training; ValueError for a checkpoint whose files are damaged or gone."""
+        try:
+            return super().restore_or_initialize()
+        except (IndexError, tf.errors.OpError) as error:  # IndexError is TensorFlow's for a file that is too short
+            if not self.latest_checkpoint:
+                raise
+            raise ValueError(f"{self.latest_checkpoint}: its files are damaged or gone; to go on from an earlier "
+                             f"checkpoint, name that as model_checkpoint_path in the file "
+                             f"{os.path.join(self.directory, 'checkpoint')}") from error
+
     def save(self, checkpoint_number=None, check_interval=True, options=None):
         """Called by orbit after each loop of steps, and with check_interval=False after the last."""
         due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
@@ -41,8 +52,9 @@ class CheckpointManager(tf.train.CheckpointManager):
 class BestWeights:
     """The weights with the highest value of a metric, in the folder best/ of a run.
 
-    The folder holds a checkpoint of weights alone, which `load_pretrained` reads, and best.json: its step, and what
-    the evaluation gave.
+    The folder holds a checkpoint of weights alone, which `load_pretrained` reads, and best.json: its step, what the
+    evaluation gave, and under "before" the same of the weights that it replaced. best.json is written first: where a
+    run is killed between the two, the weights are still those of "before".
 
     Args:
       output_dir: of the run.
@@ -60,23 +72,28 @@ class BestWeights:
         self._writes = writes
         self._manager = None
         self.step, self.metrics = None, {}
-        if os.path.exists(self._path):
+        latest = tf.train.latest_checkpoint(self._folder)
+        if latest and os.path.exists(self._path):
             with open(self._path, encoding="utf-8") as file:
                 kept = json.load(file)
+            if os.path.basename(latest) != f"ckpt-{kept['step']}":
+                kept = kept["before"]
             self.step, self.metrics = kept["step"], kept["metrics"]
 
     def save(self, step, metrics):
         """Keeps the model's weights in place of those before."""
+        before = {"step": self.step, "metrics": self.metrics}
         self.step, self.metrics = step, metrics
         if not self._writes:
             return
+        os.makedirs(self._folder, exist_ok=True)
+        with open(self._path + ".partial", "w", encoding="utf-8") as file:
+            json.dump({"step": step, "metrics": metrics, "before": before}, file, indent=2)
+            file.write("\n")
+        os.replace(self._path + ".partial", self._path)
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
         self._manager.save(step, check_interval=False)
-        with open(self._path + ".partial", "w", encoding="utf-8") as file:
-            json.dump({"step": step, "metrics": metrics}, file, indent=2)
-            file.write("\n")
-        os.replace(self._path + ".partial", self._path)
 
     def restore(self):
         """Gives the model the weights kept; returns their step, None without any."""

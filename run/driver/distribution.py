@@ -51,6 +51,13 @@ def is_chief(strategy):
     return strategy.extended.should_checkpoint
 
 
+def wait_for_all_workers(strategy):
+    """Returns when every process of a training has come here: what one has written before, all can read after."""
+    if is_multi_worker(strategy):
+        strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
+            tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
+
+
 def check_batch_size(flag, batch_size, strategy, pieces=1):
     """Raises ValueError naming `flag` unless the batch divides evenly over replicas, and there into `pieces`."""
     replicas = strategy.num_replicas_in_sync

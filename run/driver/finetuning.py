@@ -4,6 +4,7 @@ A script makes features and says how its model is made, trained and judged; `run
 imported inside functions, so that a script's `--help` is instant.
 """
 
+import atexit
 import dataclasses
 import os
 import shutil
@@ -15,12 +16,13 @@ from absl import flags
 
 from data_prep import command_line
 from run.driver import flags as driver_flags
-from run.driver import task_file
+from run.driver import run_file, task_file
 
 flags.disclaim_key_flags()
 
 RESULTS_FILE = "eval_results.txt"
 VOCAB_FILE = "vocab.txt"
+KEPT = ("max_seq_length", "train_batch_size", "group_by_length")  # what a run goes on with, beside seed and data
 
 
 def define_flags(*, max_seq_length=128, train_batch_size=32):
@@ -61,6 +63,7 @@ class Settings:
     do_train: bool
     do_eval: bool
     do_predict: bool
+    max_seq_length: int
     train_batch_size: int
     eval_batch_size: int
     predict_batch_size: int
@@ -132,21 +135,50 @@ def results_dir(settings, strategy):
     """Where to write results: --output_dir; a temporary folder for a worker that only computes them along."""
     from run.driver import distribution
 
-    return settings.output_dir if distribution.is_chief(strategy) else tempfile.mkdtemp(prefix="worker_")
+    if distribution.is_chief(strategy):
+        return settings.output_dir
+    folder = tempfile.mkdtemp(prefix="worker_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
-def keep_model_files(settings, strategy, config, vocab_file, task):
+def kept_task(settings, kind):
+    """The Task of the weights that are used without training: of the run in --output_dir, else of --init_checkpoint.
+
+    None where no Task of that kind is kept with them.
+    """
+    folder = _run_folders(settings)[0]
+    place = folder if driver_flags.holds_run(folder) else settings.init_checkpoint
+    kept = task_file.read(place) if place else None
+    return kept if kept and kept.kind == kind else None
+
+
+def keep_model_files(settings, strategy, config, vocab_file, task, training_files):
     """Keeps in --output_dir what evaluation, prediction and export need beside the weights.
 
-    These are bert_config.json, vocab.txt and task.json.
+    These are bert_config.json, vocab.txt and task.json; and run.json, by which a run goes on with the same data.
+
+    Args:
+      settings: Settings.
+      strategy: tf.distribute.Strategy.
+      config: BertConfig.
+      vocab_file: value of --vocab_file.
+      task: task_file.Task.
+      training_files: dict of the flag that names the training data -> list of its files; looked at only to train.
 
     Raises:
-      ValueError: the folder holds a run of another model or task.
+      ValueError: the folder holds a run of another model or task, or with other training data.
     """
     from run.driver import distribution
 
     if not distribution.is_chief(strategy):
         return
+    if settings.do_train:
+        kept = {name: run_file.fingerprint(files) for name, files in training_files.items()}
+        kept |= {name: getattr(settings, name) for name in KEPT}
+        for number, folder in enumerate(_run_folders(settings)):
+            os.makedirs(folder, exist_ok=True)
+            run_file.keep(folder, {**kept, "random_seed": settings.random_seed + number})
     for folder in (settings.output_dir, *_run_folders(settings)):
         os.makedirs(folder, exist_ok=True)
         driver_flags.keep_config(folder, config)
@@ -262,9 +294,8 @@ def _one_run(settings, strategy, config, task_model, training_data, num_train_st
         training_run.train(
             lambda first_step: training_data(seed, first_step),
             evaluate=(lambda: task_model.score(predict_eval())) if settings.eval_steps else None)
-    elif not training_run.step and not settings.init_checkpoint:
-        raise ValueError(f"--output_dir={settings.output_dir}: holds no checkpoint to evaluate; train first, or give "
-                         "--init_checkpoint")
+    elif not training_run.step:
+        _check_trained(settings, training_run.missing)
     step = training_run.restore_best() or training_run.step
     if eval_features is None:
         return FineTuned(predictor, step, folder, {}, None)
@@ -272,6 +303,17 @@ def _one_run(settings, strategy, config, task_model, training_data, num_train_st
     results = {**task_model.score(outputs), "global_step": step}
     _write_results(folder, strategy, results)
     return FineTuned(predictor, step, folder, results, outputs)
+
+
+def _check_trained(settings, missing):
+    """Raises ValueError unless --init_checkpoint has all of a task model; `missing`: the variables it lacks."""
+    if not settings.init_checkpoint:
+        hint = "give its --num_runs" if os.path.isdir(os.path.join(settings.output_dir, "run_1")) else (
+            "train first, or give --init_checkpoint")
+        raise ValueError(f"--output_dir={settings.output_dir}: holds no checkpoint to evaluate; {hint}")
+    if missing:
+        raise ValueError(f"--init_checkpoint={settings.init_checkpoint}: is not of a model that was trained for this "
+                         f"task, it lacks {', '.join(missing)}; give --do_train, or the --output_dir of a run")
 
 
 def _training_run(settings, strategy, config, model, optimizer, task_model, num_train_steps, folder):

@@ -4,6 +4,15 @@ import numpy as np
 from scipy import stats
 from sklearn import metrics
 
+
+def _correlation(statistic):
+    """A function of scipy as a metric; 0 where labels or predictions are all one number, as scikit-learn's Matthews."""
+    def metric(labels, predictions):
+        return statistic(labels, predictions).statistic if np.ptp(labels) and np.ptp(predictions) else 0.0
+
+    return metric
+
+
 # Each takes labels and predictions: ids [n]; 0 or 1 for each label [n, labels]; or numbers [n].
 METRICS = {
     "accuracy": metrics.accuracy_score,
@@ -11,8 +20,8 @@ METRICS = {
     "macro_f1": lambda labels, predictions: metrics.f1_score(labels, predictions, average="macro", zero_division=0),
     "micro_f1": lambda labels, predictions: metrics.f1_score(labels, predictions, average="micro", zero_division=0),
     "matthews_corrcoef": metrics.matthews_corrcoef,
-    "pearson": lambda labels, predictions: stats.pearsonr(labels, predictions).statistic,
-    "spearman": lambda labels, predictions: stats.spearmanr(labels, predictions).statistic,
+    "pearson": _correlation(stats.pearsonr),
+    "spearman": _correlation(stats.spearmanr),
 }
 
 

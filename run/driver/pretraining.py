@@ -9,8 +9,8 @@ from run.driver import run_file
 
 LOSS_NAMES = ("loss", "masked_lm_loss", "next_sentence_loss")
 RESULTS_FILE = "eval_results.txt"
-KEPT = ("max_seq_length", "max_predictions_per_seq", "masking", "masked_lm_prob", "do_whole_word_mask",
-        "train_batch_size", "optimizer", "random_seed")
+KEPT = ("max_seq_length", "max_predictions_per_seq", "masking", "train_batch_size", "optimizer", "random_seed")
+KEPT_OF_DYNAMIC_MASKING = ("masked_lm_prob", "do_whole_word_mask")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,15 +83,18 @@ def run(settings, config):
     from bert_tf import losses
     from run.driver import distribution, evaluation, inputs
 
-    files = command_line.expand_globs("input_file", settings.input_file)
+    files = command_line.expand_globs("input_file", settings.input_file, folders=True)
     eval_files = files
     if settings.eval_input_file:
-        eval_files = command_line.expand_globs("eval_input_file", settings.eval_input_file)
+        eval_files = command_line.expand_globs("eval_input_file", settings.eval_input_file, folders=True)
     all_files = list(dict.fromkeys(files + eval_files))
     strategy = make_strategy(settings)  # TensorFlow may compute nothing before
     features, transform = record_features(settings, config)
     limits = inputs.pretraining_limits(config, settings.max_seq_length)
     inputs.check_pretraining_records(all_files, features, limits)
+    if settings.do_train and settings.num_warmup_steps >= settings.num_train_steps:
+        print(f"note: --num_warmup_steps={settings.num_warmup_steps}: the learning rate never reaches its peak within "
+              f"--num_train_steps={settings.num_train_steps}")
     if distribution.is_chief(strategy):
         keep_what_must_stay(settings, config, files)
     training_run, model = start(settings, strategy, config)
@@ -144,18 +147,24 @@ def make_strategy(settings):
     strategy = distribution.make_strategy(
         "tpu" if settings.use_tpu else settings.distribution_strategy, settings.num_gpus, settings.tpu_name,
         settings.num_cpu_devices)
-    distribution.check_batch_size(
-        "train_batch_size", settings.train_batch_size, strategy, settings.accumulate_steps)
-    distribution.check_batch_size("eval_batch_size", settings.eval_batch_size, strategy)
+    if settings.do_train:
+        distribution.check_batch_size(
+            "train_batch_size", settings.train_batch_size, strategy, settings.accumulate_steps)
+    if settings.do_eval:
+        distribution.check_batch_size("eval_batch_size", settings.eval_batch_size, strategy)
     return strategy
 
 
 def keep_what_must_stay(settings, config, files):
     """Keeps in output_dir what a run goes on with; ValueError if it holds a run of another model or other data."""
     driver_flags.keep_config(settings.output_dir, config)
-    if settings.do_train:
-        run_file.keep(settings.output_dir, {"input_file": run_file.fingerprint(files),
-                                            **{name: getattr(settings, name) for name in KEPT}})
+    if not settings.do_train:
+        return
+    kept = {"input_file": run_file.fingerprint(files), **{name: getattr(settings, name) for name in KEPT}}
+    if settings.masking == "dynamic":
+        kept["vocab_file"] = run_file.fingerprint([settings.vocab_file])
+        kept |= {name: getattr(settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
+    run_file.keep(settings.output_dir, kept)
 
 
 def start(settings, strategy, config):

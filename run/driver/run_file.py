@@ -1,4 +1,4 @@
-"""What a pre-training run was started with, kept as `run.json` beside its checkpoints: a run goes on with the same."""
+"""What a training run was started with, kept as `run.json` beside its checkpoints: a run goes on with the same."""
 
 import hashlib
 import json

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import os
 import sys
 
 import orbit
@@ -62,6 +63,9 @@ class TrainingRun:
       accumulate_steps, jit_compile: see Trainer.
       flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
         utilisation by; or None.
+
+    Attributes:
+      missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
     """
 
     def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, init_checkpoint=None, *,
@@ -78,9 +82,13 @@ class TrainingRun:
                                 (*loss_names, utilisation.TOKENS), accumulate_steps=accumulate_steps,
                                 jit_compile=jit_compile)
 
+        self.missing = ()
+
         def initialize():
             if init_checkpoint:
-                print(load_pretrained(model, init_checkpoint), file=sys.stderr)
+                report = load_pretrained(model, init_checkpoint)
+                print(report, file=sys.stderr)
+                self.missing = report.missing
 
         with strategy.scope():
             optimizer.build(model.trainable_variables)
@@ -148,6 +156,7 @@ class TrainingRun:
 
     def restore_best(self):
         """Gives the model the weights kept in best/; returns the step they are of, None if none are kept."""
+        distribution.wait_for_all_workers(self._strategy)  # the one that writes them may not have finished
         return self._best.restore()
 
     def _run_to_the_end(self, evaluate):
@@ -207,9 +216,11 @@ class TrainingRun:
         """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
         first_bad_step = self._trainer.first_bad_step
         if first_bad_step:
+            last = tf.train.latest_checkpoint(self._settings.output_dir)
+            kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
             raise ValueError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
-                             f"{self._settings.output_dir} keeps the last checkpoint before it; a lower learning rate "
-                             "or a longer warm-up may help")
+                             f"{self._settings.output_dir} {kept}; a lower --learning_rate or a longer warm-up may "
+                             "help")
         steps, seconds = self._loop_length.end(self.step)
         tokens = float(means.pop(utilisation.TOKENS))
         losses = {name: float(value) for name, value in means.items()}

@@ -176,6 +176,16 @@ def test_own_csv_with_named_columns_and_labels_of_the_training_file(tmp_path):
     assert (test.text_a, test.text_b, test.labels) == (["a"], ["f"], None)
 
 
+def test_own_csv_files_are_found_by_their_usual_names(tmp_path):
+    write(tmp_path, "train.csv", "text,label\n", '"a, b",x\n', "b,y\n")
+    write(tmp_path, "dev.csv", "text,label\n", "c,y\n")
+    write(tmp_path, "dev.tsv", row("text", "label"), row("d", "x"))
+    task = classification.own_task(str(tmp_path), "text")
+    assert {split: layout.file for split, layout in task.splits.items()} == {
+        "train": "train.csv", "dev": "dev.tsv", "test": "test.tsv"}
+    assert classification.read_examples(task, str(tmp_path), "train").text_a == ["a, b", "b"]
+
+
 def test_own_task_of_several_labels(tmp_path):
     write(tmp_path, "train.tsv", row("text", "tags"), row("a", "x|z"), row("b", ""), row("c", "y | x"))
     task = classification.own_task(str(tmp_path), "text", label="tags", label_separator="|")

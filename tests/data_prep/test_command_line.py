@@ -22,6 +22,14 @@ def test_a_folder_stands_for_its_files(tmp_path):
         command_line.expand_globs("input_file", f"{tmp_path}/empty", folders=True)
 
 
+def test_wildcards_leave_out_what_is_no_data(tmp_path):
+    for name in ("r.tfrecord", "r.tfrecord.manifest.json", "s.tfrecord.partial"):
+        (tmp_path / name).write_text("x")
+    assert command_line.expand_globs("input_file", f"{tmp_path}/*") == [f"{tmp_path}/r.tfrecord"]
+    named = f"{tmp_path}/r.tfrecord.manifest.json"
+    assert command_line.expand_globs("input_file", named) == [named]
+
+
 @pytest.mark.parametrize(("patterns", "message"), [
     ("{}/*.txt", r"--input_file=.*/\*\.txt: no such file"),
     ("{}/a.gz,{}", "--input_file=.*: is a directory, files are needed"),

@@ -38,8 +38,11 @@ def test_check_outputs_refuses_folders(tmp_path):
     inputs = [str(tmp_path / "texts" / "in")]
     (tmp_path / "texts").mkdir()
 
-    with pytest.raises(ValueError, match=r"texts/new/out: lies in a directory of --input_file=x,.*/texts"):
+    with pytest.raises(ValueError, match=r"texts/new/out: lies where --input_file=x,.*/texts looks"):
         create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/new/out"], f"x,{tmp_path}/texts")
+    with pytest.raises(ValueError, match=r"texts/out.x: lies where --input_file=.*/t\*/\*.x looks"):
+        create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/out.x"], f"{tmp_path}/t*/*.x")
+    create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
     with pytest.raises(ValueError, match=r"out: .*/file is a file, not a directory"):
         create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/file/new/out"], f"{tmp_path}/texts")
 

@@ -108,7 +108,7 @@ def test_summary_warns_of_unknown_tokens(tmp_path, tokenizer):
     (b"one document\n", 1, r"the text is one document, in .*a.txt: at least two documents"),
     (b"\n \n", 1, r"no sentence in .*a.txt: an input file holds one sentence a line"),
     (b"", 1, r"no sentence in .*a.txt"),
-    (b"one\n\ntwo\n\nthree", 2, r"shard 2 of 2, from byte 10 of .*a.txt, would be of 1 documents: .*fewer shards"),
+    (b"one\n\ntwo\n\nthree", 2, r"shard 2 of 2, from byte 10 of .*a.txt, would be of one document: .*lower --num"),
     (b"one\n\ntwo\n\n\xe9", 1, r"a.txt, line 5: byte 0xe9 is not UTF-8"),
 ])
 def test_bad_text_leaves_no_file(tmp_path, tokenizer, text, num_shards, message):

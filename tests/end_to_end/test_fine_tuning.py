@@ -1,8 +1,11 @@
 """What all fine-tuning scripts share, shown with the classifier: best weights, early stopping, seeds, resume."""
 
+import contextlib
 import json
+import os
 import pathlib
 import signal
+import socket
 import subprocess
 import time
 
@@ -10,7 +13,7 @@ import numpy as np
 import pytest
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained
+from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors
 from bert_tf.config import BertConfig
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
@@ -110,11 +113,53 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
     assert lines[0] == "index\tprediction"
     assert len(lines) == 11
     assert (folder / "killed" / "test_results.tsv").read_text() == (folder / "whole" / "test_results.tsv").read_text()
+    flags["train_batch_size"] = 6
+    assert ("--output_dir=killed: holds a run with --train_batch_size 5, not 6; choose another folder"
+            in scripts.last_error("run.run_classifier", folder, output_dir="killed", **flags))
+
+
+def test_two_processes_end_well_and_one_of_them_writes(folder):
+    """The weights that both use are those of the last evaluation, just written by one of them."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    command = scripts.command(
+        "run.run_classifier", task_name="own", data_dir="words", output_dir="two_processes", do_train=True,
+        do_eval=True, do_predict=True, eval_steps=1000, train_batch_size=8, num_train_epochs=1.0,
+        distribution_strategy="multi_worker_mirrored", **FLAGS)
+    processes = []
+    for index in range(2):
+        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+        environment = {**os.environ, "TF_CONFIG": json.dumps(task), "TMPDIR": str(folder)}
+        processes.append(subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE,
+                                          stderr=subprocess.PIPE))
+    try:
+        answers = [process.communicate(timeout=240) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    assert [process.returncode for process in processes] == [0, 0], answers[0][1][-2000:] + answers[1][1][-2000:]
+    assert ["eval_accuracy = " in output for output, _ in answers] == [True, False]
+    written = folder / "two_processes"
+    kept = json.loads((written / "best" / "best.json").read_text())
+    assert read_results(written / "eval_results.txt")["global_step"] == kept["step"] == 10
+    assert len((written / "test_results.tsv").read_text().splitlines()) == 20
+    assert not list(folder.glob("worker_*"))
+
+
+def test_a_checkpoint_without_the_task_is_only_to_be_trained_on(folder):
+    config = BertConfig.from_json_file(folder / "bert_config.json")
+    FORMATS["tf1"].write(str(folder / "pretrained"), model_tensors(models.BertEncoder(config)), config)
+    message = scripts.last_error("run.run_classifier", folder, task_name="mrpc", data_dir="mrpc", do_predict=True,
+                                 output_dir="untrained", init_checkpoint="pretrained", **FLAGS)
+    assert ("--init_checkpoint=pretrained: is not of a model that was trained for this task, it lacks output_weights, "
+            "output_bias; give --do_train") in message
 
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"do_train": True, "eval_steps": 3}, "--eval_steps=3: evaluates during training, give --do_eval too"),
     ({"do_train": True, "early_stopping_evals": 2}, "--early_stopping_evals=2: say with --eval_steps how often"),
+    ({"do_train": True, "glue_submission": True}, "--glue_submission: writes predictions, give --do_predict too"),
     ({"do_predict": True, "glue_submission": True}, "--glue_submission: GLUE has no task own"),
 ])
 def test_mistakes(folder, flags, message):

@@ -18,6 +18,12 @@ def test_correlations():
     assert scores["eval_pearson"] == pytest.approx(np.corrcoef([1, 2, 3], [1, 2, 9])[0, 1])
 
 
+@pytest.mark.parametrize("predictions", [[2.0, 2.0, 2.0], [2.0]])
+def test_no_correlation_with_one_number(predictions):
+    scores = metrics.score(("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions))
+    assert scores == {"eval_pearson": 0, "eval_spearman": 0}
+
+
 def test_predictions_and_probabilities():
     logits = np.array([[0.0, np.log(3)], [2.0, -1.0]], np.float32)
     np.testing.assert_array_equal(metrics.predictions_of(logits), [1, 0])

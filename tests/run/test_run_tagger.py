@@ -124,7 +124,7 @@ def test_mistakes(folder, flags, message):
 
 
 def test_labels_of_a_model_that_is_to_be_used(tmp_path):
-    places = types.SimpleNamespace(output_dir=str(tmp_path / "out"), init_checkpoint=None)
+    places = types.SimpleNamespace(output_dir=str(tmp_path / "out"), init_checkpoint=None, num_runs=1)
     os.makedirs(places.output_dir)
     with pytest.raises(ValueError, match=r"--output_dir=.*out: holds no tagger; train first, or give --init"):
         run_tagger.kept_labels(places)

@@ -35,14 +35,14 @@ def mean_root(outputs, features):
 
 
 def make_line(strategy, loss_function, batches, optimizer_of=AdamW, **options):
-    """A Trainer of Line on batches of two numbers, endlessly the last after the others, its model and optimizer."""
+    """A Trainer of Line on batches of numbers, endlessly the last after the others, its model and optimizer."""
     with strategy.scope():
         model = Line()
         optimizer = optimizer_of(RATE)
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss_function, ("loss",), **options)
     numbers = np.array([*batches, *[batches[-1]] * 20], np.float32).reshape(-1)
-    trainer.set_dataset(tf.data.Dataset.from_tensor_slices({"x": numbers}).batch(2, drop_remainder=True))
+    trainer.set_dataset(tf.data.Dataset.from_tensor_slices({"x": numbers}).batch(len(batches[0]), drop_remainder=True))
     return trainer, model, optimizer
 
 
@@ -97,6 +97,18 @@ def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device):
     assert trainer.first_bad_step is None
     assert float(optimizer.loss_scale) == 2
     assert int(optimizer.iterations) == 4
+
+
+def test_replicas_that_accumulate_batches_of_a_generator(two_replicas):
+    """TensorFlow cannot tell that it has no end, and where another dimension is unknown, takes the batch's for so."""
+    numbers = np.arange(1, 5, dtype=np.float32)
+    trainer, model, _ = make_line(two_replicas, mean_output, [numbers])
+    expected = after(trainer, model, 1)
+    trainer, model, _ = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
+    trainer.set_dataset(tf.data.Dataset.from_generator(
+        lambda: iter([{"x": numbers, "wide": numbers[:, np.newaxis]}] * 9),
+        output_signature={"x": tf.TensorSpec([4]), "wide": tf.TensorSpec([4, None])}))
+    assert after(trainer, model, 1) == pytest.approx(expected)
 
 
 def test_a_batch_that_cannot_be_cut(one_device, two_replicas):

@@ -8,7 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization import create_optimizer
-from run.driver import training
+from run.driver import checkpointing, training
 
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # what an evaluation at a step gives
 
@@ -64,7 +64,8 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
         capsys.readouterr().out)
     assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
     assert json.loads((tmp_path / "best" / "best.json").read_text()) == {
-        "step": 4, "metrics": {"accuracy": 0.9, "eval_loss": 2.0}}
+        "step": 4, "metrics": {"accuracy": 0.9, "eval_loss": 2.0},
+        "before": {"step": 2, "metrics": {"accuracy": 0.3, "eval_loss": 2.0}}}
     assert float(model.weight) == seen[10] != seen[4]
     assert run.restore_best() == 4
     assert float(model.weight) == seen[4]
@@ -74,6 +75,23 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert "training has stopped at step 10" in capsys.readouterr().out
     assert again.step == 10
     assert again.restore_best() == 4
+
+
+def test_best_weights_that_were_not_saved_to_the_end_are_those_before(tmp_path):
+    model = OneWeight()
+    best = checkpointing.BestWeights(str(tmp_path), model)
+    model.weight.assign(2.0)
+    best.save(3, {"accuracy": 0.25})
+    with pytest.MonkeyPatch.context() as patch:  # as if killed between best.json and the weights
+        patch.setattr(checkpointing.CheckpointManager, "save", lambda *_, **__: None)
+        model.weight.assign(5.0)
+        best.save(8, {"accuracy": 0.5})
+    again = checkpointing.BestWeights(str(tmp_path), model)
+    assert (again.step, again.metrics) == (3, {"accuracy": 0.25})
+    assert again.restore() == 3
+    assert float(model.weight) == 2.0
+    again.save(8, {"accuracy": 0.5})
+    assert checkpointing.BestWeights(str(tmp_path), model).step == 8
 
 
 def test_a_resumed_run_keeps_the_best_and_repeats_what_came_after_its_checkpoint(tmp_path):
@@ -103,10 +121,23 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
     numbers = tf.data.Dataset.range(99)
     mask = numbers.map(lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)})
     with pytest.raises(ValueError, match=r"step 7: the loss or a gradient is not a finite number; .* keeps the last "
-                                         "checkpoint before it"):
+                                         "checkpoint before it, ckpt-6"):
         run.train(lambda skip_steps: mask)
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
     assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
+
+
+def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):
+    run, _ = start(tmp_path, save_checkpoints_steps=2)
+    run.train(batches)
+    last = tf.train.latest_checkpoint(tmp_path)
+    data = next(tmp_path.glob(f"{last.rsplit('/', 1)[1]}.data*"))
+    data.write_bytes(data.read_bytes()[:9])
+    with pytest.raises(ValueError, match=rf"{last}: its files are damaged or gone; .* in the file .*/checkpoint"):
+        start(tmp_path, save_checkpoints_steps=2)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt-6"\n')
+    run, _ = start(tmp_path, save_checkpoints_steps=2)
+    assert run.step == 6
 
 
 def test_early_stopping_needs_a_metric(tmp_path):
