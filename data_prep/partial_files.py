@@ -9,6 +9,18 @@ import os
 from data_prep.command_line import PARTIAL_SUFFIX, is_remote
 
 
+@contextlib.contextmanager
+def written(path, mode="w", newline=None):
+    """Opens a local file, text in UTF-8, that appears under `path` when the block ends; an error leaves none."""
+    try:
+        with open(path + PARTIAL_SUFFIX, mode, encoding=None if "b" in mode else "utf-8", newline=newline) as file:
+            yield file
+    except BaseException:
+        remove(path)
+        raise
+    finish(path)
+
+
 def open_to_write(path):
     """Opens the partial file of `path`, for bytes."""
     if is_remote(path):

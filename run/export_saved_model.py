@@ -12,7 +12,7 @@ import os
 
 from absl import flags
 
-from data_prep import command_line
+from data_prep import command_line, partial_files
 from run.driver import servables
 
 FLAGS = flags.FLAGS
@@ -100,9 +100,8 @@ def export_tflite(servable, export_dir, weights):
     content = tflite.convert(servable, weights)
     os.makedirs(export_dir, exist_ok=True)
     path = os.path.join(export_dir, f"model_{weights}.tflite")
-    with open(path + ".partial", "wb") as file:
+    with partial_files.written(path, "wb") as file:
         file.write(content)
-    os.replace(path + ".partial", path)
     difference = tflite.largest_difference(servable, content)
     print(f"{path}: LiteRT model with {weights} weights, {len(content) / 1e6:.1f} MB, inputs of "
           f"{servable.max_seq_length} ids; run with ai-edge-litert, its answer is within {difference:.1e} of the whole "

@@ -11,7 +11,7 @@ import sys
 
 from absl import flags
 
-from data_prep import command_line
+from data_prep import command_line, partial_files
 from run.driver import finetuning, split_files, task_file
 from run.driver import flags as driver_flags
 
@@ -155,9 +155,8 @@ class Judge:
         else:
             text = metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
         path = os.path.join(folder, "eval_report.txt")
-        with open(path + ".partial", "w", encoding="utf-8") as file:
+        with partial_files.written(path) as file:
             file.write(text)
-        os.replace(path + ".partial", path)
         label_ids = self._features["label_ids"]
         plots.confusion_matrix(
             os.path.join(folder, "confusion.png"), tagging.of_words(label_ids, label_ids),

@@ -13,6 +13,8 @@ import re
 
 import numpy as np
 
+from data_prep import partial_files
+
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
 IGNORED = -1  # the label id of pieces that take no part in loss and metric
@@ -189,12 +191,11 @@ def write_predictions(path, sentences, labels):
       sentences: Sentences.
       labels: for each sentence the predicted labels, a list of str.
     """
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         for rows, of_sentence in zip(sentences.rows, labels, strict=True):
             for row, label in zip(rows, of_sentence, strict=True):
                 file.write(f"{row}{_separator(row)}{label}\n")
             file.write("\n")
-    os.replace(path + ".partial", path)
 
 
 def _sentences(path, columns):

@@ -7,6 +7,8 @@ import shutil
 
 import tensorflow as tf
 
+from data_prep import partial_files
+
 BEST_FOLDER = "best"
 BEST_FILE = "best.json"
 
@@ -87,10 +89,9 @@ class BestWeights:
         if not self._writes:
             return
         os.makedirs(self._folder, exist_ok=True)
-        with open(self._path + ".partial", "w", encoding="utf-8") as file:
+        with partial_files.written(self._path) as file:
             json.dump({"step": step, "metrics": metrics, "before": before}, file, indent=2)
             file.write("\n")
-        os.replace(self._path + ".partial", self._path)
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
         self._manager.save(step, check_interval=False)

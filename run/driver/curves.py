@@ -3,6 +3,8 @@
 import csv
 import os
 
+from data_prep import partial_files
+
 TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"
 PLOT_FILE = "loss.png"
@@ -47,11 +49,10 @@ class Log:
     def _rewrite(self):
         if not self._writes:
             return
-        with open(self._path + ".partial", "w", newline="", encoding="utf-8") as file:
+        with partial_files.written(self._path, newline="") as file:
             writer = csv.DictWriter(file, dict.fromkeys(name for row in self.rows or [{"step": 0}] for name in row))
             writer.writeheader()
             writer.writerows(self.rows)
-        os.replace(self._path + ".partial", self._path)
 
 
 def plot(folder, training, evaluation):
@@ -88,8 +89,8 @@ def plot(folder, training, evaluation):
         panel.legend()
     panels[-1][0].set(xlabel="step")
     path = os.path.join(folder, PLOT_FILE)
-    figure.savefig(path + ".partial", format="png", dpi=120)
-    os.replace(path + ".partial", path)
+    with partial_files.written(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)
     pyplot.close(figure)
 
 

@@ -6,6 +6,8 @@ import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
+from data_prep import partial_files
+
 MEANS = ("loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss")
 
 
@@ -75,16 +77,14 @@ class PretrainingEvaluator:
 def write_results(path, results):
     """Writes and prints `name = value` lines, sorted by name, as the original's eval_results.txt."""
     text = "".join(f"{name} = {results[name]}\n" for name in sorted(results))
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         file.write(text)
-    os.replace(path + ".partial", path)
     print(text, end="")
 
 
 def write_predictions(folder, probabilities):
     """Writes test_results.tsv, as the original: a row for each example of `probabilities` [n, outputs]."""
     path = os.path.join(folder, "test_results.tsv")
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         for row in probabilities:
             file.write("\t".join(str(value) for value in row) + "\n")
-    os.replace(path + ".partial", path)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from absl import flags
 
-from data_prep import command_line
+from data_prep import command_line, partial_files
 from run.driver import flags as driver_flags
 from run.driver import run_file, task_file
 
@@ -185,8 +185,8 @@ def keep_model_files(settings, strategy, config, vocab_file, task, training_file
         task_file.keep(folder, task)
         kept = os.path.join(folder, VOCAB_FILE)
         if not (os.path.exists(kept) and os.path.samefile(vocab_file, kept)):
-            shutil.copyfile(vocab_file, kept + ".partial")
-            os.replace(kept + ".partial", kept)
+            with open(vocab_file, "rb") as source, partial_files.written(kept, "wb") as file:
+                shutil.copyfileobj(source, file)
 
 
 def batches_of(features, settings, strategy):

@@ -10,7 +10,7 @@ from absl import flags
 
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.vocabulary import check_casing
-from data_prep import command_line
+from data_prep import command_line, partial_files
 
 flags.disclaim_key_flags()
 
@@ -154,9 +154,8 @@ def keep_config(output_dir, config):
     """Writes the model's bert_config.json into `--output_dir`; ValueError if another model's run is there."""
     path = os.path.join(output_dir, "bert_config.json")
     if not (holds_run(output_dir) and os.path.exists(path)):
-        with open(path + ".partial", "w", encoding="utf-8") as file:
+        with partial_files.written(path) as file:
             file.write(config.to_json())
-        os.replace(path + ".partial", path)
         return
     there = BertConfig.from_json_file(path)
     for name, value in config.to_dict().items():

@@ -2,6 +2,8 @@
 
 import os
 
+from data_prep import partial_files
+
 FILES = {"cola": "CoLA.tsv", "sst-2": "SST-2.tsv", "mrpc": "MRPC.tsv", "sts-b": "STS-B.tsv", "qqp": "QQP.tsv",
          "mnli": "MNLI-m.tsv", "mnli-mm": "MNLI-mm.tsv", "qnli": "QNLI.tsv", "rte": "RTE.tsv", "wnli": "WNLI.tsv"}
 LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # of STS-B, whose server refuses others
@@ -30,8 +32,7 @@ def write(folder, task, guids, predictions):
         values = [f"{min(max(value, LOWEST_SIMILARITY), HIGHEST_SIMILARITY):.3f}" for value in predictions.tolist()]
     else:
         values = [task.labels[label] for label in predictions.tolist()]
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         file.write("index\tprediction\n")
         file.writelines(f"{guid.rsplit('-', 1)[1]}\t{value}\n" for guid, value in zip(guids, values, strict=True))
-    os.replace(path + ".partial", path)
     return path

@@ -1,9 +1,10 @@
 """Pictures of results."""
 
-import os
 
 import numpy as np
 from sklearn import metrics
+
+from data_prep import partial_files
 
 MOST_CELLS_WITH_NUMBERS = 400
 
@@ -34,6 +35,6 @@ def confusion_matrix(path, labels, predictions, names):
     axes.set_yticks(range(len(names)), names)
     axes.set(xlabel="predicted", ylabel="label", title=f"{len(labels):,} examples")
     figure.colorbar(image, label="share of the label")
-    figure.savefig(path + ".partial", format="png", dpi=120)
-    os.replace(path + ".partial", path)
+    with partial_files.written(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)
     pyplot.close(figure)

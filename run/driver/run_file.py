@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 
-from data_prep import command_line
+from data_prep import command_line, partial_files
 from run.driver import flags as driver_flags
 
 RUN_FILE = "run.json"
@@ -29,10 +29,9 @@ def keep(output_dir, values):
                 raise ValueError(f"--output_dir={output_dir}: holds a run with --{name} {_shown(there[name])}, not "
                                  f"{_shown(value)}; choose another folder for another run")
         return
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         json.dump(values, file, indent=2)
         file.write("\n")
-    os.replace(path + ".partial", path)
 
 
 def fingerprint(paths):

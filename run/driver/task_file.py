@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 
+from data_prep import partial_files
 from run.driver import flags as driver_flags
 
 TASK_FILE = "task.json"
@@ -53,10 +54,9 @@ def keep(output_dir, task):
             if old != new:
                 raise ValueError(f"--output_dir={output_dir}: holds the run of another task, with {name} {old!r}, "
                                  f"not {new!r}; choose another folder")
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         json.dump(dataclasses.asdict(task), file, indent=2, ensure_ascii=False)
         file.write("\n")
-    os.replace(path + ".partial", path)
 
 
 def model_folder(checkpoint):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from data_prep import partial_files
 from data_prep.tasks.squad.final_text import final_text
 
 PREDICTIONS_FILE = "predictions.json"
@@ -215,7 +216,6 @@ def _probabilities(candidates):
 
 
 def _write_json(path, content):
-    with open(path + ".partial", "w", encoding="utf-8") as file:
+    with partial_files.written(path) as file:
         json.dump(content, file, indent=4)
         file.write("\n")
-    os.replace(path + ".partial", path)
