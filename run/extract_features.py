@@ -54,7 +54,7 @@ def main(argv):
     check_files(FLAGS.input_file, FLAGS.output_file, FLAGS.output_format)
     if not FLAGS.init_checkpoint:
         raise ValueError("--init_checkpoint is needed")
-    driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
+    driver_flags.note_unneeded(FLAGS.flag_values_dict())
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     layers = parse_layers(FLAGS.layers, config.num_hidden_layers)
     command_line.check_file("vocab_file", FLAGS.vocab_file)

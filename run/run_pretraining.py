@@ -58,7 +58,7 @@ def main(argv):
     """Checks the flags, then trains and evaluates."""
     del argv
     settings = pretraining.Settings.of_flags(FLAGS.flag_values_dict())
-    driver_flags.note_unneeded({name: FLAGS[name].present for name in driver_flags.UNNEEDED})
+    driver_flags.note_unneeded(FLAGS.flag_values_dict())
     config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
     driver_flags.make_output_dir(settings.output_dir)
     pretraining.run(settings, config)

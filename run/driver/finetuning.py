@@ -115,7 +115,7 @@ def prepare(values, settings, config):
     Returns:
       tf.distribute.Strategy and BertTokenizer.
     """
-    driver_flags.note_unneeded({name: flags.FLAGS[name].present for name in driver_flags.UNNEEDED})
+    driver_flags.note_unneeded(values)
     driver_flags.make_output_dir(settings.output_dir)
     command_line.check_file("vocab_file", values["vocab_file"])
     from run.driver import distribution

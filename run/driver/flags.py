@@ -15,7 +15,8 @@ from data_prep import command_line, partial_files
 flags.disclaim_key_flags()
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
-UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # flags of the original that mean nothing here
+# Flags of the original that mean nothing here, and their defaults.
+UNNEEDED = {"tpu_zone": None, "gcp_project": None, "master": None, "num_tpu_cores": 8}
 
 
 def define_model_flags():
@@ -108,14 +109,15 @@ def define_distribution_flags():
     flags.DEFINE_bool("use_tpu", False, "Short for --distribution_strategy=tpu.")
     flags.DEFINE_string("tpu_name", None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
     for name in ("tpu_zone", "gcp_project", "master"):
-        flags.DEFINE_string(name, None, "Accepted as in the original, not needed: --tpu_name says it all.")
-    flags.DEFINE_integer("num_tpu_cores", 8, "Accepted as in the original, not needed: all cores are used.")
+        flags.DEFINE_string(name, UNNEEDED[name], "Accepted as in the original, not needed: --tpu_name says it all.")
+    flags.DEFINE_integer(
+        "num_tpu_cores", UNNEEDED["num_tpu_cores"], "Accepted as in the original, not needed: all cores are used.")
 
 
-def note_unneeded(given):
-    """Says once of each flag of the original that is given and no longer needed; `given`: dict of name -> bool."""
-    for name, is_given in given.items():
-        if is_given:
+def note_unneeded(values):
+    """Says once of each flag of the original that is given and no longer needed; `values`: dict of flag values."""
+    for name, default in UNNEEDED.items():
+        if values[name] != default:
             print(f"--{name}: accepted, and not needed any more (see --help)")
 
 

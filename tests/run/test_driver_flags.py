@@ -22,7 +22,7 @@ def test_a_length_over_the_position_table(tmp_path):
 
 
 def test_flags_that_are_not_needed_are_named_once(capsys):
-    flags.note_unneeded({"master": True, "tpu_zone": False})
+    flags.note_unneeded({"master": "grpc://10.0.0.2:8470", "tpu_zone": None, "gcp_project": None, "num_tpu_cores": 8})
     assert capsys.readouterr().out == "--master: accepted, and not needed any more (see --help)\n"
 
 
