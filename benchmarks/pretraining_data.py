@@ -23,7 +23,7 @@ from data_prep import command_line
 FLAGS = flags.FLAGS
 
 SEED = 12345
-NUM_SHARDS = 4  # each of the whole text once
+NUM_SHARDS = 16  # each of the whole text once
 
 
 def define_flags():
