@@ -6,6 +6,7 @@ imported inside functions, so that a script's `--help` is instant.
 
 import atexit
 import dataclasses
+import filecmp
 import os
 import shutil
 import statistics
@@ -167,26 +168,32 @@ def keep_model_files(settings, strategy, config, vocab_file, task, training_file
       training_files: dict of the flag that names the training data -> list of its files; looked at only to train.
 
     Raises:
-      ValueError: the folder holds a run of another model or task, or with other training data.
+      ValueError: the folder holds a run of another model or task, with another vocabulary or other training data.
     """
     from run.driver import distribution
 
     if not distribution.is_chief(strategy):
         return
+    for folder in dict.fromkeys((settings.output_dir, *_run_folders(settings))):
+        os.makedirs(folder, exist_ok=True)
+        driver_flags.keep_config(folder, config)
+        task_file.keep(folder, task)
+        _keep_vocabulary(folder, vocab_file)
     if settings.do_train:
         kept = {name: run_file.fingerprint(files) for name, files in training_files.items()}
         kept |= {name: getattr(settings, name) for name in KEPT}
         for number, folder in enumerate(_run_folders(settings)):
-            os.makedirs(folder, exist_ok=True)
             run_file.keep(folder, {**kept, "random_seed": settings.random_seed + number})
-    for folder in (settings.output_dir, *_run_folders(settings)):
-        os.makedirs(folder, exist_ok=True)
-        driver_flags.keep_config(folder, config)
-        task_file.keep(folder, task)
-        kept = os.path.join(folder, VOCAB_FILE)
-        if not (os.path.exists(kept) and os.path.samefile(vocab_file, kept)):
-            with open(vocab_file, "rb") as source, partial_files.written(kept, "wb") as file:
-                shutil.copyfileobj(source, file)
+
+
+def _keep_vocabulary(folder, vocab_file):
+    kept = os.path.join(folder, VOCAB_FILE)
+    if os.path.exists(kept) and filecmp.cmp(vocab_file, kept, shallow=False):
+        return
+    if driver_flags.holds_run(folder) and os.path.exists(kept):
+        raise ValueError(f"--vocab_file={vocab_file}: is not the vocabulary of the run in --output_dir, {kept}")
+    with open(vocab_file, "rb") as source, partial_files.written(kept, "wb") as file:
+        shutil.copyfileobj(source, file)
 
 
 def batches_of(features, settings, strategy):

@@ -170,6 +170,11 @@ def test_a_folder_of_another_task_is_refused_and_left_as_it_was(classified):
     flags = {"task_name": "own", "do_train": True, "train_batch_size": 5, "num_train_epochs": 2.0, **MODEL}
     assert "holds the run of another task, with labels ('0', '1'), not ('ant', 'zebra')" in scripts.last_error(
         "run.run_classifier", classified, data_dir="other_task", output_dir="classifier", **flags)
+    other_pieces = (classified / "vocab.txt").read_text().replace("[unused1]", "[unused9]")
+    (classified / "other_vocab.txt").write_text(other_pieces)
+    assert "--vocab_file=other_vocab.txt: is not the vocabulary of the run in --output_dir" in scripts.last_error(
+        "run.run_classifier", classified, data_dir="task", output_dir="classifier",
+        **{**flags, "vocab_file": "other_vocab.txt"})
     assert json.loads((classified / "classifier" / "task.json").read_text())["labels"] == ["0", "1"]
     assert "holds the run of another task, with kind None, not 'classifier'" in scripts.last_error(
         "run.run_classifier", classified, data_dir="task", output_dir="pretrained", **flags)
