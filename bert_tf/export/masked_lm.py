@@ -35,6 +35,7 @@ class ServedMaskedLM(Servable):
         self._top_k = top_k
 
     def encode(self, text_a, text_b=None):
+        """string [B] -> features and was_cut; each [MASK] of a text is one piece."""
         # The tokenizer, like the original's, takes a literal [MASK] for three words: split there first.
         parts = tf.strings.split(text_a + MASK, MASK)  # the added one makes "" a part, and "" the last part
         pieces = self.tokenizer.tokenize(parts.values)
@@ -43,6 +44,7 @@ class ServedMaskedLM(Servable):
         return self.pack(pieces[:, :-2])
 
     def answer(self, features):
+        """Features int32 [B, S] -> pieces and probabilities of each [MASK]; see the class."""
         if not self.static_length:
             features = without_padding(features)
         masked = features["input_ids"] == self.tokenizer.mask_id

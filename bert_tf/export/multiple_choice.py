@@ -26,6 +26,7 @@ class ServedMultipleChoice(Servable):
     }
 
     def encode(self, text_a, text_b=None):
+        """string [B], and choices string [B, C] -> features [B, C, S] and was_cut [B]."""
         text_a, text_b = check_same_size(text_a=text_a, choices=text_b)
         shape = tf.shape(text_b)  # [B, C]
         first = self.tokenizer.tokenize(text_a)

@@ -68,12 +68,15 @@ class ServedSpanLabeler(Servable):
         self._allow_no_answer, self._threshold = allow_no_answer, null_score_diff_threshold
 
     def encode(self, question, context):
+        """string [B] each -> features of all windows [W, S] and was_cut [B]."""
         return self._encode(question, context)[2:]
 
     def answer(self, features):
+        """Features int32 [W, S] -> start_logits and end_logits, float32 [W, S]."""
         return self.model(features)
 
     def answer_texts(self, question, context):
+        """string [B] each -> what serving_default answers; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
         logits = self.answer(features)
         spans = self._rank(windows, features, logits, pieces.ids)

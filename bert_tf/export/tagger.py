@@ -34,6 +34,7 @@ class ServedTagger(Servable):
         self._labels = list(labels)
 
     def answer_texts(self, text):
+        """string [B] -> what serving_default answers; see the class."""
         # A client may be sent words back as JSON, which has to be UTF-8.
         words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
         pieces = words.with_values(self._pieces_of_words(words.values))  # [B, (W), (pieces)]

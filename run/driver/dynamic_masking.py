@@ -37,6 +37,7 @@ def make_masker(settings, vocabulary, seed):
         masking.number_to_predict(real, settings.masked_lm_prob, num_predictions) for real in range(length + 1)])
 
     def mask(features, epochs, numbers):
+        """See make_masker."""
         input_ids, input_mask = features["input_ids"], features["input_mask"]
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(input_mask, axis=1))
         draws = _Draws(seed, epochs, numbers)
