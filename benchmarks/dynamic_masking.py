@@ -41,7 +41,7 @@ def main(argv):
     del argv
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:FLAGS.cores])
     with tempfile.TemporaryDirectory() as folder:
-        pipelines = make_pipelines(folder)
+        pipelines = make_pipelines(folder, FLAGS.records, FLAGS.batch_size)
         rates = {name: [] for name in pipelines}
         for _ in range(FLAGS.rounds):
             for name, batches in pipelines.items():
@@ -56,8 +56,8 @@ def main(argv):
         print(f"{name:<34}{median:10,.0f} examples/s  {median / next(iter(medians.values())):5.2f}")
 
 
-def make_pipelines(folder):
-    """dict of name -> iterator of batches."""
+def make_pipelines(folder, num_records, batch_size):
+    """dict of name -> iterator of batches; the records are written into `folder`."""
     import numpy as np
 
     from data_prep import masking, records
@@ -68,15 +68,15 @@ def make_pipelines(folder):
     vocabulary = masking.Vocabulary(VOCAB_SIZE, CLS_ID, SEP_ID, MASK_ID, generator.random(VOCAB_SIZE) < CONTINUATIONS)
     pieces, words = (InstanceSettings(do_whole_word_mask=whole, masking="dynamic") for whole in (False, True))
     masked_path, unmasked_path = (os.path.join(folder, name) for name in ("masked", "unmasked"))
-    pairs = draw_pairs(generator, FLAGS.records, pieces.max_seq_length)
+    pairs = draw_pairs(generator, num_records, pieces.max_seq_length)
     write(unmasked_path, pieces.features, pairs)
-    numbers = np.arange(FLAGS.records)
+    numbers = np.arange(num_records)
     masked = dynamic_masking.make_masker(pieces, vocabulary, SEED)(pairs, 0 * numbers, numbers)
     masked_features = records.pretraining_features(pieces.max_seq_length, pieces.max_predictions_per_seq)
     write(masked_path, masked_features, masked)
 
     def read(path, features, transform=None):
-        return iter(inputs.pretraining_training_data([path], features, FLAGS.batch_size, SEED, transform=transform))
+        return iter(inputs.pretraining_training_data([path], features, batch_size, SEED, transform=transform))
 
     return {
         "records with masks, read": read(masked_path, masked_features),

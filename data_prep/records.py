@@ -15,8 +15,6 @@ import numpy as np
 
 from data_prep import partial_files, tfrecords
 
-PARTIAL_SUFFIX = partial_files.PARTIAL_SUFFIX
-
 
 @dataclasses.dataclass(frozen=True)
 class Feature:
