@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import script
 
 FLAGS = flags.FLAGS
 
@@ -60,9 +60,10 @@ def make_pipelines(folder, num_records, batch_size):
     """dict of name -> iterator of batches; the records are written into `folder`."""
     import numpy as np
 
-    from data_prep import masking, records
-    from data_prep.instances import InstanceSettings
-    from run.driver import dynamic_masking, inputs
+    from data_prep import records
+    from data_prep.pretraining import masking
+    from data_prep.pretraining.sentence_pairs import InstanceSettings
+    from run.pretraining import dynamic_masking, inputs
 
     generator = np.random.default_rng(SEED)
     vocabulary = masking.Vocabulary(VOCAB_SIZE, CLS_ID, SEP_ID, MASK_ID, generator.random(VOCAB_SIZE) < CONTINUATIONS)
@@ -113,4 +114,4 @@ def write(path, features, columns):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import script
 
 FLAGS = flags.FLAGS
 
@@ -38,7 +38,7 @@ def main(argv):
     import tensorflow as tf
 
     from bert_tf.config import BertConfig
-    from run.driver import utilisation
+    from run.training import utilisation
 
     config = BertConfig(30522, num_hidden_layers=FLAGS.num_hidden_layers, type_vocab_size=2)
     machine = utilisation.matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
@@ -56,7 +56,7 @@ def measure_forward(config, rounds, machine):
     import tensorflow as tf
 
     from bert_tf.models import BertEncoder
-    from run.driver.utilisation import encoder_flops
+    from run.training.utilisation import encoder_flops
 
     ours, peer = BertEncoder(config), garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], reduce_retracing=False)
@@ -73,7 +73,7 @@ def measure_forward(config, rounds, machine):
 
 def measure_step(config, rounds, machine):
     """A training step at 8 x 128 with 20 predictions: forward, backward, clip, AdamW; with dropout and without."""
-    from run.driver import utilisation
+    from run.training import utilisation
 
     print(f"\n{'step, 8 x 128':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
     features = make_batch(config, 8, 128)
@@ -226,4 +226,4 @@ def print_row(name, times, flops, machine):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

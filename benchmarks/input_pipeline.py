@@ -14,7 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
 
 FLAGS = flags.FLAGS
 
@@ -42,7 +42,7 @@ def main(argv):
     features = records.pretraining_features(FLAGS.max_seq_length, FLAGS.max_predictions_per_seq)
     with tempfile.TemporaryDirectory() as folder:
         if FLAGS.input_file:
-            files = command_line.expand_globs("input_file", FLAGS.input_file)
+            files = paths.expand_globs("input_file", FLAGS.input_file)
         else:
             files = [f"{folder}/{number}.tfrecord" for number in range(FLAGS.files)]
             for seed, path in enumerate(files):
@@ -78,10 +78,10 @@ def write_random_records(path, features, count, seed):
 def measure_pipeline(files, features, batch_size):
     """Prints the rates of reading, of skipping and of counting records; returns the first, in examples a second."""
     from bert_tf.config import BertConfig
-    from run.driver import inputs, record_files
+    from run.pretraining import inputs, record_checks
 
     started = time.perf_counter()
-    count = record_files.count_records(files)
+    count = record_checks.count_records(files)
     counting = count / (time.perf_counter() - started)
     limits = inputs.pretraining_limits(BertConfig.from_name("base"), features[0].length)
 
@@ -111,7 +111,7 @@ def training_rate(size, files, features, batch_size, steps):
     from benchmarks import encoder as encoder_benchmark
     from bert_tf.config import BertConfig
     from bert_tf.models import BertEncoder
-    from run.driver import inputs
+    from run.pretraining import inputs
 
     batch = next(iter(inputs.pretraining_training_data(files, features, batch_size, 1)))
     step = encoder_benchmark.our_step(BertEncoder(BertConfig.from_name(size), remove_padding=True), batch)
@@ -123,4 +123,4 @@ def training_rate(size, files, features, batch_size, steps):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

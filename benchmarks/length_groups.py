@@ -15,7 +15,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import script
 
 FLAGS = flags.FLAGS
 
@@ -64,8 +64,8 @@ def make_trainer(config, arrays, batch_size, static_shapes):
     import tensorflow as tf
 
     from bert_tf import losses, models, optimization
-    from run.driver import batches
-    from run.driver.trainer import Trainer
+    from run.finetuning import batches
+    from run.training.step import Trainer
 
     model = models.BertClassifier(models.BertEncoder(config, remove_padding=not static_shapes), 2)
     trainer = Trainer(
@@ -98,4 +98,4 @@ def draw_examples(vocab_size):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -18,7 +18,7 @@ import time
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
 
 FLAGS = flags.FLAGS
 
@@ -40,9 +40,9 @@ def define_flags():
 
 def main(_):
     """Prints seconds and MB/s of each, and the ratios."""
-    command_line.check_file("vocabulary", FLAGS.vocabulary)
+    paths.check_file("vocabulary", FLAGS.vocabulary)
     if FLAGS.text:
-        command_line.check_file("text", FLAGS.text)
+        paths.check_file("text", FLAGS.text)
     cores = sorted(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         text = FLAGS.text or write_topics(os.path.join(folder, "topics.txt"))
@@ -82,8 +82,8 @@ def compare(text, repeats, how, makers):
 def this_project(text, vocab_file, folder, **how):
     """A function that makes the records as `data_prep.create_pretraining_data` does."""
     from bert_tf.tokenization import BertTokenizer
-    from data_prep import local_runner
-    from data_prep.instances import InstanceSettings
+    from data_prep.pretraining import local_runner
+    from data_prep.pretraining.sentence_pairs import InstanceSettings
 
     tokenizer = BertTokenizer(vocab_file, lower_case=True)
     tokenizer.tokenize(["the first call of a graph function is not the rule"])
@@ -135,4 +135,4 @@ def repeat_text(path, new_path, times):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import script
 
 FLAGS = flags.FLAGS
 
@@ -67,4 +67,4 @@ def measure(recompute, batch_size, length, rounds):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
 
 FLAGS = flags.FLAGS
 
@@ -66,7 +66,7 @@ def main(argv):
 def read_sentences(path):
     """The non-empty lines of a file, or sentences of LENGTHS words."""
     if path:
-        command_line.check_file("text_file", path)
+        paths.check_file("text_file", path)
         lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
         return [line for line in lines if line.strip()][: max(BATCH_SIZES)]
     words = TEXT.split() * 3
@@ -198,4 +198,4 @@ def print_fused_operations(path, texts):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

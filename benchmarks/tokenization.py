@@ -17,7 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -69,7 +69,7 @@ def long_word_lines(lines):
 
 def read_lines(flag, path):
     """The lines of the file that a flag names."""
-    command_line.check_file(flag, path)
+    paths.check_file(flag, path)
     return pathlib.Path(path).read_text(encoding="utf-8").split("\n")
 
 
@@ -121,12 +121,12 @@ def count_different(tokenize, batches, expected):
 
 def main(_):
     """Prints a table for each kind of text."""
-    command_line.check_file("vocab_file", FLAGS.vocab_file)
+    paths.check_file("vocab_file", FLAGS.vocab_file)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     import tensorflow as tf
     import tensorflow_text as tf_text
 
-    from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
+    from bert_tf.tokenization.tokenizer import UNICODE_VERSION, BertTokenizer
     from tests.reference_tokenizer import ReferenceTokenizer
 
     tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -162,4 +162,4 @@ def main(_):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

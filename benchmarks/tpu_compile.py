@@ -22,8 +22,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when 
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import flags as driver_flags
+from bert_tf.cli import script
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
@@ -122,8 +122,8 @@ def training_step(config, batch_size, sequence_length, predictions, use_one_hot_
 
     from bert_tf import losses, models, optimization
     from data_prep import records
-    from run.driver import pretraining
-    from run.driver.trainer import Trainer
+    from run.pretraining import job
+    from run.training.step import Trainer
 
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
@@ -132,7 +132,7 @@ def training_step(config, batch_size, sequence_length, predictions, use_one_hot_
             dtype="mixed_bfloat16"))
         optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000)
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer, losses.pretraining_loss, pretraining.LOSS_NAMES)
+    trainer = Trainer(strategy, model, optimizer, losses.pretraining_loss, job.LOSS_NAMES)
 
     @tf.function(jit_compile=True)
     def step(features):
@@ -191,7 +191,7 @@ def compile_for_tpu(module, device):
 
 def training_flops(config, batch_size, sequence_length, predictions, use_one_hot_embeddings):
     """Multiplications and additions of the matrix products of a step, those of one-hot look-ups included."""
-    from run.driver import utilisation
+    from run.training import utilisation
 
     flops = batch_size * utilisation.pretraining_flops(config, sequence_length, predictions)
     if use_one_hot_embeddings:  # the table's gradient is one more product; the one-hot vectors have none
@@ -249,4 +249,4 @@ def print_cycles(cycles, chip, top):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

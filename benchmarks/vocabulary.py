@@ -16,7 +16,7 @@ if __package__ in (None, ""):
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
 
 FLAGS = flags.FLAGS
 
@@ -36,13 +36,13 @@ def main(_):
     """Prints a line for each learner and size."""
     import collections
 
-    from bert_tf.vocabulary import read_vocabulary
-    from data_prep import word_counts
+    from bert_tf.tokenization.vocabulary import read_vocabulary
+    from data_prep.vocabulary import counts
 
     lines = _read_lines(FLAGS.input_file)
     cut = len(lines) * 9 // 10
     started = time.perf_counter()
-    training, held_out = (collections.Counter(word_counts.words_of_text("\n".join(part), FLAGS.do_lower_case))
+    training, held_out = (collections.Counter(counts.words_of_text("\n".join(part), FLAGS.do_lower_case))
                           for part in (lines[:cut], lines[cut:]))
     size = sum(len(line.encode()) + 1 for line in lines)
     seconds = time.perf_counter() - started
@@ -70,7 +70,7 @@ def _read_lines(path):
         from pydoc_data import topics
 
         return "\n".join(text for _, text in sorted(topics.topics.items())).split("\n")
-    command_line.check_file("input_file", path)
+    paths.check_file("input_file", path)
     with open(path, encoding="utf-8") as file:
         return file.read().split("\n")
 
@@ -78,13 +78,13 @@ def _read_lines(path):
 def _learn(words, vocab_size):
     import collections
 
-    from data_prep import vocabulary, word_counts
+    from data_prep.vocabulary import counts, learner
 
     characters = collections.Counter()
     for word, count in words.items():
         for character in word:
             characters[character] += count
-    return vocabulary.learn_vocabulary(word_counts.WordCounts(words, characters, 0), vocab_size, num_unused=0)
+    return learner.learn_vocabulary(counts.WordCounts(words, characters, 0), vocab_size, num_unused=0)
 
 
 def _learn_with_tensorflow_text(words, vocab_size):
@@ -95,10 +95,10 @@ def _learn_with_tensorflow_text(words, vocab_size):
 
 
 def _report(name, asked, entries, seconds, words, same):
-    from data_prep import vocabulary
+    from data_prep.vocabulary import learner
 
     known = set(entries)
-    pieces = {word: vocabulary.count_pieces(word, known) for word in words}
+    pieces = {word: learner.count_pieces(word, known) for word in words}
     total = sum(words.values())
     mean = sum(count * max(pieces[word], 1) for word, count in words.items()) / total
     unknown = sum(count for word, count in words.items() if not pieces[word]) / total
@@ -107,4 +107,4 @@ def _report(name, asked, entries, seconds, words, same):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

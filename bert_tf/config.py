@@ -3,6 +3,9 @@
 import dataclasses
 import json
 
+from bert_tf.errors import InputError
+from bert_tf.files import read_json_object
+
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
 
 # Layers, width and heads of the published models: base and large (section 3 of the paper), and the smaller ones
@@ -37,7 +40,7 @@ class BertConfig:
       initializer_range: standard deviation of the truncated normal that initialises kernels and tables.
 
     Raises:
-      ValueError: on construction, naming the field, its value and what would be right.
+      InputError: on construction, naming the field, its value and what would be right.
     """
 
     vocab_size: int
@@ -57,18 +60,18 @@ class BertConfig:
                      "intermediate_size", "max_position_embeddings", "type_vocab_size"):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} is {value!r}: it must be a positive integer")
+                raise InputError(f"{name} is {value!r}: it must be a positive integer")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
             if not isinstance(rate, int | float) or not 0 <= rate < 1:
-                raise ValueError(f"{name} is {rate!r}: it must be a number, at least 0 and below 1")
+                raise InputError(f"{name} is {rate!r}: it must be a number, at least 0 and below 1")
         if not isinstance(self.initializer_range, int | float) or self.initializer_range <= 0:
-            raise ValueError(f"initializer_range is {self.initializer_range!r}: it must be a positive number")
+            raise InputError(f"initializer_range is {self.initializer_range!r}: it must be a positive number")
         if self.hidden_size % self.num_attention_heads:
-            raise ValueError(f"hidden_size is {self.hidden_size}: it must be a multiple of "
+            raise InputError(f"hidden_size is {self.hidden_size}: it must be a multiple of "
                              f"num_attention_heads, {self.num_attention_heads}")
         if self.hidden_act not in HIDDEN_ACTIVATIONS:
-            raise ValueError(f"hidden_act is {self.hidden_act!r}: it must be one of "
+            raise InputError(f"hidden_act is {self.hidden_act!r}: it must be one of "
                              f"{', '.join(HIDDEN_ACTIVATIONS)}")
 
     @property
@@ -94,38 +97,34 @@ class BertConfig:
         As published: feed-forward layers four times as wide as the model, 512 positions, 2 segment types.
 
         Raises:
-          ValueError: another name.
+          InputError: another name.
         """
         if name not in PUBLISHED_SIZES:
-            raise ValueError(f"{name!r} is no published BERT size: the sizes are {', '.join(PUBLISHED_SIZES)}")
+            raise InputError(f"{name!r} is no published BERT size: the sizes are {', '.join(PUBLISHED_SIZES)}")
         layers, width, heads = PUBLISHED_SIZES[name]
         return cls(vocab_size, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
                    intermediate_size=4 * width, type_vocab_size=2)
 
     @classmethod
     def from_dict(cls, values):
-        """Makes a config of a dict; a key that is no field, or a missing `vocab_size`, raises ValueError."""
+        """Makes a config of a dict; a key that is no field, or a missing `vocab_size`, raises InputError."""
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - known - ORIGINAL_POOLER_KEYS)
         if unknown:
-            raise ValueError(f"unknown key {unknown[0]!r} in a BERT config: the keys are "
+            raise InputError(f"unknown key {unknown[0]!r} in a BERT config: the keys are "
                              f"{', '.join(sorted(known))}")
         if "vocab_size" not in values:
-            raise ValueError("a BERT config needs the key 'vocab_size'")
+            raise InputError("a BERT config needs the key 'vocab_size'")
         return cls(**{key: value for key, value in values.items() if key in known})
 
     @classmethod
     def from_json_file(cls, path):
-        """Reads a `bert_config.json`; ValueError names the file when its content is no BERT config."""
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        """Reads a `bert_config.json`; InputError names the file when its content is no BERT config."""
+        values = read_json_object(path)
         try:
-            values = json.loads(text)
-            if not isinstance(values, dict):
-                raise ValueError(f"expected a JSON object, found {type(values).__name__}")
             return cls.from_dict(values)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
 
     def to_dict(self):
         """The fields as a dict of JSON values."""

@@ -13,12 +13,13 @@ Shape legend: B batch, S sequence, H hidden, P predictions, V vocabulary, L laye
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.attention import attention_bias
-from bert_tf.embeddings import Embeddings
-from bert_tf.encoder import EncoderLayer
-from bert_tf.heads import LinearHead, MaskedLMHead, gather_positions
-from bert_tf.layers import Dropout, Projection, WeightInitializer
-from bert_tf.padding import AllTokens, RealTokens
+from bert_tf.errors import InputError
+from bert_tf.layers.attention import attention_bias
+from bert_tf.layers.basic import Dropout, Projection, WeightInitializer
+from bert_tf.layers.embeddings import Embeddings
+from bert_tf.layers.encoder_layer import EncoderLayer
+from bert_tf.layers.heads import LinearHead, MaskedLMHead, gather_positions
+from bert_tf.layers.padding import AllTokens, RealTokens
 
 
 class BertEncoder(tf_keras.Model):
@@ -67,7 +68,7 @@ class BertEncoder(tf_keras.Model):
           L tensors [B, N, S, S], before dropout.
 
         Raises:
-          ValueError: the sequence is longer than the position table.
+          InputError: the sequence is longer than the position table.
         """
         input_ids = features["input_ids"]
         self._check_length(input_ids.shape[1])
@@ -114,7 +115,7 @@ class BertEncoder(tf_keras.Model):
     def _check_length(self, sequence_length):
         longest = self.config.max_position_embeddings
         if sequence_length is not None and sequence_length > longest:
-            raise ValueError(f"the sequence length, {sequence_length}, is over max_position_embeddings, "
+            raise InputError(f"the sequence length, {sequence_length}, is over max_position_embeddings, "
                              f"{longest}")
 
 

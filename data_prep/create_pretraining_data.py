@@ -16,7 +16,9 @@ import pathlib
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote
 
 FLAGS = flags.FLAGS
 
@@ -77,13 +79,13 @@ def define_flags():
 def main(argv):
     """Checks the flags, then makes the records."""
     del argv
-    input_files = command_line.expand_globs("input_file", FLAGS.input_file, folders=True)
+    input_files = paths.expand_globs("input_file", FLAGS.input_file, folders=True)
     if not FLAGS.output_file:
-        raise ValueError("--output_file is needed")
+        raise InputError("--output_file is needed")
     output_files = FLAGS.output_file.split(",")
     check_outputs(input_files, output_files, FLAGS.input_file)
-    command_line.check_file("vocab_file", FLAGS.vocab_file)
-    from data_prep.instances import InstanceSettings
+    paths.check_file("vocab_file", FLAGS.vocab_file)
+    from data_prep.pretraining.sentence_pairs import InstanceSettings
 
     dupe_factor = FLAGS.dupe_factor
     if dupe_factor is None:
@@ -101,9 +103,10 @@ def main(argv):
     from bert_tf.tokenization import BertTokenizer
 
     tokenizer = BertTokenizer(FLAGS.vocab_file, lower_case=FLAGS.do_lower_case)
-    print(create(input_files, output_files, tokenizer, settings, FLAGS.random_seed,
-                 num_output_shards=FLAGS.num_output_shards, max_shard_bytes=round(FLAGS.max_shard_mb * 1e6),
-                 announce=print))
+    say = lambda text: print(script.with_flags(str(text)))
+    say(create(input_files, output_files, tokenizer, settings, FLAGS.random_seed,
+               num_output_shards=FLAGS.num_output_shards, max_shard_bytes=round(FLAGS.max_shard_mb * 1e6),
+               announce=say))
 
 
 def choose_runner(runner, num_workers, beam_options, paths):
@@ -114,45 +117,45 @@ def choose_runner(runner, num_workers, beam_options, paths):
       paths: all files to be read and written.
 
     Raises:
-      ValueError: options that do not suit the runner; Apache Beam is not installed.
+      InputError: options that do not suit the runner; Apache Beam is not installed.
     """
     if runner == "local":
         if beam_options:
-            raise ValueError(f"--beam_options={beam_options}: is for a --runner of Apache Beam, and that is local")
-        from data_prep import local_runner
+            raise InputError(f"--beam_options={beam_options}: is for a --runner of Apache Beam, and that is local")
+        from data_prep.pretraining import local_runner
 
         return functools.partial(local_runner.create_pretraining_data, num_workers=num_workers)
     if not importlib.util.find_spec("apache_beam"):
-        raise ValueError(f"--runner={runner}: Apache Beam is not installed: pip install -e '.[beam]'")
-    from data_prep import beam_pipeline
+        raise InputError(f"--runner={runner}: Apache Beam is not installed: pip install -e '.[beam]'")
+    from data_prep.pretraining import beam_runner
 
-    beam_pipeline.check_paths(runner, paths)
-    options = beam_pipeline.make_options(runner, beam_options, num_workers)
-    return functools.partial(beam_pipeline.create_pretraining_data, options=options)
+    beam_runner.check_paths(runner, paths)
+    options = beam_runner.make_options(runner, beam_options, num_workers)
+    return functools.partial(beam_runner.create_pretraining_data, options=options)
 
 
 def check_outputs(input_files, output_files, patterns=""):
-    """Raises ValueError for an output that is an input, another output, a folder, or in a folder that is none.
+    """Raises InputError for an output that is an input, another output, a folder, or in a folder that is none.
 
     `patterns` is the value of --input_file: no output may be where the next run would find it.
     """
     taken = {os.path.realpath(path): "is an input file too" for path in input_files}
     for path in output_files:
         if not path:
-            raise ValueError(f"--output_file={','.join(output_files)}: one of the names is empty")
+            raise InputError(f"--output_file={','.join(output_files)}: one of the names is empty")
         if os.path.isdir(path):
-            raise ValueError(f"--output_file={path}: is a directory, a file name is needed")
+            raise InputError(f"--output_file={path}: is a directory, a file name is needed")
         real_path = os.path.realpath(path)
         if real_path in taken:
-            raise ValueError(f"--output_file={path}: {taken[real_path]}")
+            raise InputError(f"--output_file={path}: {taken[real_path]}")
         if any(_is_found(path, pattern) for pattern in patterns.split(",")):
-            raise ValueError(f"--output_file={path}: lies where --input_file={patterns} looks: it would be read as "
+            raise InputError(f"--output_file={path}: lies where --input_file={patterns} looks: it would be read as "
                              f"text by the next run")
         parent = os.path.dirname(path)
-        while parent and not command_line.is_remote(path) and not os.path.exists(parent):
+        while parent and not is_remote(path) and not os.path.exists(parent):
             parent = os.path.dirname(parent)
-        if parent and not command_line.is_remote(path) and not os.path.isdir(parent):
-            raise ValueError(f"--output_file={path}: {parent} is a file, not a directory")
+        if parent and not is_remote(path) and not os.path.isdir(parent):
+            raise InputError(f"--output_file={path}: {parent} is a file, not a directory")
         taken[real_path] = "is named twice"
 
 
@@ -164,4 +167,4 @@ def _is_found(path, pattern):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -10,7 +10,8 @@ import collections
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -29,11 +30,11 @@ def define_flags():
 
 def main(argv):
     """Checks the flags, then reads the files."""
-    files = command_line.expand_globs("input_file", ",".join([*argv[1:], FLAGS.input_file or ""]))
+    files = paths.expand_globs("input_file", ",".join([*argv[1:], FLAGS.input_file or ""]))
     vocabulary = None
     if FLAGS.vocab_file:
-        command_line.check_file("vocab_file", FLAGS.vocab_file)
-        from bert_tf.vocabulary import read_vocabulary
+        paths.check_file("vocab_file", FLAGS.vocab_file)
+        from bert_tf.tokenization.vocabulary import read_vocabulary
 
         vocabulary = read_vocabulary(FLAGS.vocab_file)
     wanted = {"max_seq_length": FLAGS.max_seq_length, "max_predictions_per_seq": FLAGS.max_predictions_per_seq}
@@ -51,17 +52,17 @@ def inspect(path, wanted, vocabulary=None, num_printed=0):
       num_printed: how many records are printed.
 
     Raises:
-      ValueError: naming the file and what is wrong: empty, truncated, damaged, records of other features or
+      InputError: naming the file and what is wrong: empty, truncated, damaged, records of other features or
         of other lengths, ids that are not in the vocabulary.
       OSError: the file cannot be read.
     """
     import tensorflow as tf
 
-    from data_prep import tfrecords
+    from data_prep.records import reader
 
     sums, schema = collections.Counter(), None
     with tf.io.gfile.GFile(path, "rb") as file:
-        for number, (_, record) in enumerate(tfrecords.read_records(path, file, file.size())):
+        for number, (_, record) in enumerate(reader.read_records(path, file, file.size())):
             values = _features(record, f"{path}, record {number:,}")
             if schema is None:
                 schema = _Schema(path, values, wanted)
@@ -74,14 +75,14 @@ def inspect(path, wanted, vocabulary=None, num_printed=0):
 
 
 def _features(record, where):
-    """dict of feature name -> list of numbers; ValueError unless the record is a tf.train.Example."""
+    """dict of feature name -> list of numbers; InputError unless the record is a tf.train.Example."""
     import tensorflow as tf
     from google.protobuf.message import DecodeError
 
     try:
         features = tf.train.Example.FromString(record).features.feature
     except DecodeError:
-        raise ValueError(f"{where}: is no tf.train.Example") from None
+        raise InputError(f"{where}: is no tf.train.Example") from None
     return {name: getattr(feature, feature.WhichOneof("kind") or "int64_list").value
             for name, feature in features.items()}
 
@@ -102,28 +103,28 @@ class _Schema:
                 self._lengths = {feature.name: feature.length for feature in features}
                 break
         else:
-            raise ValueError(f"{path}: its records have the features {', '.join(sorted(values))}: neither those of "
+            raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}: neither those of "
                              f"{' nor of '.join(kinds)}")
         self._sizes = {"max_seq_length": length}
         if kind == "pre-training records":
             self._sizes["max_predictions_per_seq"] = predictions
         for name, size in self._sizes.items():
             if wanted[name] not in (None, size):
-                raise ValueError(f"{path}: its records were made with --{name}={size}, not {wanted[name]}")
+                raise InputError(f"{path}: its records were made with --{name}={size}, not {wanted[name]}")
 
     def check(self, values, where, vocabulary):
-        """Raises ValueError unless a record has the features of the first one, and ids of the vocabulary."""
+        """Raises InputError unless a record has the features of the first one, and ids of the vocabulary."""
         lengths = {name: len(numbers) for name, numbers in values.items()}
         if lengths != self._lengths:
             name = next(name for name in sorted({*lengths, *self._lengths})
                         if lengths.get(name) != self._lengths.get(name))
-            raise ValueError(f"{where}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}")
+            raise InputError(f"{where}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}")
         if max(values.get("masked_lm_positions", ()), default=0) >= lengths["input_ids"]:
-            raise ValueError(f"{where}: masked_lm_positions holds {max(values['masked_lm_positions'])}, beyond the end")
+            raise InputError(f"{where}: masked_lm_positions holds {max(values['masked_lm_positions'])}, beyond the end")
         for name in ("input_ids", "masked_lm_ids"):
             highest = max(values.get(name, ()), default=0)
             if vocabulary and highest >= len(vocabulary):
-                raise ValueError(f"{where}: {name} holds {highest}, and --vocab_file has {len(vocabulary):,} entries: "
+                raise InputError(f"{where}: {name} holds {highest}, and --vocab_file has {len(vocabulary):,} entries: "
                                  f"the records were made with another vocabulary")
 
     def add(self, values, sums):
@@ -172,4 +173,4 @@ class _Schema:
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags, takes_arguments=True)
+    script.run(main, define_flags, takes_arguments=True)

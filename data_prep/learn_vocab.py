@@ -15,7 +15,8 @@ if __package__ in (None, ""):
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -55,53 +56,54 @@ def main(argv):
     """Checks the flags, then counts words, learns entries and writes them."""
     del argv
     started = time.monotonic()
-    from data_prep import vocabulary, word_counts
+    from data_prep.vocabulary import learner
+    from data_prep.vocabulary.counts import count_words
 
-    paths = command_line.expand_globs("input_file", FLAGS.input_file)
-    check_output(FLAGS.vocab_file, paths)
+    files = paths.expand_globs("input_file", FLAGS.input_file)
+    check_output(FLAGS.vocab_file, files)
     initial = None
     if FLAGS.initial_vocab is not None:
         initial = read_initial_vocabulary(FLAGS.initial_vocab, FLAGS.vocab_size)
-    counts = word_counts.count_words(paths, FLAGS.do_lower_case, FLAGS.num_workers, FLAGS.max_distinct_words,
+    counts = count_words(files, FLAGS.do_lower_case, FLAGS.num_workers, FLAGS.max_distinct_words,
                                      show_progress=True)
     if not counts.words:
-        raise ValueError(f"--input_file={FLAGS.input_file}: there are no words in it")
+        raise InputError(f"--input_file={FLAGS.input_file}: there are no words in it")
     if counts.forgotten:
         print(f"{counts.forgotten:,} occurrences of rare words were forgotten (--max_distinct_words)")
     if initial:
-        print(f"{FLAGS.initial_vocab}: {vocabulary.describe(initial, counts.words)}")
-        entries = vocabulary.fill_unused(initial, counts.words, FLAGS.min_count, FLAGS.num_unused or 0)
+        print(f"{FLAGS.initial_vocab}: {learner.describe(initial, counts.words)}")
+        entries = learner.fill_unused(initial, counts.words, FLAGS.min_count, FLAGS.num_unused or 0)
     else:
-        entries = vocabulary.learn_vocabulary(
+        entries = learner.learn_vocabulary(
             counts, FLAGS.vocab_size or DEFAULT_VOCAB_SIZE, FLAGS.min_count, FLAGS.min_character_count,
             DEFAULT_NUM_UNUSED if FLAGS.num_unused is None else FLAGS.num_unused,
             show_progress=sys.stderr.isatty())
-    vocabulary.write_vocabulary(FLAGS.vocab_file, entries)
-    print(f"{FLAGS.vocab_file}: {vocabulary.describe(entries, counts.words)}; "
+    learner.write_vocabulary(FLAGS.vocab_file, entries)
+    print(f"{FLAGS.vocab_file}: {learner.describe(entries, counts.words)}; "
           f"{time.monotonic() - started:.1f} s")
 
 
 def check_output(vocab_file, input_files):
-    """Raises ValueError naming the flag unless `--vocab_file` can be written and is none of the inputs."""
+    """Raises InputError naming the flag unless `--vocab_file` can be written and is none of the inputs."""
     if not vocab_file:
-        raise ValueError("--vocab_file is needed")
+        raise InputError("--vocab_file is needed")
     if os.path.isdir(vocab_file) or not os.path.isdir(os.path.dirname(vocab_file) or "."):
-        raise ValueError(f"--vocab_file={vocab_file}: a file in a folder that exists is needed")
+        raise InputError(f"--vocab_file={vocab_file}: a file in a folder that exists is needed")
     if os.path.exists(vocab_file) and any(os.path.samefile(vocab_file, path) for path in input_files):
-        raise ValueError(f"--vocab_file={vocab_file}: is one of the files of --input_file")
+        raise InputError(f"--vocab_file={vocab_file}: is one of the files of --input_file")
 
 
 def read_initial_vocabulary(path, vocab_size):
-    """The entries of `--initial_vocab`; ValueError if `--vocab_size` is given and another number."""
-    from bert_tf.vocabulary import read_vocabulary
+    """The entries of `--initial_vocab`; InputError if `--vocab_size` is given and another number."""
+    from bert_tf.tokenization.vocabulary import read_vocabulary
 
-    command_line.check_file("initial_vocab", path)
+    paths.check_file("initial_vocab", path)
     entries = read_vocabulary(path)
     if vocab_size not in (None, len(entries)):
-        raise ValueError(f"--vocab_size={vocab_size}: --initial_vocab has {len(entries)} entries and keeps that "
+        raise InputError(f"--vocab_size={vocab_size}: --initial_vocab has {len(entries)} entries and keeps that "
                          "number; leave --vocab_size out")
     return entries
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -9,17 +9,18 @@ Without --question each line of standard input is a question.
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import asking, servables
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
+from run.inference import loading, terminal
 
 FLAGS = flags.FLAGS
 
 
 def define_flags():
     """Defines this script's flags."""
-    servables.define_flags()
-    servables.define_question_flags()
-    asking.define_flags()
+    loading.define_flags()
+    loading.define_question_flags()
+    terminal.define_flags()
     flags.DEFINE_multi_string("question", [], "A question; may be given several times.")
     flags.DEFINE_string("context", None, "The text that holds the answers.")
     flags.DEFINE_string("context_file", None, "A UTF-8 file of the text that holds the answers, in place of --context.")
@@ -31,8 +32,8 @@ def main(argv):
     del argv
     context = read_context(FLAGS.context, FLAGS.context_file)
     given = {name: FLAGS[name].value for name in FLAGS if FLAGS[name].present}
-    model = asking.load("span_labeler", given)
-    for question in FLAGS.question or asking.lines():
+    model = terminal.load("span_labeler", given)
+    for question in FLAGS.question or terminal.lines():
         print(question)
         answer = model(question=[question], context=[context])
         text, start, end = (answer[name][0] for name in ("answer", "start", "end"))
@@ -43,19 +44,19 @@ def main(argv):
             print(f"  {score:8.3f}  {candidate.decode()}")
         if answer["was_cut"][0]:
             print(f"  the question or the context is longer than {model.limit} allows, and was cut")
-    asking.report_latency(model, FLAGS.latency)
+    terminal.report_latency(model, FLAGS.latency)
 
 
 def read_context(context, context_file):
-    """The text of --context or --context_file; ValueError unless just one is given."""
+    """The text of --context or --context_file; InputError unless just one is given."""
     if (context is None) == (context_file is None):
-        raise ValueError("either --context or --context_file is needed")
+        raise InputError("either --context or --context_file is needed")
     if context is not None:
         return context
-    command_line.check_file("context_file", context_file)
+    paths.check_file("context_file", context_file)
     with open(context_file, encoding="utf-8", errors="ignore") as file:
         return file.read()
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

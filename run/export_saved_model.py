@@ -12,8 +12,10 @@ import os
 
 from absl import flags
 
-from data_prep import command_line, partial_files
-from run.driver import servables
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+from run.inference import loading
 
 FLAGS = flags.FLAGS
 
@@ -22,13 +24,13 @@ WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "tflite": ("float32",
 
 def define_flags():
     """Defines this script's flags."""
-    servables.define_flags()
-    servables.define_question_flags()
+    loading.define_flags()
+    loading.define_question_flags()
     flags.DEFINE_string(
         "export_dir", None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model "
                             "export_dir/model_WEIGHTS.tflite. Needed.")
     flags.DEFINE_enum(
-        "task", None, servables.KINDS, "What the model does; unset means what task.json beside the checkpoint says. "
+        "task", None, loading.KINDS, "What the model does; unset means what task.json beside the checkpoint says. "
                                        "Any checkpoint can be an encoder, and a pre-trained one a masked_lm.")
     flags.DEFINE_integer(
         "version", None, "Version number; unset means one more than the highest in --export_dir.", lower_bound=1)
@@ -53,18 +55,18 @@ def main(argv):
     """Checks the flags, then loads and exports."""
     del argv
     if not FLAGS.export_dir:
-        raise ValueError("--export_dir is needed")
+        raise InputError("--export_dir is needed")
     if os.path.exists(FLAGS.export_dir) and not os.path.isdir(FLAGS.export_dir):
-        raise ValueError(f"--export_dir={FLAGS.export_dir}: is a file, a folder is needed")
+        raise InputError(f"--export_dir={FLAGS.export_dir}: is a file, a folder is needed")
     if FLAGS.weights not in WEIGHTS[FLAGS.format]:
-        raise ValueError(f"--weights={FLAGS.weights}: --format={FLAGS.format} stores "
+        raise InputError(f"--weights={FLAGS.weights}: --format={FLAGS.format} stores "
                          f"{', '.join(WEIGHTS[FLAGS.format])}")
     given = {name: FLAGS[name].value for name in FLAGS if FLAGS[name].present}
     if FLAGS.labels_file:
         given["labels"] = read_labels(FLAGS.labels_file)
     if FLAGS.format == "tflite":
         given["static_length"] = True
-    servable, settings = servables.load(FLAGS.init_checkpoint, given)
+    servable, settings = loading.load(FLAGS.init_checkpoint, given)
     if FLAGS.format == "tflite":
         export_tflite(servable, FLAGS.export_dir, FLAGS.weights)
     else:
@@ -73,11 +75,11 @@ def main(argv):
 
 def read_labels(labels_file):
     """The label names of `--labels_file`, a tuple."""
-    command_line.check_file("labels_file", labels_file)
+    paths.check_file("labels_file", labels_file)
     with open(labels_file, encoding="utf-8") as file:
         labels = tuple(file.read().splitlines())
     if not labels:
-        raise ValueError(f"--labels_file={labels_file}: is empty; leave it out for a model that gives a number")
+        raise InputError(f"--labels_file={labels_file}: is empty; leave it out for a model that gives a number")
     return labels
 
 
@@ -100,7 +102,7 @@ def export_tflite(servable, export_dir, weights):
     content = tflite.convert(servable, weights)
     os.makedirs(export_dir, exist_ok=True)
     path = os.path.join(export_dir, f"model_{weights}.tflite")
-    with partial_files.written(path, "wb") as file:
+    with new_file(path, "wb") as file:
         file.write(content)
     difference = tflite.largest_difference(servable, content)
     print(f"{path}: LiteRT model with {weights} weights, {len(content) / 1e6:.1f} MB, inputs of "
@@ -113,4 +115,4 @@ def _megabytes(folder):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -12,8 +12,10 @@ import sys
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import flags as driver_flags
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
@@ -53,24 +55,26 @@ def main(argv):
     del argv
     check_files(FLAGS.input_file, FLAGS.output_file, FLAGS.output_format)
     if not FLAGS.init_checkpoint:
-        raise ValueError("--init_checkpoint is needed")
+        raise InputError("--init_checkpoint is needed")
     driver_flags.note_unneeded(FLAGS.flag_values_dict())
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     layers = parse_layers(FLAGS.layers, config.num_hidden_layers)
-    command_line.check_file("vocab_file", FLAGS.vocab_file)
+    paths.check_file("vocab_file", FLAGS.vocab_file)
 
     from tqdm import tqdm
 
     from bert_tf import models
     from bert_tf.checkpoints import load_pretrained
-    from run.driver import distribution, prediction, vector_files
+    from run.finetuning import prediction
+    from run.inference import vector_files
+    from run.training import strategies
 
-    strategy = distribution.make_strategy(
+    strategy = strategies.make_strategy(
         "tpu" if FLAGS.use_tpu else FLAGS.distribution_strategy, FLAGS.num_gpus, FLAGS.tpu_name,
         FLAGS.num_cpu_devices)  # TensorFlow may compute nothing before
-    distribution.check_batch_size("batch_size", FLAGS.batch_size, strategy)
+    strategies.check_batch_size("batch_size", FLAGS.batch_size, strategy)
     tokenizer = driver_flags.read_tokenizer(FLAGS.vocab_file, FLAGS.do_lower_case, FLAGS.init_checkpoint, config)
-    is_dynamic = distribution.allows_dynamic_shapes(strategy)
+    is_dynamic = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
         encoder = models.BertEncoder(
             config, use_one_hot_embeddings=FLAGS.use_one_hot_embeddings, remove_padding=is_dynamic)
@@ -88,29 +92,29 @@ def main(argv):
 
 
 def check_files(input_file, output_file, output_format):
-    """Raises ValueError, naming the flag, unless one can be read and the other written."""
+    """Raises InputError, naming the flag, unless one can be read and the other written."""
     if input_file != "-":
-        command_line.check_file("input_file", input_file)
+        paths.check_file("input_file", input_file)
     if not output_file:
-        raise ValueError("--output_file is needed")
-    if command_line.is_remote(output_file):
+        raise InputError("--output_file is needed")
+    if is_remote(output_file):
         if output_format == "npz":
-            raise ValueError(f"--output_file={output_file}: --output_format=npz needs a local file; copy it from there")
+            raise InputError(f"--output_file={output_file}: --output_format=npz needs a local file; copy it from there")
     elif os.path.isdir(output_file):
-        raise ValueError(f"--output_file={output_file}: is a directory, a file is needed")
+        raise InputError(f"--output_file={output_file}: is a directory, a file is needed")
     elif not os.path.isdir(os.path.dirname(output_file) or "."):
-        raise ValueError(f"--output_file={output_file}: there is no folder {os.path.dirname(output_file)}")
+        raise InputError(f"--output_file={output_file}: there is no folder {os.path.dirname(output_file)}")
 
 
 def parse_layers(text, num_layers):
-    """The layer indexes of `--layers`, list of int as given; ValueError if one is no layer of the model."""
+    """The layer indexes of `--layers`, list of int as given; InputError if one is no layer of the model."""
     try:
         layers = [int(layer) for layer in text.split(",")]
     except ValueError:
-        raise ValueError(f"--layers={text}: comma-separated whole numbers are needed, as -1,-2") from None
+        raise InputError(f"--layers={text}: comma-separated whole numbers are needed, as -1,-2") from None
     for layer in layers:
         if not -num_layers <= layer < num_layers:
-            raise ValueError(f"--layers={text}: there is no layer {layer}, the model has the layers 0 to "
+            raise InputError(f"--layers={text}: there is no layer {layer}, the model has the layers 0 to "
                              f"{num_layers - 1}, from the last -1 to {-num_layers}")
     return layers
 
@@ -162,7 +166,7 @@ class CutTexts:
 
 
 def chosen_layers(encoder, layers):
-    """A model that gives the outputs of some of an encoder's layers, for run.driver.prediction.
+    """A model that gives the outputs of some of an encoder's layers, for run.finetuning.prediction.
 
     Args:
       encoder: BertEncoder.
@@ -186,7 +190,7 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
     Args:
       texts: iterable of (text_a, text_b).
       tokenizer: BertTokenizer.
-      predictor: run.driver.prediction.Predictor of `chosen_layers`.
+      predictor: run.finetuning.prediction.Predictor of `chosen_layers`.
       max_seq_length: length that texts are cut to.
       batch_size: texts that go through the model together.
       window_batches: how many batches of consecutive texts are sorted by length together.
@@ -215,4 +219,4 @@ def pool(pieces, vectors, pooling):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -12,8 +12,9 @@ import itertools
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import asking, servables
+from bert_tf.cli import script
+from bert_tf.errors import InputError
+from run.inference import loading, terminal
 
 FLAGS = flags.FLAGS
 
@@ -22,8 +23,8 @@ MASK = "[MASK]"
 
 def define_flags():
     """Defines this script's flags."""
-    servables.define_flags()
-    asking.define_flags()
+    loading.define_flags()
+    terminal.define_flags()
     flags.DEFINE_multi_string("text", [], "A text with one [MASK] or more; may be given several times.")
     flags.DEFINE_integer("top_k", 5, "Candidates to show for each [MASK].", lower_bound=1)
 
@@ -34,8 +35,8 @@ def main(argv):
     for text in FLAGS.text:
         check_text(text)
     given = {name: FLAGS[name].value for name in FLAGS if FLAGS[name].present}
-    model = asking.load("masked_lm", given)
-    for text in FLAGS.text or asking.lines():
+    model = terminal.load("masked_lm", given)
+    for text in FLAGS.text or terminal.lines():
         print(text)
         try:
             check_text(text)
@@ -49,14 +50,14 @@ def main(argv):
                                     for piece, probability in itertools.islice(candidates, FLAGS.top_k)))
         if answer["was_cut"][0]:
             print(f"  the text was cut, and perhaps a {MASK} with it: {model.limit} allows fewer pieces")
-    asking.report_latency(model, FLAGS.latency)
+    terminal.report_latency(model, FLAGS.latency)
 
 
 def check_text(text):
-    """Raises ValueError unless a text has a [MASK]."""
+    """Raises InputError unless a text has a [MASK]."""
     if MASK not in text:
-        raise ValueError(f"--text={text}: has no {MASK}")
+        raise InputError(f"--text={text}: has no {MASK}")
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

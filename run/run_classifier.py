@@ -11,16 +11,18 @@ import sys
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import finetuning, glue_submission, task_file
-from run.driver import flags as driver_flags
+from bert_tf.cli import script
+from bert_tf.errors import InputError
+from run.evaluation import glue_submission
+from run.finetuning import job, task_metadata
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
 
 def define_flags():
     """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    finetuning.define_flags()
+    job.define_flags()
     flags.DEFINE_string("data_dir", None, "Folder of the task's files (train.tsv, dev.tsv, ...; of one's own "
                                             "tasks train.csv too, where there is no train.tsv). Needed.")
     flags.DEFINE_string(
@@ -39,24 +41,24 @@ def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
     values = FLAGS.flag_values_dict()
-    settings = finetuning.Settings.of_flags(values)
+    settings = job.Settings.of_flags(values)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     task = find_task(values, settings)
     if FLAGS.glue_submission:
         glue_submission.check_task(task.name)
-    strategy, tokenizer = finetuning.prepare(values, settings, config)
-    folder = finetuning.results_dir(settings, strategy)
+    strategy, tokenizer = job.prepare(values, settings, config)
+    folder = job.results_dir(settings, strategy)
     data = {split: read(task, FLAGS.data_dir, split, tokenizer, FLAGS.max_seq_length)
             for split, wanted in (("train", settings.do_train), ("dev", settings.do_eval),
                                   ("test", settings.do_predict)) if wanted}
-    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
+    job.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_metadata.Task(
         "classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, task.labels,
         pairs=task.splits["train"].text_b is not None, multi_label=bool(task.label_separator)),
         {"data_dir": [os.path.join(FLAGS.data_dir, task.splits["train"].file)]})
     train, dev, test = (data.get(split, (None, None)) for split in ("train", "dev", "test"))
-    tuned = finetuning.run(
+    tuned = job.run(
         settings, strategy, config, task_model(task, dev[1] and dev[1]["label_ids"]),
-        training_data=finetuning.batches_of(train[1], settings, strategy) if settings.do_train else None,
+        training_data=job.batches_of(train[1], settings, strategy) if settings.do_train else None,
         num_train_steps=settings.num_train_steps(len(train[0])) if settings.do_train else 1, eval_features=dev[1])
     if settings.do_eval:
         draw_confusion(task, dev[1]["label_ids"], tuned.eval_outputs["logits"], folder)
@@ -65,20 +67,20 @@ def main(argv):
 
 
 def find_task(values, settings):
-    """The ClassificationTask that flag values describe, a dict and Settings; ValueError names the flag that is wrong.
+    """The ClassificationTask that flag values describe, a dict and Settings; InputError names the flag that is wrong.
 
     The labels of one's own files are those of the training file, or of the model if it is only to be used.
     """
     if values["glue_submission"] and not settings.do_predict:
-        raise ValueError("--glue_submission: writes predictions, give --do_predict too")
+        raise InputError("--glue_submission: writes predictions, give --do_predict too")
     data_dir = values["data_dir"]
     if not values["task_name"]:
-        raise ValueError("--task_name is needed")
+        raise InputError("--task_name is needed")
     if not data_dir or not os.path.isdir(data_dir):
-        raise ValueError(f"--data_dir={data_dir}: no such folder" if data_dir else "--data_dir is needed")
+        raise InputError(f"--data_dir={data_dir}: no such folder" if data_dir else "--data_dir is needed")
     from data_prep.tasks import classification
 
-    kept = None if settings.do_train or not settings.output_dir else finetuning.kept_task(settings, "classifier")
+    kept = None if settings.do_train or not settings.output_dir else job.kept_task(settings, "classifier")
     if values["task_name"] == "own":
         return classification.own_task(
             data_dir, values["text_a_column"], values["text_b_column"], values["label_column"],
@@ -87,10 +89,10 @@ def find_task(values, settings):
     try:
         task = classification.find_task(values["task_name"])
     except ValueError as error:
-        raise ValueError(f"--task_name: {error}, and own") from error
+        raise InputError(f"--task_name: {error}, and own") from error
     if kept and kept.labels != task.labels:
         learned, needed = (", ".join(each.labels) or "a number" for each in (kept, task))
-        raise ValueError(f"--task_name={values['task_name']}: the model was trained for another task, its labels are "
+        raise InputError(f"--task_name={values['task_name']}: the model was trained for another task, its labels are "
                          f"{learned}, those of the task {needed}")
     return task
 
@@ -118,7 +120,7 @@ def read(task, data_dir, split, tokenizer, max_seq_length):
 def task_model(task, eval_labels):
     """The finetuning.TaskModel of a task; `eval_labels` are those of the development data."""
     from bert_tf import losses, models
-    from run.driver import metrics
+    from run.evaluation import metrics
 
     loss_function = losses.classification_loss
     if task.regression:
@@ -131,7 +133,7 @@ def task_model(task, eval_labels):
         predictions = metrics.predictions_of(outputs["logits"], task.regression, bool(task.label_separator))
         return {**metrics.score(task.metrics, eval_labels, predictions), "eval_loss": loss, "loss": loss}
 
-    return finetuning.TaskModel(
+    return job.TaskModel(
         make=lambda encoder: models.BertClassifier(encoder, task.num_outputs),
         loss=lambda outputs, features: {"loss": loss_function(outputs, features["label_ids"])},
         score=score, metric=f"eval_{task.metrics[0]}")
@@ -141,7 +143,7 @@ def draw_confusion(task, labels, logits, folder):
     """Draws confusion.png in `folder` for a task of one label an example; labels [n], logits [n, labels]."""
     if task.regression or task.label_separator:
         return
-    from run.driver import plots
+    from run.evaluation import plots
 
     plots.confusion_matrix(os.path.join(folder, "confusion.png"), labels, logits.argmax(axis=1), task.labels)
 
@@ -151,14 +153,14 @@ def predict(tuned, task, examples, features, batch_size, folder, glue):
 
     With `glue`, the file that the GLUE server takes too.
     """
-    from run.driver import evaluation, metrics
+    from run.evaluation import metrics, results
 
     kinds = task.regression, bool(task.label_separator)
     logits = tuned.predictor(features, batch_size)["logits"]
-    evaluation.write_predictions(folder, metrics.probabilities_of(logits, *kinds))
+    results.write_predictions(folder, metrics.probabilities_of(logits, *kinds))
     if glue:
         print(glue_submission.write(folder, task, examples.guids, metrics.predictions_of(logits, *kinds)))
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

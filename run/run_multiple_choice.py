@@ -10,9 +10,10 @@ import sys
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import finetuning, split_files, task_file
-from run.driver import flags as driver_flags
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
+from run.finetuning import dataset_flags, job, task_metadata
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
@@ -21,8 +22,8 @@ FORMATS = ("swag", "race")
 
 def define_flags():
     """Defines this script's flags."""
-    finetuning.define_flags()
-    split_files.define_flags("SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them")
+    job.define_flags()
+    dataset_flags.define_flags("SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them")
     flags.DEFINE_enum(
         "data_format", "swag", FORMATS,
         "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the keys "
@@ -33,49 +34,49 @@ def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
     values = FLAGS.flag_values_dict()
-    settings = finetuning.Settings.of_flags(values)
-    files = split_files.wanted(values, settings, allow_folders=FLAGS.data_format == "race")
+    settings = job.Settings.of_flags(values)
+    files = dataset_flags.wanted(values, settings, allow_folders=FLAGS.data_format == "race")
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
 
-    from run.driver import evaluation, metrics
+    from run.evaluation import metrics, results
 
-    strategy, tokenizer = finetuning.prepare(values, settings, config)
-    folder = finetuning.results_dir(settings, strategy)
+    strategy, tokenizer = job.prepare(values, settings, config)
+    folder = job.results_dir(settings, strategy)
 
     data = {split: read(split, path, FLAGS.data_format, tokenizer, FLAGS.max_seq_length)
             for split, path in files.items()}
-    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
+    job.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_metadata.Task(
         "multiple_choice", FLAGS.max_seq_length, FLAGS.do_lower_case), {"train_file": training_files(files)})
     labels = data["dev"]["label_ids"] if settings.do_eval else None
-    tuned = finetuning.run(
+    tuned = job.run(
         settings, strategy, config, task_model(labels),
-        training_data=finetuning.batches_of(data["train"], settings, strategy) if settings.do_train else None,
+        training_data=job.batches_of(data["train"], settings, strategy) if settings.do_train else None,
         num_train_steps=settings.num_train_steps(len(data["train"]["label_ids"])) if settings.do_train else 1,
         eval_features=data.get("dev"))
     if settings.do_eval:
         draw_confusion(labels, tuned.eval_outputs["logits"], folder)
     if settings.do_predict:
         logits = tuned.predictor(data["test"], settings.predict_batch_size)["logits"]
-        evaluation.write_predictions(folder, metrics.probabilities_of(logits))
+        results.write_predictions(folder, metrics.probabilities_of(logits))
 
 
 def training_files(files):
     """The files of the training data, list of str; `files`: dict of split -> file or folder."""
     path = files.get("train", "")
-    return command_line.files_below(path) if os.path.isdir(path) else [path]
+    return paths.files_below(path) if os.path.isdir(path) else [path]
 
 
 def read(split, path, data_format, tokenizer, max_seq_length):
     """The features of a split's questions; says on standard error what is odd about them.
 
     Raises:
-      ValueError: there are no answers to train or evaluate with.
+      InputError: there are no answers to train or evaluate with.
     """
     from data_prep.tasks import classification, multiple_choice
 
     questions = multiple_choice.READERS[data_format](path)
     if questions.labels is None and split != "test":
-        raise ValueError(f"--{split}_file={path}: has no answers")
+        raise InputError(f"--{split}_file={path}: has no answers")
     features = multiple_choice.convert_questions_to_features(questions, tokenizer, max_seq_length, show_progress=True)
     pairs = questions.pairs()
     notes = [f"{split}: {len(questions):,} questions of {questions.num_choices} choices"]
@@ -93,14 +94,14 @@ def read(split, path, data_format, tokenizer, max_seq_length):
 def task_model(eval_labels):
     """The finetuning.TaskModel; `eval_labels` are those of the development data."""
     from bert_tf import losses, models
-    from run.driver import metrics
+    from run.evaluation import metrics
 
     def score(outputs):
         loss = float(losses.classification_loss(outputs, eval_labels))
         predictions = metrics.predictions_of(outputs["logits"])
         return {**metrics.score(("accuracy",), eval_labels, predictions), "eval_loss": loss, "loss": loss}
 
-    return finetuning.TaskModel(
+    return job.TaskModel(
         make=models.BertMultipleChoice,
         loss=lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])},
         score=score, metric="eval_accuracy")
@@ -108,11 +109,11 @@ def task_model(eval_labels):
 
 def draw_confusion(labels, logits, folder):
     """Draws confusion.png: labels [n], logits [n, choices], by the number of the choice."""
-    from run.driver import plots
+    from run.evaluation import plots
 
     plots.confusion_matrix(os.path.join(folder, "confusion.png"), labels, logits.argmax(axis=1),
                            [str(number) for number in range(logits.shape[1])])
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -9,9 +9,9 @@ same weights. SIGTERM saves one first; the process then ends with status 143.
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import flags as driver_flags
-from run.driver import pretraining
+from bert_tf.cli import script
+from run.pretraining import job
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
@@ -57,12 +57,12 @@ def define_flags():
 def main(argv):
     """Checks the flags, then trains and evaluates."""
     del argv
-    settings = pretraining.Settings.of_flags(FLAGS.flag_values_dict())
+    settings = job.Settings.of_flags(FLAGS.flag_values_dict())
     driver_flags.note_unneeded(FLAGS.flag_values_dict())
     config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
     driver_flags.make_output_dir(settings.output_dir)
-    pretraining.run(settings, config)
+    job.run(settings, config)
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -14,9 +14,10 @@ import sys
 
 from absl import flags
 
-from data_prep import command_line
-from run.driver import finetuning, task_file
-from run.driver import flags as driver_flags
+from bert_tf.cli import paths, script
+from bert_tf.errors import InputError
+from run.finetuning import job, task_metadata
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
@@ -27,7 +28,7 @@ SHUFFLE_RECORDS = 10_000  # held to draw from: about 15 MB at length 384
 
 def define_flags():
     """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    finetuning.define_flags(max_seq_length=384)
+    job.define_flags(max_seq_length=384)
     flags.DEFINE_string("train_file", None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.")
     flags.DEFINE_string(
         "predict_file", None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. "
@@ -59,7 +60,7 @@ def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
     values = FLAGS.flag_values_dict()
-    settings = finetuning.Settings.of_flags(values)
+    settings = job.Settings.of_flags(values)
     check_flags(values)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
     from data_prep.tasks import squad
@@ -75,18 +76,18 @@ def main(argv):
                      if settings.do_eval or settings.do_predict else [])
     has_scores = eval_examples and can_score(eval_examples, values)
     num_train_steps = settings.num_train_steps(len(train_examples)) if settings.do_train else 1
-    strategy, tokenizer = finetuning.prepare(values, settings, config)
-    folder = finetuning.results_dir(settings, strategy)
+    strategy, tokenizer = job.prepare(values, settings, config)
+    folder = job.results_dir(settings, strategy)
 
-    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
+    job.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_metadata.Task(
         "span_labeler", FLAGS.max_seq_length, FLAGS.do_lower_case, doc_stride=FLAGS.doc_stride,
         max_query_length=FLAGS.max_query_length), {"train_file": [FLAGS.train_file]})
-    ignore_padding = finetuning.may_group_by_length(settings, strategy)
+    ignore_padding = job.may_group_by_length(settings, strategy)
     reader = Reader(eval_examples, values, tokenizer, ignore_padding)
     if settings.do_predict:  # this goes once through what is evaluated too
         settings = dataclasses.replace(settings, eval_batch_size=settings.predict_batch_size)
     data = training_data(train_examples, values, tokenizer, folder, ignore_padding) if settings.do_train else None
-    tuned = finetuning.run(
+    tuned = job.run(
         settings, strategy, config, task_model(reader, ignore_padding), training_data=data,
         num_train_steps=num_train_steps, eval_features=reader.arrays if has_scores else None)
     if settings.do_predict:
@@ -95,15 +96,15 @@ def main(argv):
 
 
 def check_flags(values):
-    """Raises ValueError for flags, a dict of values, that do not go together."""
+    """Raises InputError for flags, a dict of values, that do not go together."""
     if values["do_train"]:
-        command_line.check_file("train_file", values["train_file"])
+        paths.check_file("train_file", values["train_file"])
     if values["do_eval"] or values["do_predict"]:
-        command_line.check_file("predict_file", values["predict_file"])
+        paths.check_file("predict_file", values["predict_file"])
     if values["use_best_threshold"] and not values["version_2_with_negative"]:
-        raise ValueError("--use_best_threshold: only SQuAD 2.0 has one; give --version_2_with_negative too")
+        raise InputError("--use_best_threshold: only SQuAD 2.0 has one; give --version_2_with_negative too")
     if values["answer_metric"] == "korquad" and values["version_2_with_negative"]:
-        raise ValueError("--answer_metric=korquad: KorQuAD has no questions without answer; leave "
+        raise InputError("--answer_metric=korquad: KorQuAD has no questions without answer; leave "
                          "--version_2_with_negative out")
 
 
@@ -126,14 +127,14 @@ def note(source, text):
 
 
 def can_score(examples, values):
-    """Whether the examples have answers to compare with; ValueError if these are asked for and missing."""
-    from run.driver import squad_scores
+    """Whether the examples have answers to compare with; InputError if these are asked for and missing."""
+    from run.evaluation import squad_scores
 
     try:
         squad_scores.check_answers(examples, values["version_2_with_negative"])
     except ValueError as error:
         if values["do_eval"] or values["use_best_threshold"]:
-            raise ValueError(f"--predict_file={values['predict_file']}: {error}") from error
+            raise InputError(f"--predict_file={values['predict_file']}: {error}") from error
         note(values["predict_file"], f"not evaluated: {error}")
         return False
     return True
@@ -149,7 +150,7 @@ def training_data(examples, values, tokenizer, folder, group_by_length):
         examples, tokenizer, values["max_seq_length"], values["doc_stride"], values["max_query_length"], True)
     num_records = squad.write_records(path, windows, values["max_seq_length"], is_training=True)
     if not num_records:
-        raise ValueError(f"--train_file={values['train_file']}: no context has a word")
+        raise InputError(f"--train_file={values['train_file']}: no context has a word")
     note_windows(values["train_file"], examples, windows, values["max_query_length"])
     return lambda seed, first_step: training_batches(
         path, squad.record_features(values["max_seq_length"], is_training=True), num_records,
@@ -181,7 +182,7 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
     import tensorflow as tf
 
     from data_prep import records
-    from run.driver.batches import SORTED_BATCHES
+    from run.finetuning.batches import SORTED_BATCHES
 
     together = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
@@ -229,13 +230,13 @@ class Reader:
             self._features = list(windows)
             note_windows(values["predict_file"], examples, windows, values["max_query_length"])
             if not self._features:
-                raise ValueError(f"--predict_file={values['predict_file']}: no context has a word")
+                raise InputError(f"--predict_file={values['predict_file']}: no context has a word")
             arrays = squad.arrays_of(self._features)
             self.arrays = {name: arrays[name] for name in ("input_ids", "input_mask", "segment_ids")}
 
     def score(self, outputs):
         """Scores the model's outputs, dict of float32 [windows, S]: dict of eval_NAME -> float."""
-        from run.driver import squad_scores
+        from run.evaluation import squad_scores
 
         answers = self._answers(outputs)
         threshold = self._threshold(answers)
@@ -255,7 +256,7 @@ class Reader:
         """The null odds above which a question has no answer."""
         if not self._values["use_best_threshold"]:
             return self._values["null_score_diff_threshold"]
-        from run.driver import squad_scores
+        from run.evaluation import squad_scores
 
         return squad_scores.best_thresholds(self._examples, answers)["best_f1_thresh"]
 
@@ -274,11 +275,11 @@ def task_model(reader, ignore_padding):
     """The finetuning.TaskModel of answer spans; `reader`: the Reader that scores."""
     from bert_tf import losses, models
 
-    return finetuning.TaskModel(
+    return job.TaskModel(
         make=models.BertSpanLabeler,
         loss=lambda outputs, features: {"loss": losses.span_loss(outputs, features, ignore_padding)},
         score=reader.score, metric="eval_f1", per_position=True)
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

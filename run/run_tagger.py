@@ -11,17 +11,19 @@ import sys
 
 from absl import flags
 
-from data_prep import command_line, partial_files
-from run.driver import finetuning, split_files, task_file
-from run.driver import flags as driver_flags
+from bert_tf.cli import script
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+from run.finetuning import dataset_flags, job, task_metadata
+from run.settings import flags as driver_flags
 
 FLAGS = flags.FLAGS
 
 
 def define_flags():
     """Defines this script's flags."""
-    finetuning.define_flags()
-    split_files.define_flags("File of a word a line, columns divided by tabs or spaces, sentences by empty lines")
+    job.define_flags()
+    dataset_flags.define_flags("File of a word a line, columns divided by tabs or spaces, sentences by empty lines")
     flags.DEFINE_integer("token_column", 0, "Column of the word: 0 is the first, -1 the last.")
     flags.DEFINE_integer(
         "label_column", -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or "
@@ -32,11 +34,11 @@ def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
     values = FLAGS.flag_values_dict()
-    settings = finetuning.Settings.of_flags(values)
-    files = split_files.wanted(values, settings)
+    settings = job.Settings.of_flags(values)
+    files = dataset_flags.wanted(values, settings)
     config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    strategy, tokenizer = finetuning.prepare(values, settings, config)
-    folder = finetuning.results_dir(settings, strategy)
+    strategy, tokenizer = job.prepare(values, settings, config)
+    folder = job.results_dir(settings, strategy)
 
     from data_prep.tasks import tagging
 
@@ -46,12 +48,12 @@ def main(argv):
     names = tagging.label_names(sentences["train"]) if settings.do_train else kept_labels(settings)
     features = {split: convert(split, each, names, tokenizer, FLAGS.max_seq_length)
                 for split, each in sentences.items()}
-    finetuning.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_file.Task(
+    job.keep_model_files(settings, strategy, config, FLAGS.vocab_file, task_metadata.Task(
         "token_classifier", FLAGS.max_seq_length, FLAGS.do_lower_case, names), {"train_file": [FLAGS.train_file]})
     judge = Judge(sentences["dev"], features["dev"], names) if settings.do_eval else None
-    tuned = finetuning.run(
+    tuned = job.run(
         settings, strategy, config, task_model(names, judge),
-        training_data=finetuning.batches_of(features["train"], settings, strategy) if settings.do_train else None,
+        training_data=job.batches_of(features["train"], settings, strategy) if settings.do_train else None,
         num_train_steps=settings.num_train_steps(len(features["train"]["input_ids"])) if settings.do_train else 1,
         eval_features=features.get("dev"))
     if settings.do_eval:
@@ -65,11 +67,11 @@ def main(argv):
 
 
 def kept_labels(settings):
-    """The label names of the model that is to be used; ValueError if it has none."""
-    kept = finetuning.kept_task(settings, "token_classifier")
+    """The label names of the model that is to be used; InputError if it has none."""
+    kept = job.kept_task(settings, "token_classifier")
     if kept:
         return kept.labels
-    raise ValueError(f"--output_dir={settings.output_dir}: holds no tagger; train first, or give --init_checkpoint of "
+    raise InputError(f"--output_dir={settings.output_dir}: holds no tagger; train first, or give --init_checkpoint of "
                      "one")
 
 
@@ -93,7 +95,7 @@ def task_model(names, judge):
     from bert_tf import losses, models
     from data_prep.tasks import tagging
 
-    return finetuning.TaskModel(
+    return job.TaskModel(
         make=lambda encoder: models.BertTokenClassifier(encoder, len(names)),
         loss=losses.token_classification_loss,
         score=judge and judge.score, metric="eval_f1" if tagging.are_entity_labels(names) else "eval_accuracy",
@@ -147,7 +149,7 @@ class Judge:
         from sklearn import metrics
 
         from data_prep.tasks import tagging
-        from run.driver import plots
+        from run.evaluation import plots
 
         labels, predicted = self._sentences.labels, self._predicted(outputs)
         if self._are_entities:
@@ -155,7 +157,7 @@ class Judge:
         else:
             text = metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
         path = os.path.join(folder, "eval_report.txt")
-        with partial_files.written(path) as file:
+        with new_file(path) as file:
             file.write(text)
         label_ids = self._features["label_ids"]
         plots.confusion_matrix(
@@ -172,4 +174,4 @@ def _flat(labels):
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

@@ -16,7 +16,7 @@ from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
-from run.driver.trainer import Trainer
+from run.training.step import Trainer
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 ROOT = REFERENCE.parent.parent

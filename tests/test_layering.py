@@ -29,7 +29,7 @@ def test_no_upward_imports(package):
 
 def test_an_upward_import_would_be_seen(tmp_path):
     path = tmp_path / "module.py"
-    path.write_text("def f():\n    from run.driver import flags\n    import data_prep.records as r\n")
+    path.write_text("def f():\n    from run.training import flags\n    import data_prep.records as r\n")
     assert set(imported_packages(path)) == {"run", "data_prep"}
 
 

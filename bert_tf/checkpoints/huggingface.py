@@ -16,9 +16,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from bert_tf.checkpoints import files
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.files import new_files, read_json_object
 
 KIND = "Hugging Face model"
 
@@ -68,24 +69,24 @@ def read(path):
     """Opens a .safetensors file, and the config.json beside it if there is one.
 
     Raises:
-      ValueError: naming the file, for a pickle, a damaged file, a file without BERT's word table, an output kernel
+      InputError: naming the file, for a pickle, a damaged file, a file without BERT's word table, an output kernel
         that is not tied to it, or a config that this project does not compute.
     """
     _refuse_pickle(path)
     try:
         file = safetensors.safe_open(path, framework="numpy")
     except safetensors.SafetensorError as error:
-        raise ValueError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
+        raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
     tensors = {}
     for key in file.keys():  # noqa: SIM118 - safe_open is no mapping
         name = canonical_name(key)
         if name is not None:
             tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
     if WORD_EMBEDDINGS not in tensors:
-        raise ValueError(f"{path}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
+        raise InputError(f"{path}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-        raise ValueError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
+        raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
                          "output kernel is not tied to them is not supported")
     config, settings = None, {}
     if os.path.exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
@@ -98,18 +99,14 @@ def read_config(folder):
     """The BertConfig of a folder's config.json.
 
     Raises:
-      ValueError: naming the file and the setting that this project does not compute.
+      InputError: naming the file and the setting that this project does not compute.
     """
     path = os.path.join(folder, CONFIG_NAME)
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
+    values = read_json_object(path)
     try:
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            raise ValueError(f"expected a JSON object, found {type(values).__name__}")
         return _config_from_dict(values)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def write(folder, tensors, config):
@@ -136,7 +133,7 @@ def write(folder, tensors, config):
         # safetensors writes the bytes as they lie in memory, whatever the strides.
         arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     labels = tensors["output_bias"].shape[0] if "output_bias" in tensors else None
-    with files.new_files(folder) as unfinished:
+    with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
         with open(config_path, "w", encoding="utf-8") as file:
             file.write(_config_to_json(config, architecture, labels))
@@ -182,7 +179,7 @@ def key_of(name):
 
 def _refuse_pickle(path):
     if path.endswith(PICKLE_SUFFIXES):
-        raise ValueError(f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is "
+        raise InputError(f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is "
                          "installed, convert it with AutoModelForPreTraining.from_pretrained(FOLDER)"
                          f".save_pretrained(NEW_FOLDER), which writes {WEIGHTS_NAME}")
 
@@ -198,12 +195,12 @@ def _config_from_dict(values):
     for name, only in FIXED_SETTINGS.items():
         value = values.get(name)
         if value is not None and value != only:
-            raise ValueError(f"{name} is {value!r}: " + ("it is not supported" if only is None
+            raise InputError(f"{name} is {value!r}: " + ("it is not supported" if only is None
                                                          else f"only {only!r} is supported"))
     fields = {field.name for field in dataclasses.fields(BertConfig)}
     known = DEFAULTS | {name: value for name, value in values.items() if name in fields}
     if known["hidden_act"] not in ACTIVATIONS:
-        raise ValueError(f"hidden_act is {known['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
+        raise InputError(f"hidden_act is {known['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
     return BertConfig.from_dict(known | {"hidden_act": ACTIVATIONS[known["hidden_act"]]})
 
 

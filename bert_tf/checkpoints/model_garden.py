@@ -19,8 +19,10 @@ import re
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.checkpoints import files
+from bert_tf.checkpoints import tensorflow_file
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint
+from bert_tf.errors import InputError
+from bert_tf.files import new_files
 
 KIND = "Model Garden checkpoint"
 
@@ -74,7 +76,7 @@ def read(file, names):
     """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out.
 
     Raises:
-      ValueError: it holds two encoders.
+      InputError: it holds two encoders.
     """
     tensors, settings = {}, {}
     for key, name in sorted(names.items()):
@@ -82,7 +84,7 @@ def read(file, names):
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
-            raise ValueError(f"{file.prefix}: the checkpoint has {canonical} more than once: it holds two encoders")
+            raise InputError(f"{file.prefix}: the checkpoint has {canonical} more than once: it holds two encoders")
         if canonical.endswith("/attention/self/query/kernel"):
             settings["num_attention_heads"] = stored.shape[1]
         tensors[canonical] = _from_garden(canonical, stored)
@@ -133,9 +135,9 @@ def write(folder, tensors, config):
         items |= _pretrainer(encoder, variables)
     root = _node(items)
     root.save_counter.assign_add(1)  # without it, assert_existing_objects_matched fails after restore()
-    with files.new_files(folder) as unfinished:
-        root.write(os.path.join(unfinished, files.CHECKPOINT_NAME))
-        files.write_config(unfinished, config)
+    with new_files(folder) as unfinished:
+        root.write(os.path.join(unfinished, tensorflow_file.CHECKPOINT_NAME))
+        tensorflow_file.write_config(unfinished, config)
     return tuple(sorted(set(tensors) - variables.used))
 
 

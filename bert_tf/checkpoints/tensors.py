@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 NEXT_SENTENCE = "cls/seq_relationship/"
@@ -79,21 +80,21 @@ def encoder_shapes(config):
 
 
 def check_config(checkpoint, config):
-    """Raises ValueError unless a checkpoint holds the encoder that a config describes."""
+    """Raises InputError unless a checkpoint holds the encoder that a config describes."""
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
-            raise ValueError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
+            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
                              "in the BERT config")
     shapes = encoder_shapes(config)
     for name, shape in shapes.items():
         if name not in checkpoint.tensors:
-            raise ValueError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config asks for")
+            raise InputError(f"{checkpoint.path}: the checkpoint has no {name}, which the BERT config asks for")
         if checkpoint.tensors[name].shape != shape:
-            raise ValueError(f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
+            raise InputError(f"{checkpoint.path}: {name} has shape {checkpoint.tensors[name].shape} in the checkpoint "
                              f"and {shape} by the BERT config")
     further = sorted(name for name in checkpoint.tensors if name.startswith("bert/encoder/") and name not in shapes)
     if further:
-        raise ValueError(f"{checkpoint.path}: the checkpoint has {further[0]}, for which the BERT config, with "
+        raise InputError(f"{checkpoint.path}: the checkpoint has {further[0]}, for which the BERT config, with "
                          f"num_hidden_layers {config.num_hidden_layers}, has no place")
 
 

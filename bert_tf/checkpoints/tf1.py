@@ -5,8 +5,9 @@ import os
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import files
+from bert_tf.checkpoints import tensorflow_file
 from bert_tf.checkpoints.tensors import Checkpoint
+from bert_tf.files import new_files
 
 KIND = "TF1 checkpoint"
 
@@ -36,11 +37,11 @@ def write(folder, tensors, config):
     """
     names = sorted(tensors)
     values = [tf.identity(tensors[name].read()) for name in names]  # tf.constant would keep the NumPy array as well
-    with files.new_files(folder) as unfinished:
+    with new_files(folder) as unfinished:
         tf.raw_ops.SaveV2(
-            prefix=os.path.join(unfinished, files.CHECKPOINT_NAME), tensor_names=names,
+            prefix=os.path.join(unfinished, tensorflow_file.CHECKPOINT_NAME), tensor_names=names,
             shape_and_slices=[""] * len(names), tensors=values)
-        files.write_config(unfinished, config)
+        tensorflow_file.write_config(unfinished, config)
     return ()
 
 

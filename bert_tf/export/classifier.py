@@ -2,7 +2,8 @@
 
 import tensorflow as tf
 
-from bert_tf.export.requests import without_padding
+from bert_tf.errors import InputError
+from bert_tf.export.request_checks import without_padding
 from bert_tf.export.servable import Servable
 
 PAIR_INPUTS = {"text_a": [None], "text_b": [None]}
@@ -30,7 +31,7 @@ class ServedClassifier(Servable):
           tokenizer, options: Servable's.
 
         Raises:
-          ValueError: a number of labels that is not the model's.
+          InputError: a number of labels that is not the model's.
         """
         super().__init__(model, tokenizer, **options)
         check_labels(labels, model.num_labels)
@@ -56,4 +57,4 @@ class ServedClassifier(Servable):
 def check_labels(labels, num_outputs):
     """ValueError unless there are as many labels as outputs of a model, or none and one output."""
     if (len(labels) or 1) != num_outputs:
-        raise ValueError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")
+        raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf.export.requests import without_padding
+from bert_tf.errors import InputError
+from bert_tf.export.request_checks import without_padding
 from bert_tf.export.servable import Servable
 
 MASK = "[MASK]"
@@ -26,11 +27,11 @@ class ServedMaskedLM(Servable):
         """Args: model, a BertPretrainer; top_k, candidates for each [MASK]; the others Servable's.
 
         Raises:
-          ValueError: top_k is over the size of the vocabulary.
+          InputError: top_k is over the size of the vocabulary.
         """
         super().__init__(model, tokenizer, **options)
         if not 1 <= top_k <= tokenizer.vocab_size:
-            raise ValueError(f"top_k is {top_k}: it must be from 1 to the size of the vocabulary, "
+            raise InputError(f"top_k is {top_k}: it must be from 1 to the size of the vocabulary, "
                              f"{tokenizer.vocab_size}")
         self._top_k = top_k
 

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf.export.requests import after, check_same_size, without_padding
+from bert_tf.export.request_checks import after, check_same_size, without_padding
 from bert_tf.export.servable import Servable, parse_rows
-from bert_tf.packing import FEATURES, to_dense
+from bert_tf.tokenization.model_inputs import FEATURES, to_dense
 
 
 class ServedMultipleChoice(Servable):

@@ -7,10 +7,11 @@ from typing import ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from bert_tf.export import contexts
-from bert_tf.export.requests import check_same_size
+from bert_tf.errors import InputError
+from bert_tf.export import question_windows
+from bert_tf.export.request_checks import check_same_size
 from bert_tf.export.servable import Servable
-from bert_tf.packing import to_dense
+from bert_tf.tokenization.model_inputs import to_dense
 
 N_BEST_SIZE = 20  # the original's default: positions tried as start and as end of a window, and spans looked at
 NO_SPAN = -1e6  # the score where a context has no span; JSON has no infinity
@@ -52,17 +53,17 @@ class ServedSpanLabeler(Servable):
           tokenizer, options: Servable's.
 
         Raises:
-          ValueError: lengths that leave no room for a context, or do not move on.
+          InputError: lengths that leave no room for a context, or do not move on.
         """
         super().__init__(model, tokenizer, **options)
         if self.max_seq_length <= max_query_length + 3:
-            raise ValueError(f"max_seq_length is {self.max_seq_length}: it must be over max_query_length + 3, "
+            raise InputError(f"max_seq_length is {self.max_seq_length}: it must be over max_query_length + 3, "
                              f"{max_query_length + 3}, or the longest question leaves no room for the context")
         if min(doc_stride, max_answer_length, max_windows) < 1:
-            raise ValueError(f"doc_stride is {doc_stride}, max_answer_length {max_answer_length}, max_windows "
+            raise InputError(f"doc_stride is {doc_stride}, max_answer_length {max_answer_length}, max_windows "
                              f"{max_windows}: each must be at least 1")
         if not 1 <= top_k <= N_BEST_SIZE:
-            raise ValueError(f"top_k is {top_k}: it must be from 1 to {N_BEST_SIZE}")
+            raise InputError(f"top_k is {top_k}: it must be from 1 to {N_BEST_SIZE}")
         self._doc_stride, self._max_query_length = doc_stride, max_query_length
         self._max_answer_length, self._top_k, self._max_windows = max_answer_length, top_k, max_windows
         self._allow_no_answer, self._threshold = allow_no_answer, null_score_diff_threshold
@@ -81,7 +82,7 @@ class ServedSpanLabeler(Servable):
         logits = self.answer(features)
         spans = self._rank(windows, features, logits, pieces.ids)
         rows = spans.scores.value_rowids()
-        texts, starts, ends = contexts.span_texts(pieces, rows, spans.first.values, spans.last.values)
+        texts, starts, ends = question_windows.span_texts(pieces, rows, spans.first.values, spans.last.values)
         starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
                                for value, default in ((starts, 0), (ends, 0), (texts, "")))
         scores = to_dense(spans.scores, NO_SPAN, N_BEST_SIZE)
@@ -99,11 +100,11 @@ class ServedSpanLabeler(Servable):
         """Strings [B] -> (contexts.Pieces, contexts.Windows, features int32 [W, S], was_cut bool [B])."""
         question, context = check_same_size(question=question, context=context)
         query = self.tokenizer.tokenize(question)
-        pieces = contexts.split(self.tokenizer, context)
+        pieces = question_windows.split(self.tokenizer, context)
         query_cut = query.row_lengths() > self._max_query_length
         query = query[:, : self._max_query_length]
         room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
-        windows = contexts.cut_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
+        windows = question_windows.cut_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
         return pieces, windows, features, windows.was_cut | query_cut
 
@@ -116,7 +117,7 @@ class ServedSpanLabeler(Servable):
         # A window comes last in its row, before a [SEP]; where it is empty, so is the list of its spans.
         begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
         starts, ends = starts - begin, ends - begin  # within the window
-        begins = contexts.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
+        begins = question_windows.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
         begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
         lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
         is_span = (begins[:, :, tf.newaxis] & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]

@@ -5,13 +5,14 @@ TensorFlow Text must be there for its kernels (`import tensorflow_text`; TensorF
 """
 
 import os
-import shutil
 import tempfile
 
 import tensorflow as tf
 
-from bert_tf.checkpoints import files
-from bert_tf.export import stored_weights, warmup
+from bert_tf.checkpoints import tensorflow_file
+from bert_tf.errors import InputError
+from bert_tf.export import warmup, weight_storage
+from bert_tf.files import new_folder
 
 
 def save(servable, directory, *, version=None, weights="float32"):
@@ -28,27 +29,24 @@ def save(servable, directory, *, version=None, weights="float32"):
       tensorflow-serving-api must be installed.
 
     Raises:
-      ValueError: a version that exists, or an unknown kind of weights.
+      InputError: a version that exists, or an unknown kind of weights.
     """
     os.makedirs(directory, exist_ok=True)
     if version is None:
         version = 1 + max((int(name) for name in os.listdir(directory) if name.isdecimal()), default=0)
     path = os.path.join(directory, str(version))
     if os.path.exists(path):
-        raise ValueError(f"{path}: exists; choose another version")
-    partial = path + ".partial"  # a name that TensorFlow Serving ignores
-    shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed
+        raise InputError(f"{path}: exists; choose another version")
     # The module holds variables, not the model itself: Keras would add its own functions for every layer.
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
-    with stored_weights.attached(servable.model, weights, module), tempfile.TemporaryDirectory() as folder:
-        files.write_config(folder, servable.config)
-        module.config = tf.saved_model.Asset(os.path.join(folder, files.CONFIG_NAME))
-        signatures = servable.signatures()
-        tf.saved_model.save(module, partial, signatures=signatures)
-    has_warmup = warmup.is_available()
-    if has_warmup:
-        warmup.write(servable, partial, os.path.basename(os.path.normpath(directory)))
-    os.rename(partial, path)
+    with (weight_storage.attached(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
+          new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
+        tensorflow_file.write_config(folder, servable.config)
+        module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
+        tf.saved_model.save(module, partial, signatures=servable.signatures())
+        has_warmup = warmup.is_available()
+        if has_warmup:
+            warmup.write(servable, partial, os.path.basename(os.path.normpath(directory)))
     return path, has_warmup

@@ -4,8 +4,9 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf.export.requests import after, check_features, check_same_size
-from bert_tf.packing import FEATURES, pack, to_dense
+from bert_tf.errors import InputError
+from bert_tf.export.request_checks import after, check_features, check_same_size
+from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
 
 
 class Servable:
@@ -36,7 +37,7 @@ class Servable:
             to the longest of a request.
 
         Raises:
-          ValueError: max_seq_length is under 4 or over the model's max_position_embeddings.
+          InputError: max_seq_length is under 4 or over the model's max_position_embeddings.
         """
         self.model = model
         self.tokenizer = tokenizer
@@ -44,7 +45,7 @@ class Servable:
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
         if not 4 <= max_seq_length <= self.config.max_position_embeddings:
-            raise ValueError(f"max_seq_length is {max_seq_length}: it must be from 4 to max_position_embeddings, "
+            raise InputError(f"max_seq_length is {max_seq_length}: it must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
 
     def answer_texts(self, **texts):

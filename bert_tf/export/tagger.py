@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf.export.classifier import check_labels
 from bert_tf.export.servable import Servable
-from bert_tf.packing import to_dense
+from bert_tf.tokenization.model_inputs import to_dense
 
 
 class ServedTagger(Servable):
@@ -27,7 +27,7 @@ class ServedTagger(Servable):
         """Args: model, a BertTokenClassifier; labels, names in the order of their ids; the others Servable's.
 
         Raises:
-          ValueError: a number of labels that is not the model's.
+          InputError: a number of labels that is not the model's.
         """
         super().__init__(model, tokenizer, **options)
         check_labels(labels, model.num_labels)

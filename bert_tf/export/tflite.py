@@ -8,7 +8,8 @@ are numbers, since names of labels and pieces are strings. Text has to be tokeni
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.packing import FEATURES
+from bert_tf.errors import InputError
+from bert_tf.tokenization.model_inputs import FEATURES
 
 KINDS = ("float32", "float16", "int8")
 
@@ -25,12 +26,12 @@ def convert(servable, weights="float32"):
       bytes of the .tflite file.
 
     Raises:
-      ValueError: another kind of weights, or a servable with dynamic lengths.
+      InputError: another kind of weights, or a servable with dynamic lengths.
     """
     if weights not in KINDS:
-        raise ValueError(f"weights are {weights!r}: they must be one of {', '.join(KINDS)}")
+        raise InputError(f"weights are {weights!r}: they must be one of {', '.join(KINDS)}")
     if not servable.static_length:
-        raise ValueError("a LiteRT model has one length: make the servable with static_length")
+        raise InputError("a LiteRT model has one length: make the servable with static_length")
     module = tf.Module()
     module.weights = servable.model.variables
     converter = tf.lite.TFLiteConverter.from_concrete_functions([_numbers_of_ids(servable)], module)

@@ -7,57 +7,12 @@ Under a strategy, or on a batch in pieces, each piece gives the gradients of its
 shares add up to the loss of the whole batch, and the update is the one that a single device would make of it.
 """
 
-import re
-
 from bert_tf.optimization.adamw import AdamW
 from bert_tf.optimization.clipping import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
+from bert_tf.optimization.factory import OPTIMIZERS, create_optimizer
 from bert_tf.optimization.lamb import Lamb
 from bert_tf.optimization.loss_scale import DynamicLossScale
 from bert_tf.optimization.schedule import WarmupDecay
 
-OPTIMIZERS = {"adamw": AdamW, "lamb": Lamb}
-
-
-def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer="adamw", *, decay_power=1.0,
-                     weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
-                     scale_loss=False):
-    """The optimizer with its schedule (the original's `optimization.create_optimizer`).
-
-    Args:
-      learning_rate: float, the peak.
-      num_train_steps: int, the step at which the rate reaches 0.
-      num_warmup_steps: int, steps over which the rate rises linearly; 0 for none. With more than there are
-        training steps, the rate never reaches its peak.
-      optimizer: "adamw" or "lamb".
-      decay_power: float; the rate falls as the share of steps left, to this power. 1 is the original's.
-      weight_decay: float, share of a variable that decays in a step at rate 1; 0 for none.
-      clip_norm: float, largest global norm of the gradients; 0 for no clipping.
-      no_decay: regular expressions; a variable in whose name one is found does not decay, and LAMB does not adapt
-        its rate.
-      scale_loss: bool, whether the loss is scaled against underflow, as float16 needs; see DynamicLossScale.
-
-    Returns:
-      A tf_keras optimizer whose `apply_gradients` takes raw gradients.
-
-    Raises:
-      ValueError: an unknown optimizer, a count that is not positive, a negative warm-up, decay or norm, a power that
-        is not positive, or a pattern that is no regular expression.
-    """
-    if optimizer not in OPTIMIZERS:
-        raise ValueError(f"optimizer is {optimizer!r}: it must be 'adamw' or 'lamb'")
-    if num_train_steps < 1:
-        raise ValueError(f"num_train_steps is {num_train_steps}: it must be at least 1")
-    for name, value in (("num_warmup_steps", num_warmup_steps), ("weight_decay", weight_decay),
-                        ("clip_norm", clip_norm)):
-        if value < 0:
-            raise ValueError(f"{name} is {value}: it must be at least 0")
-    if decay_power <= 0:
-        raise ValueError(f"decay_power is {decay_power}: it must be over 0")
-    for pattern in no_decay:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"no_decay holds {pattern!r}, which is no regular expression: {error}") from None
-    return OPTIMIZERS[optimizer](
-        WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
-        clip_norm=clip_norm, no_decay=no_decay, loss_scale=DynamicLossScale() if scale_loss else None)
+__all__ = ["CLIP_NORM", "NO_DECAY_PATTERNS", "OPTIMIZERS", "WEIGHT_DECAY", "AdamW", "DynamicLossScale", "Lamb",
+           "WarmupDecay", "create_optimizer"]

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import numpy as np
 from tqdm import tqdm
 
+from bert_tf.errors import InputError
 from data_prep.tasks import tables
 
 ROWS_AT_A_TIME = 1024
@@ -69,9 +70,9 @@ class ClassificationTask:
 
     def __post_init__(self):
         if self.regression == bool(self.labels):
-            raise ValueError(f"task {self.name}: it needs either labels or regression=True")
+            raise InputError(f"task {self.name}: it needs either labels or regression=True")
         if len(set(self.labels)) != len(self.labels):
-            raise ValueError(f"task {self.name}: a label occurs twice in {', '.join(self.labels)}")
+            raise InputError(f"task {self.name}: a label occurs twice in {', '.join(self.labels)}")
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
     @property
@@ -106,11 +107,11 @@ class Examples:
 
 
 def find_task(name):
-    """The published task of that name, in any case, with or without hyphens; ValueError lists the names."""
+    """The published task of that name, in any case, with or without hyphens; InputError lists the names."""
     for known, task in TASKS.items():
         if name.lower() in (known, known.replace("-", "")):
             return task
-    raise ValueError(f"{name!r} is no known task: the tasks are {', '.join(TASKS)}")
+    raise InputError(f"{name!r} is no known task: the tasks are {', '.join(TASKS)}")
 
 
 def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
@@ -131,7 +132,7 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
       metrics: metric names; a usual choice unless given.
 
     Raises:
-      ValueError: on a missing column or file, or a training file without labels.
+      InputError: on a missing column or file, or a training file without labels.
     """
     files = {**{split: _own_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
     splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
@@ -158,11 +159,11 @@ def read_examples(task, data_dir, split):
       Examples.
 
     Raises:
-      ValueError: where the file is missing or has no rows; naming file and line, where a row has too few
+      InputError: where the file is missing or has no rows; naming file and line, where a row has too few
         columns, a label is unknown or no number, or bytes are not UTF-8.
     """
     if split not in task.splits:
-        raise ValueError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
+        raise InputError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
     parse_label = _label_parser(task)
@@ -180,9 +181,9 @@ def read_examples(task, data_dir, split):
             try:
                 labels.append(parse_label(row.label))
             except ValueError as error:
-                raise ValueError(f"{path}:{line}: {error}") from error
+                raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        raise ValueError(f"{path}: has no rows")
+        raise InputError(f"{path}: has no rows")
     return Examples(
         guids, text_a, text_b if layout.text_b is not None else None,
         np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
@@ -203,11 +204,11 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
       text and its [SEP]), int32 [n, S], and "label_ids", the examples' `labels`, where they have some.
 
     Raises:
-      ValueError: where `max_seq_length` leaves no room for a piece of each text.
+      InputError: where `max_seq_length` leaves no room for a piece of each text.
     """
     shortest = 3 if examples.text_b is None else 5
     if max_seq_length < shortest:
-        raise ValueError(f"--max_seq_length={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
+        raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
                          f"least {shortest}")
     features = {name: np.zeros([len(examples), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids")}
@@ -246,7 +247,7 @@ def count_cut(examples, tokenizer, max_seq_length):
 
 
 def _label_parser(task):
-    """A function from the text of a label to what `Examples.labels` holds for it; it raises ValueError."""
+    """A function from the text of a label to what `Examples.labels` holds for it; it raises InputError."""
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
 
@@ -256,12 +257,12 @@ def _label_parser(task):
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            raise ValueError(f"label {text!r}: a number is expected")
+            raise InputError(f"label {text!r}: a number is expected")
         return value
 
     def one_label(text):
         if text not in ids:
-            raise ValueError(f"label {text!r} is unknown: the labels are {', '.join(task.labels)}")
+            raise InputError(f"label {text!r} is unknown: the labels are {', '.join(task.labels)}")
         return ids[text]
 
     def several_labels(text):
@@ -287,9 +288,9 @@ def _labels_of_file(path, layout, separator):
     for _, _, row in _selected_rows(path, layout, skip_broken=False):
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
     if not labels:
-        raise ValueError(f"{path}: has no labels")
+        raise InputError(f"{path}: has no labels")
     if len(labels) < 2 and not separator:
-        raise ValueError(f"{path}: all rows have the label {labels.pop()!r}: is another column meant?")
+        raise InputError(f"{path}: all rows have the label {labels.pop()!r}: is another column meant?")
     if all(label.removeprefix("-").isdecimal() for label in labels):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)
@@ -321,7 +322,7 @@ def _selected_rows(path, layout, skip_broken):
     for number, (line, fields) in enumerate(rows, start=first_number):
         if len(fields) < needed or (width and len(fields) != width):
             if not skip_broken:
-                raise ValueError(f"{path}:{line}: {width or f'at least {needed}'} columns are expected, "
+                raise InputError(f"{path}:{line}: {width or f'at least {needed}'} columns are expected, "
                                  f"{len(fields)} found")
             yield line, number, None
             continue

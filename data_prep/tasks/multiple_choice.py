@@ -11,6 +11,7 @@ import re
 
 import numpy as np
 
+from bert_tf.errors import InputError
 from data_prep.tasks import classification, tables
 
 ENDING = re.compile(r"ending(\d+)")
@@ -54,7 +55,7 @@ def read_swag(path):
       Questions.
 
     Raises:
-      ValueError: where the file or a column is missing, or there are no rows; naming file and line, where a row has
+      InputError: where the file or a column is missing, or there are no rows; naming file and line, where a row has
         another number of columns or a label is not the number of an ending.
     """
     rows = tables.read_rows(path)
@@ -62,12 +63,12 @@ def read_swag(path):
     first, second = (tables.position(name, header, path) for name in ("sent1", "sent2"))
     endings = [header.index(name) for name in sorted(filter(ENDING.fullmatch, header), key=_number_of)]
     if len(endings) < 2:
-        raise ValueError(f"{path}:1: columns ending0, ending1, ... are expected: the columns are {', '.join(header)}")
+        raise InputError(f"{path}:1: columns ending0, ending1, ... are expected: the columns are {', '.join(header)}")
     answers = header.index("label") if "label" in header else None
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
         if len(fields) != len(header):
-            raise ValueError(f"{path}:{line}: {len(header)} columns are expected, {len(fields)} found")
+            raise InputError(f"{path}:{line}: {len(header)} columns are expected, {len(fields)} found")
         guids.append(fields[0] if not header[0] else str(number))  # pandas wrote it: its index has no name
         text_a.append(fields[first])
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
@@ -86,7 +87,7 @@ def read_race(path):
       Questions.
 
     Raises:
-      ValueError: where there is no file; naming the file, where it is not JSON of these keys; naming the question too,
+      InputError: where there is no file; naming the file, where it is not JSON of these keys; naming the question too,
         where it has another number of options than others or its answer is none of them.
     """
     guids, text_a, text_b, labels = [], [], [], []
@@ -94,14 +95,14 @@ def read_race(path):
         article = _read_article(file)
         answers = article.get("answers")
         if guids and (answers is not None) != bool(labels):
-            raise ValueError(f"{file}: has {'no ' if answers is None else ''}answers, unlike the files before it")
+            raise InputError(f"{file}: has {'no ' if answers is None else ''}answers, unlike the files before it")
         for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
             place = f"{file}, question {number + 1}"
             if not isinstance(question, str) or not _are_texts(options):
-                raise ValueError(f"{place}: a text, and as options a list of texts, are expected")
+                raise InputError(f"{place}: a text, and as options a list of texts, are expected")
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
-                raise ValueError(f"{place}: {max(2, expected)} options are expected, {len(options)} found")
+                raise InputError(f"{place}: {max(2, expected)} options are expected, {len(options)} found")
             guids.append(f"{article.get('id', os.path.basename(file))}-{number}")
             text_a.append(article["article"])
             text_b.append([_statement(question, option) for option in options])
@@ -128,7 +129,7 @@ def convert_questions_to_features(questions, tokenizer, max_seq_length, show_pro
       have answers.
 
     Raises:
-      ValueError: where `max_seq_length` leaves no room for a piece of each text.
+      InputError: where `max_seq_length` leaves no room for a piece of each text.
     """
     flat = classification.convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length, show_progress)
     features = {name: values.reshape(-1, questions.num_choices, max_seq_length) for name, values in flat.items()}
@@ -143,7 +144,7 @@ def _number_of(ending):
 
 def _swag_label(text, num_choices, place):
     if text not in map(str, range(num_choices)):
-        raise ValueError(f"{place}: label {text!r}: the number of an ending is expected, 0 to {num_choices - 1}")
+        raise InputError(f"{place}: label {text!r}: the number of an ending is expected, 0 to {num_choices - 1}")
     return int(text)
 
 
@@ -151,11 +152,11 @@ def _race_files(path):
     if os.path.isfile(path):
         return [path]
     if not os.path.isdir(path):
-        raise ValueError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or folder")
     files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
              if name.endswith((".json", ".txt"))]
     if not files:
-        raise ValueError(f"{path}: holds no .json or .txt files")
+        raise InputError(f"{path}: holds no .json or .txt files")
     return sorted(files)
 
 
@@ -165,14 +166,14 @@ def _read_article(path):
         try:
             article = json.load(file)
         except ValueError as error:  # bytes that are not UTF-8 too
-            raise ValueError(f"{path}: not a JSON file: {error}") from error
+            raise InputError(f"{path}: not a JSON file: {error}") from error
     kinds = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
-        raise ValueError(f"{path}: an object with the keys article, a text, questions and options, lists, is expected")
+        raise InputError(f"{path}: an object with the keys article, a text, questions and options, lists, is expected")
     num_questions = len(article["questions"])
     for key in ("options", "answers"):
         if key in article and len(article[key]) != num_questions:
-            raise ValueError(f"{path}: {num_questions} {key} are expected, one a question, {len(article[key])} found")
+            raise InputError(f"{path}: {num_questions} {key} are expected, one a question, {len(article[key])} found")
     return article
 
 
@@ -190,11 +191,11 @@ def _statement(question, option):
 def _race_label(answer, num_choices, place):
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:num_choices]
     if not (isinstance(answer, str) and len(answer) == 1 and answer in letters):
-        raise ValueError(f"{place}: answer {answer!r}: one of {', '.join(letters)} is expected")
+        raise InputError(f"{place}: answer {answer!r}: one of {', '.join(letters)} is expected")
     return letters.index(answer)
 
 
 def _questions(path, guids, text_a, text_b, labels):
     if not guids:
-        raise ValueError(f"{path}: has no questions")
+        raise InputError(f"{path}: has no questions")
     return Questions(guids, text_a, text_b, np.array(labels, np.int32) if labels else None)

@@ -3,6 +3,8 @@
 import csv
 import os
 
+from bert_tf.errors import InputError
+
 
 def read_rows(path):
     """Yields (line number, list of fields) of a table, its header included; empty lines are left out.
@@ -11,11 +13,11 @@ def read_rows(path):
     field holds a line break: that is how GLUE is published and how the original reads it.
 
     Raises:
-      ValueError: where the file is missing; naming file and line, where bytes are not UTF-8 or quotes do not
+      InputError: where the file is missing; naming file and line, where bytes are not UTF-8 or quotes do not
         close.
     """
     if not os.path.isfile(path):
-        raise ValueError(f"{path}: no such file")
+        raise InputError(f"{path}: no such file")
     with open(path, "rb") as file:
         lines = _decoded_lines(file, path)
         if path.lower().endswith(".csv"):
@@ -34,9 +36,9 @@ def read_header(path):
 
 
 def position(column, header, path):
-    """The position, from 0, of a column by its name in the header; ValueError lists the names."""
+    """The position, from 0, of a column by its name in the header; InputError lists the names."""
     if column not in header:
-        raise ValueError(f"{path}:1: there is no column {column!r}: the columns are {', '.join(header)}")
+        raise InputError(f"{path}:1: there is no column {column!r}: the columns are {', '.join(header)}")
     return header.index(column)
 
 
@@ -47,7 +49,7 @@ def _csv_rows(lines, path):
             if fields:
                 yield reader.line_num, fields
     except csv.Error as error:
-        raise ValueError(f"{path}:{reader.line_num}: {error}") from error
+        raise InputError(f"{path}:{reader.line_num}: {error}") from error
 
 
 def _decoded_lines(file, path):
@@ -56,4 +58,4 @@ def _decoded_lines(file, path):
         try:
             yield line.decode("utf-8-sig" if number == 1 else "utf-8")
         except UnicodeDecodeError as error:
-            raise ValueError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error
+            raise InputError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error

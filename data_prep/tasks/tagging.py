@@ -13,7 +13,8 @@ import re
 
 import numpy as np
 
-from data_prep import partial_files
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
@@ -61,7 +62,7 @@ def read_sentences(path, token_column=0, label_column=None):
       Sentences.
 
     Raises:
-      ValueError: naming the file, where it is missing or has no words; naming file and line, where a row has another
+      InputError: naming the file, where it is missing or has no words; naming file and line, where a row has another
         number of columns than the first one, or lacks a column that is read; where bytes are not UTF-8, a word or a
         label is empty, or some labels have the prefixes of entities and this one has not.
     """
@@ -73,7 +74,7 @@ def read_sentences(path, token_column=0, label_column=None):
         if label_column is not None:
             labels.append([fields[label_column] for _, _, fields in sentence])
     if not words:
-        raise ValueError(f"{path}: has no words")
+        raise InputError(f"{path}: has no words")
     if label_column is None:
         return Sentences(path, rows, lines, words, None)
     if any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
@@ -112,11 +113,11 @@ def label_names(sentences):
     Of entities: O, then B- and I- of each type, types sorted. Others: those that occur, sorted.
 
     Raises:
-      ValueError: naming the file, where all words have one label.
+      InputError: naming the file, where all words have one label.
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise ValueError(f"{sentences.path}: all words have the label {names.pop()!r}: is another column meant?")
+        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}: is another column meant?")
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
@@ -141,7 +142,7 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length):
       IGNORED. And the number of words that lost pieces.
 
     Raises:
-      ValueError: naming file and line, where a label is none of `names`.
+      InputError: naming file and line, where a label is none of `names`.
     """
     ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
@@ -191,7 +192,7 @@ def write_predictions(path, sentences, labels):
       sentences: Sentences.
       labels: for each sentence the predicted labels, a list of str.
     """
-    with partial_files.written(path) as file:
+    with new_file(path) as file:
         for rows, of_sentence in zip(sentences.rows, labels, strict=True):
             for row, label in zip(rows, of_sentence, strict=True):
                 file.write(f"{row}{_separator(row)}{label}\n")
@@ -218,28 +219,28 @@ def _sentences(path, columns):
 def _decoded_rows(path):
     """Yields (line number, line without its end); where spaces divide columns, without those around the row."""
     if not os.path.isfile(path):
-        raise ValueError(f"{path}: no such file")
+        raise InputError(f"{path}: no such file")
     with open(path, "rb") as file:
         for number, line in enumerate(file, start=1):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise ValueError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error
+                raise InputError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error
             row = text.rstrip("\r\n")
             yield number, row if "\t" in row else row.strip(" ")
 
 
 def _check_row(path, line, fields, columns, first_line, width):
     if len(fields) != width:
-        raise ValueError(f"{path}:{line}: {width} columns are expected, as in line {first_line}, {len(fields)} found")
+        raise InputError(f"{path}:{line}: {width} columns are expected, as in line {first_line}, {len(fields)} found")
     for column in columns:
         if not -width <= column < width:
-            raise ValueError(f"{path}:{line}: there is no column {column}: the row has {width}, 0 to {width - 1}, or "
+            raise InputError(f"{path}:{line}: there is no column {column}: the row has {width}, 0 to {width - 1}, or "
                              f"from the last -1 to {-width}")
         if not fields[column]:
-            raise ValueError(f"{path}:{line}: column {column} is empty")
+            raise InputError(f"{path}:{line}: column {column} is empty")
     if len({column % width for column in columns}) < len(columns):
-        raise ValueError(f"{path}:{line}: column {columns[0]} is {columns[1]} too, of {width}: a word and a label are "
+        raise InputError(f"{path}:{line}: column {columns[0]} is {columns[1]} too, of {width}: a word and a label are "
                          "expected in columns of their own")
 
 
@@ -248,18 +249,18 @@ def _separator(row):
 
 
 def _check_entity_labels(path, lines, labels):
-    """Raises ValueError, naming file and line, unless all labels are of entities."""
+    """Raises InputError, naming file and line, unless all labels are of entities."""
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
-            raise ValueError(f"{path}:{line}: label {label!r}: O, or B-, I-, E- or S- before the type of an entity is "
+            raise InputError(f"{path}:{line}: label {label!r}: O, or B-, I-, E- or S- before the type of an entity is "
                              "expected, as in other rows")
 
 
 def _check_known(sentences, ids):
-    """Raises ValueError, naming file and line, unless all labels are keys of `ids`."""
+    """Raises InputError, naming file and line, unless all labels are keys of `ids`."""
     for line, label in zip(itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True):
         if label not in ids:
-            raise ValueError(f"{sentences.path}:{line}: label {label!r} is unknown: the labels of the training data "
+            raise InputError(f"{sentences.path}:{line}: label {label!r} is unknown: the labels of the training data "
                              f"are {', '.join(ids)}")
 
 

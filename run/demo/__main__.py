@@ -15,7 +15,8 @@ import time
 
 from absl import flags
 
-from data_prep import command_line
+from bert_tf.cli import script
+from bert_tf.errors import InputError
 
 FLAGS = flags.FLAGS
 
@@ -56,9 +57,9 @@ def main(argv):
 
 
 def make_folder(folder):
-    """Makes an empty folder; ValueError if one with other things in it is there."""
+    """Makes an empty folder; InputError if one with other things in it is there."""
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
-        raise ValueError(f"--output_dir={folder}: holds files that no demo made; choose another folder")
+        raise InputError(f"--output_dir={folder}: holds files that no demo made; choose another folder")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     open(os.path.join(folder, MARKER), "w").close()
@@ -186,8 +187,8 @@ def run_command(command, folder):
     print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
     status = subprocess.run(command, cwd=folder, check=False).returncode
     if status:
-        raise ValueError(f"the command above ended with status {status}")
+        raise InputError(f"the command above ended with status {status}")
 
 
 if __name__ == "__main__":
-    command_line.run(main, define_flags)
+    script.run(main, define_flags)

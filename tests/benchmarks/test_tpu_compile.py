@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from benchmarks import tpu_compile
 from bert_tf.config import BertConfig
-from bert_tf.layers import Dropout
-from bert_tf.padding import RealTokens
+from bert_tf.layers.basic import Dropout
+from bert_tf.layers.padding import RealTokens
 from tests import scripts
 
 TPU_COMPILER = all(importlib.util.find_spec(package) for package in ("jax", "libtpu"))

@@ -11,10 +11,10 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf import losses, models
-from bert_tf.attention import attention_bias
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.layers.attention import attention_bias
+from bert_tf.layers.padding import AllTokens, RealTokens
 from bert_tf.optimization import create_optimizer
-from bert_tf.padding import AllTokens, RealTokens
 
 CLOSE = 2e-5
 OPTIONS = {

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.attention import attention_bias
 from bert_tf.config import BertConfig
-from bert_tf.layers import Dropout, LayerNorm, Projection, WeightInitializer
+from bert_tf.layers.attention import attention_bias
+from bert_tf.layers.basic import Dropout, LayerNorm, Projection, WeightInitializer
 
 B, S, H, N, L, V, P, SEGMENTS, LABELS = 2, 5, 6, 3, 4, 23, 7, 8, 9
 CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attention_heads=N, intermediate_size=11,

@@ -12,11 +12,19 @@ import time
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
-from data_prep import create_pretraining_data, local_runner
-from data_prep.instances import InstanceSettings
+from data_prep import create_pretraining_data
+from data_prep.pretraining import local_runner
+from data_prep.pretraining.sentence_pairs import InstanceSettings
 from tests import scripts
-from tests.data_prep.pretraining_records import CORPUS_FILE, RUNS, VOCAB_FILE, contents, digest, read_records
-from tests.data_prep.test_process_pool import wait_until_dead
+from tests.data_prep.parallel.test_process_pool import wait_until_dead
+from tests.data_prep.pretraining.pretraining_records import (
+    CORPUS_FILE,
+    RUNS,
+    VOCAB_FILE,
+    contents,
+    digest,
+    read_records,
+)
 
 
 @pytest.mark.parametrize(("outputs", "message"), [

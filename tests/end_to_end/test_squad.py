@@ -12,7 +12,7 @@ import pytest
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
-from run.driver import task_file
+from run.finetuning import task_metadata
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -88,7 +88,7 @@ def test_the_task_is_learned_and_its_files_written(folder, trained):
         question: not text for question, text in predictions.items()}
     for candidates in nbest.values():
         assert sum(candidate["probability"] for candidate in candidates) == pytest.approx(1)
-    assert task_file.read(output) == task_file.Task("span_labeler", do_lower_case=True, **LENGTHS)
+    assert task_metadata.read(output) == task_metadata.Task("span_labeler", do_lower_case=True, **LENGTHS)
     # Of 40 questions one is left out: steps count questions, 39 / 8 * 12, and not windows.
     assert np.genfromtxt(output / "eval_log.csv", delimiter=",", names=True)["step"].tolist() == [20, 40, 58]
 

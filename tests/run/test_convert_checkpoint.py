@@ -127,7 +127,7 @@ def test_mistakes(tmp_path, flags, message):
 
 def test_no_config(original, tmp_path):
     (original / "bert_config.json").unlink()
-    with pytest.raises(ValueError, match=r"--bert_config_file is needed: there is no config beside .*bert_model\.ckpt"):
+    with pytest.raises(ValueError, match=r"`bert_config_file` is needed: there is no config beside .*bert_model\.ckpt"):
         convert(str(original), str(tmp_path / "out"), "tf1")
 
 
@@ -151,6 +151,6 @@ def test_a_config_that_contradicts_the_checkpoints_own(reference, tmp_path):
 
 def test_a_vocabulary_of_another_model(original, vocabulary, tmp_path):
     vocabulary.write_text(vocabulary.read_text() + "more\n")
-    with pytest.raises(ValueError, match=r"--vocab_file=.*: has 121 entries, the model has 120: it is another model's"):
+    with pytest.raises(ValueError, match=r"`vocab_file`=.*: has 121 entries, the model has 120: it is another model's"):
         convert(str(original), str(tmp_path / "out"), "tf1", vocab_file=vocabulary)
     assert sorted(os.listdir(tmp_path)) == ["entries.txt", "original"]

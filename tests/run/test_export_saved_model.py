@@ -8,13 +8,14 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from run.driver import asking, servables, task_file
+from run.finetuning import task_metadata
+from run.inference import loading, terminal
 from tests import scripts
 
 TASKS = {
-    "tagger": task_file.Task("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
-    "squad": task_file.Task("span_labeler", 29, True, doc_stride=5, max_query_length=7),
-    "reviews": task_file.Task("classifier", 26, False, ("bad", "good"), pairs=True),
+    "tagger": task_metadata.Task("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
+    "squad": task_metadata.Task("span_labeler", 29, True, doc_stride=5, max_query_length=7),
+    "reviews": task_metadata.Task("classifier", 26, False, ("bad", "good"), pairs=True),
 }
 
 
@@ -32,7 +33,7 @@ def folder(tmp_path_factory, reference):
         (folder / name / "bert_config.json").write_text(config.to_json())
         shutil.copy(reference / "text" / "vocab.txt", folder / name)
         if name in TASKS:
-            task_file.keep(folder / name, TASKS[name])
+            task_metadata.keep(folder / name, TASKS[name])
         tf.train.Checkpoint(model=model).write(str(folder / name / "ckpt-3"))
         (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
     return folder
@@ -99,34 +100,34 @@ def test_fill_mask_of_an_export(folder):
 def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
     monkeypatch.chdir(folder)
     with pytest.raises(ValueError, match=re.escape(message)):
-        servables.load(flags.get("init_checkpoint"), flags)
+        loading.load(flags.get("init_checkpoint"), flags)
 
 
 def test_flags_that_contradict_the_task(tmp_path):
-    task_file.keep(tmp_path, TASKS["reviews"])
-    settings = servables.settle(str(tmp_path), {"max_seq_length": 19})
+    task_metadata.keep(tmp_path, TASKS["reviews"])
+    settings = loading.settle(str(tmp_path), {"max_seq_length": 19})
     assert (settings.kind, settings.labels, settings.pairs, settings.do_lower_case, settings.max_seq_length) == (
         "classifier", ("bad", "good"), True, False, 19)
     for given, message in (({"do_lower_case": True}, "--do_lower_case says True: contradicts task.json"),
                            ({"pairs": False}, "--pairs says False: contradicts"),
                            ({"labels": ("x",)}, r"--labels_file says \('x',\): contradicts")):
         with pytest.raises(ValueError, match=message):
-            servables.settle(str(tmp_path), given)
-    encoder = servables.settle(str(tmp_path), {"task": "encoder", "pairs": False})
+            loading.settle(str(tmp_path), given)
+    encoder = loading.settle(str(tmp_path), {"task": "encoder", "pairs": False})
     assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
 
 
 def test_saved_models_that_cannot_be_asked(folder, tmp_path):
     with pytest.raises(ValueError, match="--init_checkpoint is needed, or --saved_model"):
-        asking.load("masked_lm", {})
+        terminal.load("masked_lm", {})
     with pytest.raises(ValueError, match="--saved_model has its own weights; give one of them"):
-        asking.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
+        terminal.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
     with pytest.raises(ValueError, match="holds no SavedModel"):
-        asking.load("masked_lm", {"saved_model": str(tmp_path)})
+        terminal.load("masked_lm", {"saved_model": str(tmp_path)})
     for name in ("2", "10"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "saved_model.pb").touch()
-    assert asking.newest_version(str(tmp_path)) == str(tmp_path / "10")
+    assert terminal.newest_version(str(tmp_path)) == str(tmp_path / "10")
 
 
 @pytest.mark.parametrize(("script", "flags", "message"), [

@@ -11,7 +11,8 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.tokenization import BertTokenizer
 from run import extract_features
-from run.driver import prediction, vector_files
+from run.finetuning import prediction
+from run.inference import vector_files
 from tests import scripts
 
 SCRIPT = "run.extract_features"

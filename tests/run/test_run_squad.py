@@ -10,7 +10,7 @@ from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from run import run_squad
-from run.driver import squad_scores
+from run.evaluation import squad_scores
 from tests import scripts
 
 LENGTH, BATCH_SIZE, NUM_RECORDS = 11, 2, 13

@@ -12,7 +12,7 @@ from seqeval import metrics as entity_metrics
 from bert_tf.config import BertConfig
 from data_prep.tasks import tagging
 from run import run_tagger
-from run.driver import task_file
+from run.finetuning import task_metadata
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -128,8 +128,8 @@ def test_labels_of_a_model_that_is_to_be_used(tmp_path):
     os.makedirs(places.output_dir)
     with pytest.raises(ValueError, match=r"--output_dir=.*out: holds no tagger; train first, or give --init"):
         run_tagger.kept_labels(places)
-    task = task_file.Task("token_classifier", 12, True, ("O", "B-X", "I-X"))
+    task = task_metadata.Task("token_classifier", 12, True, ("O", "B-X", "I-X"))
     os.makedirs(tmp_path / "before")
-    task_file.keep(str(tmp_path / "before"), task)
+    task_metadata.keep(str(tmp_path / "before"), task)
     places.init_checkpoint = str(tmp_path / "before" / "ckpt-7")
     assert run_tagger.kept_labels(places) == task.labels

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep import partial_files
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
 from data_prep.tasks.squad.final_text import final_text
 
 PREDICTIONS_FILE = "predictions.json"
@@ -102,10 +103,10 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       feature, then for SQuAD 2.0 the null odds are CERTAINLY_NULL; for 1.1 the answer is the original's "empty".
 
     Raises:
-      ValueError: the scores are of another number of features.
+      InputError: the scores are of another number of features.
     """
     if not len(start_logits) == len(end_logits) == len(features):
-        raise ValueError(f"{len(start_logits)} rows of start logits, {len(end_logits)} of end logits: "
+        raise InputError(f"{len(start_logits)} rows of start logits, {len(end_logits)} of end logits: "
                          f"{len(features)} features need one each")
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
@@ -216,6 +217,6 @@ def _probabilities(candidates):
 
 
 def _write_json(path, content):
-    with partial_files.written(path) as file:
+    with new_file(path) as file:
         json.dump(content, file, indent=4)
         file.write("\n")

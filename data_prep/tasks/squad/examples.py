@@ -5,7 +5,8 @@ import dataclasses
 import json
 import re
 
-from data_prep.command_line import is_remote
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote
 
 # The original splits a context here, and nowhere else; U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
@@ -73,7 +74,7 @@ def read_examples(path, is_training, version_2_with_negative):
       Examples.
 
     Raises:
-      ValueError: naming the file, and in it the place, for what is not of SQuAD's form; for a training question
+      InputError: naming the file, and in it the place, for what is not of SQuAD's form; for a training question
         that has not one answer; for two questions to predict of the same id; for a file without questions.
     """
     examples = Examples()
@@ -92,7 +93,7 @@ def read_examples(path, is_training, version_2_with_negative):
         examples.num_empty += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
     if not examples:
-        raise ValueError(f"{path}: has no questions" if not examples.num_not_found else
+        raise InputError(f"{path}: has no questions" if not examples.num_not_found else
                          f"{path}: none of its {examples.num_not_found} answers stands where answer_start says")
     if not is_training:
         _check_ids(path, examples)
@@ -104,7 +105,7 @@ def _questions(path):
     try:
         content = json.loads(_read(path))
     except ValueError as error:  # of the JSON, or of its UTF-8
-        raise ValueError(f"{path}: not a SQuAD file, which is JSON: {error}") from error
+        raise InputError(f"{path}: not a SQuAD file, which is JSON: {error}") from error
     for article_index, article in enumerate(_field(content, "data", list, path)):
         article_place = f"{path}: data[{article_index}]"
         for paragraph_index, paragraph in enumerate(_field(article, "paragraphs", list, article_place)):
@@ -112,7 +113,7 @@ def _questions(path):
             context = _field(paragraph, "context", str, place)
             for index, question in enumerate(_field(paragraph, "qas", list, place)):
                 if not isinstance(question, dict):
-                    raise ValueError(f"{place}.qas[{index}]: a question with id and text is expected")
+                    raise InputError(f"{place}.qas[{index}]: a question with id and text is expected")
                 yield f"{place}.qas[{index}]", context, question
 
 
@@ -129,7 +130,7 @@ def _read(path):
 def _field(mapping, name, kind, place):
     value = mapping.get(name) if isinstance(mapping, dict) else None
     if not isinstance(value, kind):
-        raise ValueError(f"{place}: {_KINDS[kind]} named {name!r} is expected, as in a SQuAD file")
+        raise InputError(f"{place}: {_KINDS[kind]} named {name!r} is expected, as in a SQuAD file")
     return value
 
 
@@ -137,16 +138,16 @@ def _with_answer(example, question, place, version_2_with_negative):
     """The example with its answer for training; None where that is not found in the context."""
     if version_2_with_negative:
         if "is_impossible" not in question:
-            raise ValueError(f"{place}: has no 'is_impossible', so this is no SQuAD 2.0: leave "
-                             "--version_2_with_negative out")
+            raise InputError(f"{place}: has no 'is_impossible', so this is no SQuAD 2.0: leave "
+                             "`version_2_with_negative` out")
         if _field(question, "is_impossible", bool, place):
             return dataclasses.replace(example, orig_answer_text="", start_position=-1, end_position=-1,
                                        is_impossible=True)
     num_answers = len(example.answers or ())
     if num_answers != 1:
         hint = "" if num_answers or version_2_with_negative else (
-            "; SQuAD 2.0, which has questions without, needs --version_2_with_negative")
-        raise ValueError(f"{place}: {num_answers} answers: for training, each question should have exactly 1{hint}")
+            "; SQuAD 2.0, which has questions without, needs `version_2_with_negative`")
+        raise InputError(f"{place}: {num_answers} answers: for training, each question should have exactly 1{hint}")
     text = example.answers[0]
     start = _field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
     words = _words_of_answer(example.context, text, start)
@@ -171,6 +172,6 @@ def _check_ids(path, examples):
     seen = set()
     for example in examples:
         if example.qas_id in seen:
-            raise ValueError(f"{path}: two questions have the id {example.qas_id!r}, so their answers could not be "
+            raise InputError(f"{path}: two questions have the id {example.qas_id!r}, so their answers could not be "
                              "told apart")
         seen.add(example.qas_id)

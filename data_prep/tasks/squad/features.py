@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
 
@@ -172,19 +173,19 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride
       FeatureStream, an iterator of Feature. A context without a word has none.
 
     Raises:
-      ValueError: as `check_lengths`.
+      InputError: as `check_lengths`.
     """
     check_lengths(max_seq_length, doc_stride, max_query_length)
     return FeatureStream(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training)
 
 
 def check_lengths(max_seq_length, doc_stride, max_query_length):
-    """Raises ValueError, naming the flag, for lengths with which contexts cannot be cut into windows."""
+    """Raises InputError, naming the flag, for lengths with which contexts cannot be cut into windows."""
     if max_seq_length <= max_query_length + 3:
-        raise ValueError(f"--max_seq_length={max_seq_length}: must be greater than --max_query_length + 3, which is "
+        raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
                          f"{max_query_length + 3}: the longest question leaves no room for the context")
     if doc_stride < 1:
-        raise ValueError(f"--doc_stride={doc_stride}: must be at least 1, or the windows do not move on")
+        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1, or the windows do not move on")
 
 
 def record_features(max_seq_length, is_training):

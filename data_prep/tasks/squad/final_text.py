@@ -2,7 +2,7 @@
 
 import logging
 
-from data_prep.word_counts import words_of_text
+from data_prep.vocabulary.counts import words_of_text
 
 _log = logging.getLogger(__name__)
 

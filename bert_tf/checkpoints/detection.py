@@ -1,0 +1,68 @@
+"""Finds out which kind of checkpoint there is, and opens it."""
+
+import dataclasses
+import os
+
+import tensorflow as tf
+
+from bert_tf.checkpoints import huggingface, model_garden, object_graph, tensorflow_file, tf1, training
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+
+
+def open_checkpoint(path):
+    """Finds out what kind of checkpoint there is, and opens it.
+
+    Args:
+      path: the common beginning of a TensorFlow checkpoint's file names (`bert_model.ckpt`, `ckpt-1000`), written by
+        the original, this project's training loop or tf-models-official; a .safetensors file of Hugging Face; or a
+        folder that holds one of these, of a training run's checkpoints the newest.
+
+    Returns:
+      bert_tf.checkpoints.tensors.Checkpoint; its tensors are read when asked for.
+
+    Raises:
+      InputError: naming the path: there is none, two of different kinds, or one that is not of a BERT.
+    """
+    found = find_checkpoint(path)
+    if found.endswith(huggingface.WEIGHTS_SUFFIXES):
+        return huggingface.read(found)
+    file = tensorflow_file.TensorFlowFile(found)
+    names = object_graph.variable_names(file)
+    if training.is_training_checkpoint(names):
+        checkpoint = training.read(file, names)
+    elif model_garden.is_model_garden_checkpoint(names):
+        checkpoint = model_garden.read(file, names)
+    elif not names:
+        checkpoint = tf1.read(file)
+    else:
+        raise InputError(f"{found}: the checkpoint holds no BERT of this project nor of tf-models-official, its first "
+                         f"variable is {min(names.values())}")
+    beside = os.path.join(os.path.dirname(found), tensorflow_file.CONFIG_NAME)
+    if tf.io.gfile.exists(beside):
+        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
+    return checkpoint
+
+
+def find_checkpoint(path):
+    """The prefix of the TensorFlow checkpoint, or the Hugging Face file, at `path`: itself, or what a folder holds.
+
+    Raises:
+      InputError: there is none, or a folder holds both kinds.
+    """
+    if path.endswith(huggingface.WEIGHTS_SUFFIXES):
+        if not tf.io.gfile.exists(path):
+            raise InputError(f"{path}: no such file")
+        return path
+    prefix, weights = path, None
+    if tf.io.gfile.isdir(path):
+        prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
+        weights = huggingface.weights_in(path)
+    prefix = prefix.removesuffix(".index")
+    has_index = tf.io.gfile.exists(prefix + ".index")
+    if not has_index and not weights:
+        raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
+    if has_index and weights and not weights.endswith(huggingface.PICKLE_SUFFIXES):
+        raise InputError(f"{path}: holds {os.path.basename(prefix)} and {os.path.basename(weights)}: name one of them "
+                         "in place of the folder")
+    return prefix if has_index else weights

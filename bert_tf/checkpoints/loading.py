@@ -1,0 +1,145 @@
+"""A checkpoint's weights into a model, matched by the original's variable names, and a model's weights out."""
+
+import dataclasses
+
+import numpy as np
+
+from bert_tf.checkpoints import tf1
+from bert_tf.checkpoints.detection import open_checkpoint
+from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, StoredTensor
+from bert_tf.errors import InputError
+
+# What to do when a table of the checkpoint has another number of rows than the model's.
+ROW_ADVICE = {
+    "bert/embeddings/position_embeddings":
+        "set max_position_embeddings to {rows} in the model's config; shorter sequences need no smaller table, and for "
+        "longer ones nothing was learned",
+    "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
+}
+VOCABULARY_TABLES = (WORD_EMBEDDINGS, "cls/predictions/output_bias")
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadReport:
+    """What `load_pretrained` did, in variable names as they stand in the model or in the checkpoint.
+
+    Attributes:
+      path: the checkpoint that was read.
+      loaded: the model's variables that took their values from it.
+      missing: the model's variables that it does not hold, which keep their initial values.
+      unused: its tensors that the model has no place for, by canonical name, optimizer state left out.
+      extended: the model's variables whose first rows took their values from it, a subset of `loaded`.
+    """
+
+    path: str
+    loaded: tuple[str, ...]
+    missing: tuple[str, ...]
+    unused: tuple[str, ...]
+    extended: tuple[str, ...] = ()
+
+    def __str__(self):
+        text = f"{self.path}: {len(self.loaded)} variables loaded"
+        if self.extended:
+            text += f"; rows added, left as initialised: {', '.join(self.extended)}"
+        if self.missing:
+            text += f"; not in the checkpoint, left as initialised: {', '.join(self.missing)}"
+        if self.unused:
+            text += f"; in the checkpoint, not used: {', '.join(self.unused)}"
+        return text
+
+
+def load_pretrained(model, path, *, extend_vocabulary=False):
+    """Gives a model the weights of a checkpoint, matched by the original's variable names.
+
+    Args:
+      model: any model of bert_tf.models.
+      path: as open_checkpoint's.
+      extend_vocabulary: let the model have more vocabulary entries than the checkpoint: those of the checkpoint come
+        first and are kept exactly, the others keep the model's initial values.
+
+    Returns:
+      LoadReport. A task head, or the pooler, that the checkpoint lacks is reported as missing.
+
+    Raises:
+      InputError: no checkpoint at `path`, one of a kind that is not known, an encoder variable that it lacks, a
+        tensor of another shape, or another activation or number of heads where the checkpoint tells; nothing is loaded
+        then.
+    """
+    checkpoint = open_checkpoint(path)
+    _check_settings(checkpoint, getattr(model, "encoder", model).config)
+    sources, missing, extended, used = [], [], [], set()
+    for variable in model.variables:
+        name = variable.name.removesuffix(":0")
+        parts = tf1.original_names(name)
+        if not all(part in checkpoint.tensors for part in parts):
+            missing.append(name)
+            continue
+        shape = _shape_together(checkpoint, parts)
+        if extend_vocabulary and name in VOCABULARY_TABLES and _has_more_rows(variable.shape.as_list(), shape):
+            extended.append(name)
+        elif shape != variable.shape.as_list():
+            raise InputError(_mismatch(checkpoint.path, name, shape, variable.shape.as_list()))
+        sources.append((variable, [checkpoint.tensors[part] for part in parts]))
+        used.update(parts)
+    _check_encoder(checkpoint.path, missing)
+    # All is read before anything is assigned, since a file may turn out to be damaged.
+    values = [np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources]
+    for (variable, _), value in zip(sources, values, strict=True):
+        variable.assign(np.concatenate([value, variable.numpy()[len(value):]]))
+    return LoadReport(
+        path=checkpoint.path,
+        loaded=tuple(variable.name.removesuffix(":0") for variable, _ in sources),
+        missing=tuple(missing),
+        unused=tuple(sorted(set(checkpoint.tensors) - used)),
+        extended=tuple(extended),
+    )
+
+
+def model_tensors(model):
+    """A model's weights as a format's `write` takes them: {canonical name: StoredTensor}."""
+    tensors = {}
+    for variable in model.variables:
+        stored = StoredTensor(variable.shape.as_list(), variable.numpy)
+        tensors |= tf1.original_tensors(variable.name.removesuffix(":0"), stored)
+    return tensors
+
+
+def _check_settings(checkpoint, config):
+    for name, value in checkpoint.settings.items():
+        if getattr(config, name) != value:
+            raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "
+                             "in the model: the model's config must be the checkpoint's")
+
+
+def _shape_together(checkpoint, parts):
+    """The shape of the parts side by side on the last axis; InputError if they differ on the others."""
+    shapes = [checkpoint.tensors[part].shape for part in parts]
+    if any(shape[:-1] != shapes[0][:-1] for shape in shapes):
+        raise InputError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]} and {parts[-1]} {shapes[-1]}")
+    return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]
+
+
+def _has_more_rows(shape, stored):
+    return shape[0] > stored[0] and shape[1:] == stored[1:]
+
+
+def _mismatch(path, name, stored, shape):
+    """The sentence for a variable whose shape in the checkpoint, `stored`, is not the model's."""
+    advice = "the model's config must be the checkpoint's"
+    if stored[1:] == shape[1:] and name in ROW_ADVICE:
+        advice = ROW_ADVICE[name].format(rows=stored[0])
+    elif stored[1:] == shape[1:] and name in VOCABULARY_TABLES:
+        advice = f"set vocab_size to {stored[0]} in the model's config"
+        if shape[0] > stored[0]:
+            advice += (", or load with extend_vocabulary=True, which keeps these rows and leaves the "
+                       f"{shape[0] - stored[0]} new ones as initialised")
+        else:
+            advice += ", and use the checkpoint's own vocabulary: entries cannot be taken away"
+    return f"{path}: {name} has shape {stored} in the checkpoint and {shape} in the model: {advice}"
+
+
+def _check_encoder(path, missing):
+    needed = [name for name in missing if name.startswith("bert/") and not name.startswith("bert/pooler/")]
+    if needed:
+        raise InputError(f"{path}: the checkpoint has no {needed[0]}, nor {len(needed) - 1} more of the encoder's "
+                         "variables: the model's config must be the checkpoint's")

@@ -1,0 +1,59 @@
+"""TensorFlow checkpoints as a source of tensors, whichever way these are named, and the config beside them."""
+
+import contextlib
+import functools
+import os
+
+import tensorflow as tf
+
+from bert_tf.checkpoints.tensors import StoredTensor
+from bert_tf.errors import InputError
+
+CHECKPOINT_NAME = "bert_model.ckpt"  # the prefix in the original's published archives
+CONFIG_NAME = "bert_config.json"
+
+
+def write_config(folder, config):
+    """Writes `bert_config.json` into a folder."""
+    with open(os.path.join(folder, CONFIG_NAME), "w", encoding="utf-8") as file:
+        file.write(config.to_json())
+
+
+class TensorFlowFile:
+    """The tensors of a TensorFlow checkpoint, whichever way they are named.
+
+    Args:
+      prefix: the common beginning of its files' names.
+
+    Raises:
+      InputError: naming the prefix, here or when a tensor is read, for a damaged or incomplete file.
+    """
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        with self._explained():
+            self._reader = tf.train.load_checkpoint(prefix)
+        self._shapes = self._reader.get_variable_to_shape_map()
+
+    def __contains__(self, key):
+        return key in self._shapes
+
+    def __iter__(self):
+        return iter(self._shapes)
+
+    def read(self, key):
+        """The value of a tensor as a NumPy array, or bytes."""
+        with self._explained():
+            return self._reader.get_tensor(key)
+
+    def tensor(self, key):
+        """A tensor as StoredTensor."""
+        return StoredTensor(list(self._shapes[key]), functools.partial(self.read, key))
+
+    @contextlib.contextmanager
+    def _explained(self):
+        try:
+            yield
+        except (tf.errors.OpError, IndexError) as error:  # IndexError is what a truncated file gives
+            reason = getattr(error, "message", str(error))
+            raise InputError(f"{self.prefix}: the checkpoint cannot be read: {reason}") from error

@@ -1,0 +1,1 @@
+"""What command lines share: how a script starts and ends, paths and globs, settings that define their flags."""

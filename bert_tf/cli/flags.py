@@ -1,0 +1,76 @@
+"""The flags of Settings classes: defined from their fields, read back into them.
+
+    def define_flags():
+        flags.define(JobSettings())
+
+    def main(argv):
+        job.run(flags.read(JobSettings()))
+"""
+
+import dataclasses
+import types
+import typing
+
+from absl import flags
+
+from bert_tf.cli.settings import Settings
+
+flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
+
+
+def define(settings, only=None):
+    """Defines a flag for each field of settings and of the groups in them.
+
+    Args:
+      settings: Settings, whose values are the flags' defaults.
+      only: names of the fields to define; None for all.
+    """
+    field_types = typing.get_type_hints(type(settings))
+    for field in dataclasses.fields(settings):
+        default = getattr(settings, field.name)
+        if isinstance(default, Settings):
+            define(default, only)
+        elif only is None or field.name in only:
+            _define(field, _without_none(field_types[field.name]), default)
+
+
+def read(settings):
+    """Settings of the same class with the values of the flags of their fields; InputError as the class raises it."""
+    values = {}
+    for field in dataclasses.fields(settings):
+        default = getattr(settings, field.name)
+        if isinstance(default, Settings):
+            values[field.name] = read(default)
+        elif field.name in flags.FLAGS:
+            value = flags.FLAGS[field.name].value
+            values[field.name] = tuple(value) if isinstance(value, list) else value
+    return dataclasses.replace(settings, **values)
+
+
+def given():
+    """The flags that the command line names: dict of name -> value."""
+    return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
+
+
+def _define(field, kind, default):
+    name, help_text = field.name, field.metadata["help"]
+    bounds = {"lower_bound": field.metadata["lower"], "upper_bound": field.metadata["upper"]}
+    if kind is bool:
+        flags.DEFINE_bool(name, default, help_text)
+    elif kind is int:
+        flags.DEFINE_integer(name, default, help_text, **bounds)
+    elif kind is float:
+        flags.DEFINE_float(name, default, help_text, **bounds)
+    elif field.metadata["choices"]:
+        flags.DEFINE_enum(name, default, field.metadata["choices"], help_text)
+    elif kind is str:
+        flags.DEFINE_string(name, default, help_text)
+    else:  # tuple[str, ...]
+        flags.DEFINE_list(name, list(default), help_text)
+
+
+def _without_none(kind):
+    """`int` of `int | None`."""
+    if isinstance(kind, types.UnionType):
+        return next(each for each in typing.get_args(kind) if each is not types.NoneType)
+    return kind

@@ -1,0 +1,89 @@
+"""Paths that are given as arguments: a file that must be there, globs and folders that stand for files."""
+
+import glob
+import os
+
+from bert_tf.errors import InputError
+from bert_tf.files import PARTIAL_SUFFIX, is_remote
+
+MANIFEST_SUFFIX = ".manifest.json"  # of what stands beside records and says what they were made of
+
+
+def check_file(argument, path):
+    """Raises InputError naming `argument` unless `path` is a file that can be read; a remote one is not looked at."""
+    if not path:
+        raise InputError(f"`{argument}` is needed")
+    if is_remote(path):
+        return
+    if os.path.isdir(path):
+        raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
+    if not os.path.isfile(path):
+        raise InputError(f"`{argument}`={path}: no such file")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"`{argument}`={path}: cannot be read")
+
+
+def make_output_dir(argument, path):
+    """Makes the folder `path`; InputError naming `argument` if it is unset, remote, or a file."""
+    if not path:
+        raise InputError(f"`{argument}` is needed")
+    if is_remote(path):
+        raise InputError(f"`{argument}`={path}: must be a local folder; copy it from there")
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
+    os.makedirs(path, exist_ok=True)
+
+
+def expand_globs(argument, patterns, folders=False):
+    """The files that comma-separated glob patterns match, each once, sorted within a pattern.
+
+    Files that are being written (.partial) and manifests of records are no data: they must be named in full.
+
+    Args:
+      argument: name, for messages.
+      patterns: its value, None or empty where it was not given.
+      folders: whether a folder stands for all files in it and below, but for hidden ones; otherwise it is refused.
+
+    Raises:
+      InputError: naming `argument`, for no pattern, one that matches nothing, or a folder with no files or not allowed.
+    """
+    paths = []
+    for pattern in filter(None, (patterns or "").split(",")):
+        matches = sorted(path for path in _glob(pattern) if path == pattern or _is_data(path))
+        if not matches:
+            raise InputError(f"`{argument}`={pattern}: no such file")
+        for path in matches:
+            if is_remote(path) or not os.path.isdir(path):
+                paths.append(path)
+                continue
+            if not folders:
+                raise InputError(f"`{argument}`={path}: is a directory, files are needed: {path}/* for all in it")
+            inside = files_below(path)
+            if not inside:
+                raise InputError(f"`{argument}`={path}: a directory without files")
+            paths += inside
+    if not paths:
+        raise InputError(f"`{argument}` is needed")
+    return list(dict.fromkeys(paths))
+
+
+def files_below(folder):
+    """All data files in a local folder and its folders, sorted, without hidden ones."""
+    found = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [os.path.join(parent, name) for name in names
+                  if not name.startswith(".") and _is_data(name)]
+    return sorted(found)
+
+
+def _is_data(path):
+    return not path.endswith((PARTIAL_SUFFIX, MANIFEST_SUFFIX))
+
+
+def _glob(pattern):
+    if is_remote(pattern):
+        import tensorflow as tf
+
+        return tf.io.gfile.glob(pattern)
+    return glob.glob(pattern, recursive=True)

@@ -1,0 +1,48 @@
+"""Settings: frozen dataclasses whose fields carry default, help and bounds, from which flags are made.
+
+    @dataclasses.dataclass(frozen=True)
+    class StepSettings(Settings):
+        accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
+
+A field may itself be of a Settings class: a job's settings are made of groups. bert_tf.cli.flags defines the flags of
+a class and reads it back from them. This module needs neither absl nor TensorFlow.
+"""
+
+import dataclasses
+
+from bert_tf.errors import InputError
+
+
+def setting(default, help_text, *, lower=None, upper=None, choices=None):
+    """A field of a Settings class.
+
+    Args:
+      default: its value unless another is given.
+      help_text: meaning, unit, and what it must agree with.
+      lower, upper: bounds of a number, themselves allowed; None for none.
+      choices: the only values of a str.
+    """
+    return dataclasses.field(default=default, metadata={
+        "help": help_text, "lower": lower, "upper": upper, "choices": None if choices is None else tuple(choices)})
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Values that belong together. Made with a value out of its bounds, it raises InputError naming the field."""
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            value, lower, upper, choices = (getattr(self, field.name), *map(
+                field.metadata.get, ("lower", "upper", "choices")))
+            if value is None:
+                continue
+            if lower is not None and not value >= lower:
+                raise InputError(f"`{field.name}`={value}: it must be at least {lower}")
+            if upper is not None and not value <= upper:
+                raise InputError(f"`{field.name}`={value}: it must be at most {upper}")
+            if choices is not None and value not in choices:
+                raise InputError(f"`{field.name}`={value}: it must be one of {', '.join(choices)}")
+        self.check()
+
+    def check(self):
+        """For subclasses: raises InputError where two fields do not go together."""

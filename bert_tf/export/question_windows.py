@@ -1,0 +1,171 @@
+"""A context as SQuAD sees it, in graph ops: words, their pieces, and windows of these.
+
+Legend: B contexts, N all their words, P all their pieces, W all their windows.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from bert_tf.tokenization.model_inputs import to_dense
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
+
+# What parts words for the original's `read_squad_examples`; each is replaced by as many bytes of space.
+_WORD_SEPARATORS = (("[\t\r\n]", " "), ("\u202f", "   "))
+
+
+class Pieces(NamedTuple):
+    """The pieces of some contexts and where they come from; int64 but for the ids.
+
+    Attributes:
+      texts: string [B], the contexts without bytes that are not UTF-8.
+      ids: RaggedTensor int32 [B, (pieces)].
+      byte_starts, byte_ends: [P], the half-open span of each piece in its text.
+      words: [P], the number of the word that each is of, counted over all contexts.
+      word_starts, word_ends: [N], byte spans of words.
+      odd_words: [N + 1], how many words before each have other characters than their pieces.
+      unknown_pieces: [P + 1], how many pieces before each are [UNK].
+    """
+
+    texts: tf.Tensor
+    ids: tf.RaggedTensor
+    byte_starts: tf.Tensor
+    byte_ends: tf.Tensor
+    words: tf.Tensor
+    word_starts: tf.Tensor
+    word_ends: tf.Tensor
+    odd_words: tf.Tensor
+    unknown_pieces: tf.Tensor
+
+
+def split(tokenizer, texts):
+    """Tokenizes contexts word by word, as the original does; string [B] -> Pieces."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+    spaced = texts
+    for separator, spaces in _WORD_SEPARATORS:
+        spaced = tf.strings.regex_replace(spaced, separator, spaces)
+    parts = tf.strings.split(spaced, " ")  # "" between two spaces
+    lengths = tf.cast(tf.strings.length(parts.values), tf.int64)
+    ends = tf.cumsum(lengths + 1) - 1
+    before = tf.gather(tf.concat([[0], ends + 1], 0), parts.row_starts())  # bytes of earlier rows
+    ends -= tf.gather(before, parts.value_rowids())
+    is_word = parts.with_values(lengths > 0)
+    words = tf.ragged.boolean_mask(parts, is_word)
+    word_starts = tf.boolean_mask(ends - lengths, is_word.values)
+    tokens = tokenizer.tokenize_with_offsets(words.values)
+    word = tokens.ids.value_rowids()
+    return Pieces(
+        texts, words.with_values(tokens.ids).merge_dims(1, 2),
+        tf.gather(word_starts, word) + tf.cast(tokens.byte_starts.values, tf.int64),
+        tf.gather(word_starts, word) + tf.cast(tokens.byte_ends.values, tf.int64),
+        word, word_starts, word_starts + tf.cast(tf.strings.length(words.values), tf.int64),
+        _count_before(_is_odd(tokenizer, words.values, tokens.ids)),
+        _count_before(tokens.ids.values == tokenizer.unk_id))
+
+
+def _is_odd(tokenizer, words, ids):
+    """bool [N], whether a word's pieces have another number of characters: it had accents, say, that were dropped."""
+    widths = tf.constant([len(piece.removeprefix(SUFFIX_INDICATOR)) for piece in tokenizer.vocabulary], tf.int64)
+    characters = tf.reduce_sum(ids.with_values(tf.gather(widths, ids.values)), axis=1)
+    is_known = tf.reduce_all(ids.with_values(ids.values != tokenizer.unk_id), axis=1)
+    return is_known & (characters != tf.cast(tf.strings.length(words, "UTF8_CHAR"), tf.int64))
+
+
+def _count_before(flags):
+    return tf.concat([[0], tf.cumsum(tf.cast(flags, tf.int64))], 0)
+
+
+def span_texts(pieces, rows, first, last):
+    """The text of spans of pieces as the original's `get_final_text` gives it.
+
+    That is what the pieces come from; whole words where characters and pieces do not correspond one to one or a
+    piece is [UNK]; and one space for any white space between words.
+
+    Args:
+      pieces: Pieces.
+      rows: int64 [A], the context of each span.
+      first, last: int64 [A], pieces counted over all contexts.
+
+    Returns:
+      (texts, starts, ends): string [A]; int32 [A], the half-open span in the context, counted in characters.
+    """
+    def some_in(counts, first, last):
+        return tf.gather(counts, last + 1) > tf.gather(counts, first)
+
+    first_word, last_word = tf.gather(pieces.words, first), tf.gather(pieces.words, last)
+    by_words = some_in(pieces.unknown_pieces, first, last) | some_in(pieces.odd_words, first_word, last_word)
+    starts = tf.where(by_words, tf.gather(pieces.word_starts, first_word), tf.gather(pieces.byte_starts, first))
+    ends = tf.where(by_words, tf.gather(pieces.word_ends, last_word), tf.gather(pieces.byte_ends, last))
+    contexts = tf.gather(pieces.texts, rows)
+    as_written = tf.strings.substr(contexts, starts, ends - starts)
+    before = tf.strings.length(tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR")
+    return (tf.strings.regex_replace(as_written, "[ \t\r\n\u202f]+", " "), before,
+            before + tf.strings.length(as_written, "UTF8_CHAR"))
+
+
+class Windows(NamedTuple):
+    """Windows of contexts; int64 [W] but for `ids`.
+
+    Attributes:
+      rows: the context of each.
+      starts: the first piece of each, counted within its context.
+      lengths: pieces of each.
+      ids: RaggedTensor int32 [W, (pieces)].
+      was_cut: bool [B], whether a context has more windows than it may.
+    """
+
+    rows: tf.Tensor
+    starts: tf.Tensor
+    lengths: tf.Tensor
+    ids: tf.RaggedTensor
+    was_cut: tf.Tensor
+
+
+def cut_into_windows(ids, room, doc_stride, max_windows):
+    """Cuts contexts into windows that overlap, as the original's `convert_examples_to_features`.
+
+    Args:
+      ids: RaggedTensor int32 [B, (pieces)].
+      room: int64 [B], pieces of a window.
+      doc_stride: int, pieces between the starts of two windows; where a window is shorter, its length.
+      max_windows: int, most windows of a context.
+
+    Returns:
+      Windows, at least one of each context.
+    """
+    total = ids.row_lengths()
+    step = tf.minimum(room, doc_stride)
+    wanted = 1 + (tf.maximum(total - room, 0) + step - 1) // step
+    counts = tf.minimum(wanted, max_windows)
+    numbers = tf.ragged.range(counts)
+    rows = numbers.value_rowids()
+    starts = numbers.values * tf.gather(step, rows)
+    lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
+    begin = tf.gather(ids.row_starts(), rows) + starts
+    places = tf.ragged.range(begin, begin + lengths)
+    return Windows(rows, starts, lengths, places.with_values(tf.gather(ids.values, places.values)), wanted > counts)
+
+
+def show_most_context(windows, positions, num_contexts):
+    """Whether no other window shows more context of a piece (the original's `_check_is_max_context`).
+
+    Args:
+      windows: Windows.
+      positions: int64 [W, K], pieces of each window, counted within its context.
+      num_contexts: int64, B.
+
+    Returns:
+      bool [W, K].
+    """
+    def by_context(values):  # [W] -> [W, 1, windows of the same context]
+        rows = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts)
+        return tf.gather(to_dense(rows, 0), windows.rows)[:, tf.newaxis]
+
+    starts, lengths = by_context(windows.starts), by_context(windows.lengths)
+    left = positions[..., tf.newaxis] - starts
+    right = lengths - 1 - left
+    # In double precision as in Python, for the same windows to be equal.
+    context = tf.cast(tf.minimum(left, right), tf.float64) + 0.01 * tf.cast(lengths, tf.float64)
+    context = tf.where((left >= 0) & (right >= 0), context, -1.0)
+    number = tf.range(tf.size(windows.rows, tf.int64)) - tf.searchsorted(windows.rows, windows.rows, out_type=tf.int64)
+    return tf.argmax(context, axis=-1) == number[:, tf.newaxis]

@@ -1,0 +1,1 @@
+"""The layers that models are made of: embeddings, attention, an encoder layer, heads, and what these share."""

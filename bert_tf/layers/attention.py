@@ -1,0 +1,57 @@
+"""Multi-head self-attention (section 3.2 of "Attention Is All You Need"; the original's `attention_layer`).
+
+Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D).
+"""
+
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.layers.basic import Dropout, Projection
+
+MASKED_SCORE = -10000.0  # the original's; -inf would turn a row without any real token into NaN
+
+
+def attention_bias(input_mask, dtype=tf.float32):
+    """input_mask [B, S], 1 at real tokens and 0 at padding -> [B, 1, 1, S] to add to attention scores."""
+    return (1.0 - tf.cast(input_mask, dtype)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
+
+
+class SelfAttention(tf_keras.layers.Layer):
+    """Every token attends to every real token of its sequence.
+
+    Query, key and value kernels lie side by side in `qkv/kernel` [H, 3 H], so that one matrix product makes
+    all three; checkpoints in and out see the original's three kernels.
+    """
+
+    def __init__(self, config, initializer, *, name="self", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self._num_heads = config.num_attention_heads
+        self._head_width = config.head_width
+        width = config.hidden_size
+        with tf.name_scope(name):
+            self.qkv = Projection(width, 3 * width, initializer, name="qkv", dtype=dtype)
+        self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
+
+    def call(self, x, tokens, bias, dropout_seed=None):
+        """Attends.
+
+        Args:
+          x: [T, H].
+          tokens: bert_tf.padding.AllTokens or RealTokens of the batch.
+          bias: [B, 1, 1, S] from `attention_bias`.
+          dropout_seed: int [2], or None when not training.
+
+        Returns:
+          The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S].
+        """
+        sequence_length = tf.shape(bias)[-1]
+        shape = [-1, sequence_length, 3, self._num_heads, self._head_width]
+        qkv = tf.reshape(tokens.unpack(self.qkv(x)), shape)  # [B, S, 3, N, D]
+        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)  # each [B, N, S, D]
+        query *= self._head_width**-0.5
+        scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
+        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
+        context = tf.matmul(self.dropout(probabilities, seed=dropout_seed), value)  # [B, N, S, D]
+        context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, N, D]
+        context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
+        return tokens.pack(context), probabilities

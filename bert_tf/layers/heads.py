@@ -1,0 +1,64 @@
+"""What sits on the encoder: the two pre-training heads and a linear classifier.
+
+Shape legend: B batch, S sequence, H hidden, P predictions, V vocabulary.
+"""
+
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.layers.basic import LayerNorm, Projection
+
+
+def gather_positions(sequence_output, positions):
+    """The vectors at some positions of each sequence (the original's `gather_indexes`).
+
+    Args:
+      sequence_output: [B, S, H].
+      positions: int32 [B, P], each in [0, S).
+
+    Returns:
+      [B * P, H].
+    """
+    width = sequence_output.shape[-1]
+    return tf.reshape(tf.gather(sequence_output, positions, batch_dims=1), [-1, width])
+
+
+class MaskedLMHead(tf_keras.layers.Layer):
+    """Scores every vocabulary entry at the masked positions (the original's `get_masked_lm_output`).
+
+    The output kernel is the word embedding table itself, given on each call; the bias is this layer's own.
+    """
+
+    def __init__(self, config, initializer, *, name="predictions", dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        width = config.hidden_size
+        with tf.name_scope(name):
+            with tf.name_scope("transform"):
+                self.transform = Projection(width, width, initializer, activation=config.hidden_act,
+                                            name="dense", dtype=dtype)
+                self.layer_norm = LayerNorm(width)
+            self.output_bias = self.add_weight("output_bias", [config.vocab_size], initializer="zeros")
+
+    def call(self, x, word_embeddings):
+        """x [T, H], word_embeddings [V, H] -> logits float32 [T, V]."""
+        x = self.layer_norm(self.transform(x))
+        logits = tf.matmul(x, tf.cast(word_embeddings, x.dtype), transpose_b=True)
+        return tf.cast(tf.nn.bias_add(logits, self.output_bias), tf.float32)
+
+
+class LinearHead(tf_keras.layers.Layer):
+    """x W^T + b, with `output_weights` [classes, H] laid out as in the original's task heads.
+
+    The variables take the name scope they are made in, which is how each task names its head in a checkpoint.
+    """
+
+    def __init__(self, config, num_classes, initializer, *, name, dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self.output_weights = self.add_weight(
+            "output_weights", [num_classes, config.hidden_size], initializer=initializer)
+        self.output_bias = self.add_weight("output_bias", [num_classes], initializer="zeros")
+
+    def call(self, x):
+        """x [T, H] -> logits float32 [T, classes]."""
+        logits = tf.matmul(x, self.output_weights, transpose_b=True)
+        return tf.cast(tf.nn.bias_add(logits, self.output_bias), tf.float32)

@@ -1,0 +1,83 @@
+"""Models for TensorFlow Text's FastBertNormalizer kernel, from any table of characters and their replacements.
+
+The kernel walks over a text one UTF-8 character at a time, looks each up in a trie and copies its replacement.
+TensorFlow Text ships a model that folds compatibility characters, which BERT does not; here is how to make others.
+The model is a flatbuffer, whose schema is tensorflow/text's `fast_bert_normalizer_model.fbs`.
+"""
+
+import flatbuffers
+import numpy as np
+
+from bert_tf.errors import InputError
+from bert_tf.tokenization import darts_trie
+
+# A value of the trie: _REPLACED, the replacement's offset in the pool of strings, and its length in bytes.
+_REPLACED = 1 << 30
+_LENGTH_BITS = 6
+
+# Slots of the flatbuffer table, in the order of the schema's fields.
+_FIELDS = 4
+_TRIE_SLOT, _ZERO_VALUE_SLOT, _POOL_SLOT = 1, 2, 3
+
+
+def build(replacements):
+    """Builds a normaliser model.
+
+    Bytes that are no UTF-8 are dropped, as Python's `bytes.decode("utf-8", "ignore")` does.
+
+    Args:
+      replacements: dict from character to the str, of at most 63 bytes, that takes its place.
+
+    Returns:
+      The model as bytes, for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
+    """
+    pool, values = bytearray(), {}
+    places = {"": _REPLACED}
+    for character, replacement in replacements.items():
+        if replacement not in places:
+            encoded = replacement.encode()
+            if len(encoded) >= 1 << _LENGTH_BITS:
+                raise InputError(f"U+{ord(character):04X} is replaced by {len(encoded)} bytes: 63 is the most")
+            places[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
+            pool += encoded
+        values[character.encode()] = places[replacement]
+    zero_value = values.pop(b"\0", 0)  # the trie cannot hold it
+    for sequence in _ill_formed_sequences():
+        values[sequence] = places[""]
+    return _serialize(darts_trie.build(values), zero_value, bytes(pool))
+
+
+def _ill_formed_sequences():
+    """What the kernel's step over malformed UTF-8 can land on: a stray byte or a character cut short."""
+    for byte in range(0x80, 0x100):
+        yield bytes([byte])
+    for lead in range(0xE0, 0xF5):
+        for second in range(0x80, 0xC0):
+            start = bytes([lead, second])
+            if not _begins_a_character(start):
+                continue
+            yield start
+            if lead >= 0xF0:
+                for third in range(0x80, 0xC0):
+                    yield start + bytes([third])
+
+
+def _begins_a_character(start):
+    length = 3 if start[0] < 0xF0 else 4
+    try:
+        (start + b"\x80" * (length - len(start))).decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _serialize(units, zero_value, pool):
+    builder = flatbuffers.Builder(len(pool) + 4 * len(units) + 256)
+    pool_vector = builder.CreateByteVector(pool or b"\0")
+    trie_vector = builder.CreateNumpyVector(np.asarray(units, "<u4"))
+    builder.StartObject(_FIELDS)
+    builder.PrependUOffsetTRelativeSlot(_TRIE_SLOT, trie_vector, 0)
+    builder.PrependInt32Slot(_ZERO_VALUE_SLOT, zero_value, 0)
+    builder.PrependUOffsetTRelativeSlot(_POOL_SLOT, pool_vector, 0)
+    builder.Finish(builder.EndObject())
+    return bytes(builder.Output())

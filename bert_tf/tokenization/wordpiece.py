@@ -1,0 +1,234 @@
+"""From text to WordPiece ids, exactly as the original's `FullTokenizer`, in graph ops at the speed of C++.
+
+Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a model made of the original's rules
+(`normalizer_model.py`), and FastWordpieceTokenizer. Three rules look at more than one character, which the
+normaliser cannot:
+
+- `str.lower` turns the Σ that ends a word into ς and any other into σ;
+- NFD sorts neighbouring marks by their combining class, which shows where marks are left that are not Mn;
+- a word over 200 characters is unknown, and FastWordpieceTokenizer counts bytes.
+
+Regular expressions find the rare lines that these rules concern; the last two have such lines, and no others, done
+again with more care.
+"""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text as tf_text
+
+from bert_tf.tokenization import normalizer_model, unicode_rules
+from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
+
+MAX_CHARACTERS_PER_WORD = 200  # the original's max_input_chars_per_word
+
+# Enough for any word of 200 characters; a longer one has more than 200 and is unknown either way.
+_MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD
+
+# Characters that end a word for certain, few enough to repeat in a regular expression 200 times.
+_SPLITTING = "".join([r" !-/:-@\[-`{-~、。〈-】，．：；？！（）",
+                      *(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in unicode_rules.CJK_RANGES)])
+
+# Words over the limit and, for the sake of a small pattern, runs of words with rarer punctuation between them.
+_LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_CHARACTERS_PER_WORD + 1}}}.*"
+
+
+class PieceSplitter(tf.Module):
+    """The original's tokenization as a function of tensors."""
+
+    def __init__(self, vocabulary, unknown_piece, lower_case):
+        """Builds the models of both kernels.
+
+        Args:
+          vocabulary: list of str, the piece of each id.
+          unknown_piece: str, the piece of `vocabulary` for words that have no pieces.
+          lower_case: bool, as the original's do_lower_case.
+        """
+        super().__init__()
+        self._lower_case = lower_case
+        with tf.init_scope():
+            self._normalizer = _normalizer(_character_model(lower_case))
+            self._pieces = _wordpiece([_as_normalized(piece, id_) for id_, piece in enumerate(vocabulary)],
+                                      unknown_piece)
+            self._words = _wordpiece([unknown_piece], unknown_piece)
+            self._mark_separator = _normalizer(_mark_model()) if lower_case else None
+        self._unknown_id = vocabulary.index(unknown_piece)
+
+    def ids(self, texts):
+        """texts: string [B] -> RaggedTensor int32 [B, (pieces)]."""
+        normalized, needs_care = self._finish(self._normalizer.normalize(texts))
+        ids = self._pieces.tokenize(normalized)
+        return _replace_rows([ids], needs_care, lambda: self._split_with_care(texts, needs_care)[:1])[0]
+
+    def ids_and_spans(self, texts):
+        """Splits texts and says where each piece comes from.
+
+        Args:
+          texts: string [B].
+
+        Returns:
+          (ids, starts, ends): RaggedTensors [B, (pieces)], ids int32, the others int64. A piece comes from the
+          bytes [start, end) of its text: whole characters, with those that follow and are dropped.
+        """
+        normalized, sources = self._normalizer.normalize_with_offsets(texts)
+        normalized, needs_care = self._finish(normalized)
+        ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
+        spans = [ids, *source_spans(starts, ends, sources)]
+        return _replace_rows(spans, needs_care, lambda: self._split_with_care(texts, needs_care))
+
+    def _finish(self, normalized):
+        """Lower-cases Σ, which the normaliser leaves.
+
+        Args:
+          normalized: string [B], the normaliser's output.
+
+        Returns:
+          (normalized, needs_care): string [B] of the same lengths; bool [B], True for what a rule about marks or
+          long words may concern.
+        """
+        is_rare = tf.strings.regex_full_match(normalized, _rare(self._lower_case))
+        if not self._lower_case:
+            return normalized, is_rare
+        return tf.cond(
+            tf.reduce_any(is_rare),
+            lambda: (_lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
+                     | tf.strings.regex_full_match(normalized, _marks_out_of_order())),
+            lambda: (normalized, is_rare))
+
+    def _split_with_care(self, texts, needs_care):
+        """The same as `ids_and_spans` for those of `texts` where `needs_care`, all rules observed."""
+        texts = tf.boolean_mask(texts, needs_care)
+        if self._lower_case:
+            ordered, sources = self._mark_separator.normalize_with_offsets(texts)
+            normalized, places = self._normalizer.normalize_with_offsets(_in_canonical_order(ordered))
+            sources = whole_characters(texts, tf.gather(sources, places, batch_dims=1))
+            normalized = _lower_sigma(normalized)
+        else:
+            normalized, sources = self._normalizer.normalize_with_offsets(texts)
+        pieces = self._pieces.tokenize_with_offsets(normalized)
+        ids, starts, ends = self._without_long_words(normalized, *pieces)
+        return [ids, *source_spans(starts, ends, sources)]
+
+    def _without_long_words(self, normalized, ids, starts, ends):
+        """Makes one unknown piece of each word over MAX_CHARACTERS_PER_WORD."""
+        _, word_starts, word_ends = self._words.tokenize_with_offsets(normalized)
+        first, last = characters_before(normalized, [word_starts, word_ends])
+        is_long = (last - first).values > MAX_CHARACTERS_PER_WORD
+        word = tf.searchsorted(across_rows(word_starts), across_rows(starts), side="right") - 1
+        in_long = tf.gather(is_long, word)
+        ids = ids.with_values(tf.where(in_long, self._unknown_id, ids.values))
+        ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
+        kept = starts.with_values(~in_long | (starts.values == tf.gather(word_starts.values, word)))
+        return [tf.ragged.boolean_mask(rows, kept) for rows in (ids, starts, ends)]
+
+
+def _replace_rows(results, replaced, make_rows):
+    """The RaggedTensors `results` [B, (N)] with the rows where bool [B] `replaced` exchanged.
+
+    `make_rows` gives the rows to put there, as a list of RaggedTensors; it is called only if there are any.
+    """
+    def replace():
+        rows = tf.where(replaced)
+        count = tf.size(replaced, tf.int64)
+        sources = tf.tensor_scatter_nd_update(tf.range(count), rows, count + tf.range(tf.shape(rows, tf.int64)[0]))
+        return [tf.gather(tf.concat([old, new], 0), sources) for old, new in zip(results, make_rows(), strict=True)]
+
+    return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
+
+
+def _normalizer(model):
+    return tf_text.FastBertNormalizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)))
+
+
+def _wordpiece(vocabulary, unknown_piece):
+    model = _wordpiece_model(tuple(vocabulary), unknown_piece)
+    return tf_text.FastWordpieceTokenizer(model_buffer=tf.constant(np.frombuffer(model, np.uint8)),
+                                          token_out_type=tf.int32)
+
+
+# Large vocabularies take the kernel's builder half a second; a process seldom has more than two of them.
+@functools.lru_cache(maxsize=4)
+def _wordpiece_model(vocabulary, unknown_piece):
+    no_pretokenization = support_detokenization = False
+    # The builder wants one piece that it can put into its trie; no normalised text has a control character.
+    return tf_text.build_fast_wordpiece_model(
+        [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, unknown_piece, no_pretokenization,
+        support_detokenization)
+
+
+@functools.cache
+def _character_model(lower_case):
+    return normalizer_model.build(unicode_rules.normalization(lower_case))
+
+
+@functools.cache
+def _mark_model():
+    return normalizer_model.build(unicode_rules.mark_separation())
+
+
+def _as_normalized(piece, id_):
+    """A piece as FastWordpieceTokenizer must know it to find it in normalised text."""
+    if not piece.isprintable() or " " in piece or "\ufffd" in piece:
+        if any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
+            # No cleaned text has such a piece. The kernel would find it across words; one with punctuation
+            # inside it leaves out.
+            return f"\n[{id_}]"
+        return piece.translate(_stand_ins())
+    return piece
+
+
+@functools.cache
+def _stand_ins():
+    return str.maketrans(unicode_rules.stand_ins())
+
+
+@functools.cache
+def _rare(lower_case):
+    """A pattern for normalised texts that any of the three rules may concern, and few others."""
+    if not lower_case:
+        return _LONG_RUN
+    marks = [mark for marks in unicode_rules.ordered_marks().values() for mark in marks]
+    return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"
+
+
+@functools.cache
+def _marks_out_of_order():
+    """A pattern for normalised texts that have marks in an order which NFD may not leave."""
+    return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _classes_out_of_order())}).*"
+
+
+@functools.cache
+def _classes_out_of_order():
+    """Pairs of bracket expressions: marks of higher combining classes, and of the class that goes before them."""
+    marks = list(unicode_rules.ordered_marks().values())
+    return [(unicode_rules.regex_class([mark for later in marks[index + 1:] for mark in later]),
+             unicode_rules.regex_class(lower)) for index, lower in enumerate(marks[:-1])]
+
+
+def _in_canonical_order(texts):
+    """Sorts neighbouring marks by combining class, equal ones left as they stand; string [B] -> string [B]."""
+    pairs = _classes_out_of_order()
+    pattern = "|".join(f"({higher})({lower})" for higher, lower in pairs)
+    swapped = "".join(rf"\{2 * index + 2}\{2 * index + 1}" for index in range(len(pairs)))
+
+    def swap(texts, _):
+        after = tf.strings.regex_replace(texts, pattern, swapped)
+        return after, tf.reduce_any(after != texts)
+
+    return tf.while_loop(lambda _, changed: changed, swap, (texts, tf.constant(True)))[0]
+
+
+def _lower_sigma(texts):
+    """Lower-cases Σ in texts that are normalised but for it; string [B] -> string [B], the same lengths."""
+    pattern = _final_sigma()
+    return tf.strings.regex_replace(tf.strings.regex_replace(texts, pattern, r"\1ς\2"), "Σ", "σ")
+
+
+@functools.cache
+def _final_sigma():
+    cased, ignored = unicode_rules.sigma_context()
+    other = "[^" + unicode_rules.regex_class(cased + ignored)[1:]
+    cased, ignored = unicode_rules.regex_class(cased), unicode_rules.regex_class(ignored)
+    return f"({cased}{ignored}*)Σ({ignored}*(?:{other}|$))"

@@ -1,0 +1,1 @@
+"""A corpus to records of pre-training: documents, sentence pairs, masks, shards; on one machine or a cluster."""

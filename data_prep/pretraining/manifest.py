@@ -1,0 +1,121 @@
+"""The manifest of an output: what it is made from, and which of its shards are finished.
+
+A JSON file beside the output. It lets a run that was killed go on, and refuses to mix records of different
+settings. Fields: "format"; "made_from", what `describe` gives; "shards", one item each, null until it is
+finished, then its files with their sizes and SHA-256, and its counts.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+
+import tensorflow as tf
+
+from bert_tf.cli import paths
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote, new_file, read_json
+from data_prep.pretraining.shards import Counts
+
+SUFFIX = paths.MANIFEST_SUFFIX
+FORMAT = 1
+
+
+def describe(input_files, vocab_file, flags):
+    """What an output is made from: dict of "flags", "vocabulary" (SHA-256) and "inputs" (path, size, time each).
+
+    Args:
+      input_files: paths, in their order.
+      vocab_file: path.
+      flags: dict of flag -> value, of all flags on which the records depend.
+    """
+    with tf.io.gfile.GFile(vocab_file, "rb") as file:
+        vocabulary = hashlib.sha256(file.read()).hexdigest()
+    inputs = []
+    for path in input_files:
+        stat = tf.io.gfile.stat(path)
+        inputs.append({"path": path if is_remote(path) else os.path.realpath(path),
+                       "bytes": stat.length, "modified_ns": stat.mtime_nsec})
+    return {"flags": flags, "vocabulary": vocabulary, "inputs": inputs}
+
+
+class Manifest:
+    """The manifest of one output, in memory and on the disk, where it appears with the first finished shard.
+
+    Attributes:
+      path: of the JSON file.
+      missing: list of the numbers of shards that are to be made, as it was when the manifest was read.
+      num_damaged: how many of them were finished once, but their files are gone or have another size.
+    """
+
+    def __init__(self, path, made_from, shard_files):
+        """Reads the file, if there is one.
+
+        Args:
+          path: of the JSON file.
+          made_from: of `describe`.
+          shard_files: list of the paths of each shard's files.
+
+        Raises:
+          InputError: the file is of an output made from something else, naming what differs, or no manifest.
+        """
+        self.path = path
+        self._content = {"format": FORMAT, "made_from": made_from, "shards": [None] * len(shard_files)}
+        if tf.io.gfile.exists(path):
+            content = _read(path)
+            differences = _differences(content["made_from"], made_from)
+            if differences:
+                raise InputError(f"{path}: this output was made from something else: {'; '.join(differences)}: give "
+                                 f"another `output_file`, or remove this one with its manifest to make it anew")
+            self._content = content
+        shards = self._content["shards"]
+        finished = [i for i, shard in enumerate(shards) if shard]
+        damaged = [i for i in finished if not _has_sizes(shard_files[i], shards[i]["files"])]
+        self.num_damaged = len(damaged)
+        for i in damaged:
+            shards[i] = None
+        self.missing = [i for i, shard in enumerate(shards) if not shard]
+
+    @property
+    def counts(self):
+        """Counts of all finished shards together."""
+        return sum((Counts(**shard["counts"]) for shard in self._content["shards"] if shard), Counts())
+
+    def add(self, *shards):
+        """Notes finished shards (shards.Shard), on the disk too."""
+        for shard in shards:
+            self._content["shards"][shard.index] = {"files": shard.files, "counts": dataclasses.asdict(shard.counts)}
+        with new_file(self.path) as file:
+            json.dump(self._content, file, indent=1)
+
+
+def _read(path):
+    content = read_json(path)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError(f"{path}: is no manifest of format {FORMAT}")
+    return content
+
+
+def _has_sizes(paths, files):
+    return all(tf.io.gfile.exists(path) and tf.io.gfile.stat(path).length == file["bytes"]
+               for path, file in zip(paths, files, strict=True))
+
+
+def _differences(old, new):
+    """What differs between two dicts of `describe`, a list of str."""
+    names = dict.fromkeys([*old["flags"], *new["flags"]])
+    differences = [f"`{name}` was {old['flags'].get(name)}, now {new['flags'].get(name)}" for name in names
+                   if old["flags"].get(name) != new["flags"].get(name)]
+    if old["vocabulary"] != new["vocabulary"]:
+        differences.append("the vocabulary of `vocab_file` is another one")
+    old_inputs, new_inputs = ({file["path"]: file for file in made["inputs"]} for made in (old, new))
+    changed = [path for path in dict.fromkeys([*old_inputs, *new_inputs])
+               if old_inputs.get(path) != new_inputs.get(path)]
+    if changed:
+        path = changed[0]
+        how = "is new" if path not in old_inputs else "is left out" if path not in new_inputs else "was changed"
+        others = f", and {len(changed) - 1} more differ" if len(changed) > 1 else ""
+        differences.append(f"input {path} {how}{others}")
+    elif old["inputs"] != new["inputs"]:
+        differences.append("the inputs come in another order")
+    return differences

@@ -1,0 +1,218 @@
+"""Text files cut into units: consecutive parts of about equal size that share no document.
+
+An input file holds one sentence a line, encoded in UTF-8; a line that is empty or only white space ends a
+document. The end of a file does not: a file that should end its last document ends with a blank line, as in
+the original. A name that ends in .gz is read through gzip.
+"""
+
+import contextlib
+import dataclasses
+import gzip
+import io
+import itertools
+import zlib
+
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+from data_prep.pretraining.corpus import is_blank
+
+BLOCK_BYTES = 1 << 19  # text handed on at a time; tokenizing larger blocks was not measurably faster
+SCAN_BYTES = 1 << 14  # read at a time where a document's end is looked for
+MAX_LINE_BYTES = 1 << 26
+FEWER_SHARDS = "give a lower `num_output_shards` or a higher `max_shard_mb`"
+
+
+@dataclasses.dataclass(frozen=True)
+class Piece:
+    """Bytes start to stop - 1 of a file, after decompression; lines are whole."""
+
+    path: str
+    start: int
+    stop: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """Pieces of consecutive files, together whole documents."""
+
+    pieces: tuple
+
+    @property
+    def num_bytes(self):
+        """Bytes of text, after decompression."""
+        return sum(piece.stop - piece.start for piece in self.pieces)
+
+
+def plan_units(paths, num_units=1, max_bytes=0):
+    """Cuts files into units: unit k of N, from 0, goes on to the first document after (k + 1) / N of all bytes.
+
+    Plain files are read about the cuts only; .gz files are decompressed once to learn their size, and once
+    more where they are cut.
+
+    Args:
+      paths: text files, in their order.
+      num_units: how many units are wanted.
+      max_bytes: how much text a unit may hold, but for the rest of its last document; there are more units
+        than wanted where needed. 0 for no limit.
+
+    Returns:
+      list of Unit.
+
+    Raises:
+      InputError: fewer documents than units; no end of a document in max_bytes; a damaged .gz file.
+      OSError: a file that cannot be read.
+    """
+    sizes = [_text_size(path) for path in paths]
+    total = sum(sizes)
+    if max_bytes:
+        num_units = max(num_units, -(-total // max_bytes))
+    cuts = [0]
+    with TextReader() as reader:
+        for k in range(1, num_units):
+            after = _part(paths, sizes, max(total * k // num_units, cuts[-1] + 1) - 1, total)
+            cut = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
+            if cut >= total:
+                raise InputError(f"the text, {total:,} bytes, cannot be cut into {num_units} shards: blank lines "
+                                 f"end too few documents; {FEWER_SHARDS}")
+            cuts.append(cut)
+    return [_part(paths, sizes, start, stop) for start, stop in itertools.pairwise([*cuts, total])]
+
+
+class TextReader:
+    """Reads pieces of text files. A context manager; a .gz file whose pieces are read in order is read once."""
+
+    def __init__(self):
+        self._path = None
+        self._open_files = contextlib.ExitStack()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._open_files.close()
+
+    def read(self, unit, on_progress=None, block_bytes=BLOCK_BYTES):
+        """Yields the text of a unit as bytes objects of whole lines, each of about `block_bytes`.
+
+        The last line of a file may lack its line end, and no block goes on in the next file.
+
+        `on_progress` is called with the number of bytes yielded since the last call.
+
+        Raises:
+          InputError: bytes that are not UTF-8, naming file and line; a line of over MAX_LINE_BYTES; a damaged
+            .gz file.
+          OSError: a file that cannot be read.
+        """
+        for piece in unit.pieces:
+            position = piece.start
+            for block in self._blocks(piece, block_bytes):
+                _check_utf8(block, piece.path, position)
+                position += len(block)
+                yield block
+                if on_progress:
+                    on_progress(len(block))
+
+    def lines(self, unit):
+        """Yields (path, line) of the lines of a unit, with their line ends, which need not be UTF-8."""
+        for piece in unit.pieces:
+            for block in self._blocks(piece, SCAN_BYTES):
+                for line in io.BytesIO(block):  # which, unlike bytes.splitlines, ends lines at \n only
+                    yield piece.path, line
+
+    def _blocks(self, piece, block_bytes):
+        with _errors_naming(piece.path):
+            file = self._file(piece.path)
+            file.seek(piece.start)
+            remaining, rest = piece.stop - piece.start, b""
+            while remaining and (fresh := file.read(min(block_bytes, remaining))):
+                remaining -= len(fresh)
+                end = fresh.rfind(b"\n") + 1
+                if not end:
+                    rest += fresh
+                    if len(rest) > MAX_LINE_BYTES:
+                        raise InputError(f"{piece.path}: a line of over {MAX_LINE_BYTES:,} bytes: an input file "
+                                         f"holds one sentence a line")
+                    continue
+                yield rest + fresh[:end]
+                rest = fresh[end:]
+            if rest:
+                yield rest
+
+    def _file(self, path):
+        if path != self._path:
+            self._open_files.close()
+            self._path, self._open = path, self._open_files.enter_context(_open(path))
+        return self._open
+
+
+@contextlib.contextmanager
+def _open(path):
+    with tf.io.gfile.GFile(path, "rb") as raw:
+        if path.endswith(".gz"):
+            with gzip.GzipFile(fileobj=raw) as file:
+                yield file
+        else:
+            yield raw
+
+
+@contextlib.contextmanager
+def _errors_naming(path):
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(f"{path}: not a gzip file, or a damaged one: {error}") from error
+    except tf.errors.OpError as error:
+        raise OSError(f"{path}: cannot be read: {error.message}") from error
+
+
+def _text_size(path):
+    """Bytes of a file, after decompression."""
+    with _errors_naming(path):
+        if not path.endswith(".gz"):
+            return tf.io.gfile.stat(path).length
+        with _open(path) as file:
+            return sum(map(len, iter(lambda: file.read(BLOCK_BYTES), b"")))
+
+
+def _part(paths, sizes, start, stop):
+    """Bytes start to stop - 1 of all files, one after another, as a Unit."""
+    pieces, file_start = [], 0
+    for path, size in zip(paths, sizes, strict=True):
+        first, last = max(start - file_start, 0), min(stop - file_start, size)
+        if first < last:
+            pieces.append(Piece(path, first, last))
+        file_start += size
+    return Unit(tuple(pieces))
+
+
+def _bytes_to_next_document(reader, part, max_bytes):
+    """How far a part of the text, which begins somewhere in a line, goes before a document begins after that line."""
+    lines = reader.lines(part)
+    _, rest_of_line = next(lines)
+    position = len(rest_of_line)
+    for path, line in lines:
+        position += len(line)
+        if is_blank(line):
+            break
+        if max_bytes and position > max_bytes:
+            raise InputError(f"{path}: no blank line, which would end a document, in {position:,} bytes: end "
+                             f"documents with blank lines, or give `max_shard_mb`=0 to hold the whole text in memory")
+    return position
+
+
+def _check_utf8(block, path, position):
+    """Raises InputError unless `block`, which begins at byte `position` of a file, is UTF-8."""
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = _line_number(path, position + error.start)
+        raise InputError(f"{path}, line {line}: byte 0x{block[error.start]:02x} is not UTF-8: convert the file to "
+                         f"UTF-8 first") from error
+
+
+def _line_number(path, position):
+    """The line, from 1, in which byte `position` of a file stands."""
+    with TextReader() as reader:
+        return 1 + sum(line.endswith(b"\n")
+                       for _, line in reader.lines(Unit((Piece(path, 0, position),))))

@@ -1,0 +1,1 @@
+"""Words of a corpus, counted, and the WordPiece vocabularies learned from them."""

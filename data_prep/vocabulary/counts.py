@@ -1,0 +1,204 @@
+"""How often each word and each character occurs in text files, as the tokenizer cuts text into words.
+
+The rules are those of `BasicTokenizer` in the original's tokenization.py, which `BertTokenizer` follows as
+graph operations. They are put together here once more in plain Python because they then run once for each
+distinct string between spaces and not for each of its occurrences, in worker processes that need no TensorFlow;
+a test holds the two against each other.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import functools
+import gzip
+import os
+import unicodedata
+import zlib
+
+from tqdm import tqdm
+
+from bert_tf.errors import InputError
+from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation
+from data_prep.parallel import process_pool
+
+BLOCK_BYTES = 4 << 20
+CACHED_CHUNKS = 1 << 17  # about 40 MB a worker
+
+# `BasicTokenizer` deletes control characters before it splits on white space, but str.split() takes these for
+# white space: they have to go first.
+CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
+
+# max_input_chars_per_word of the original's WordpieceTokenizer: a longer word is [UNK] in any vocabulary.
+MAX_WORD_CHARACTERS = 200
+
+
+@dataclasses.dataclass(frozen=True)
+class WordCounts:
+    """What `count_words` found.
+
+    Attributes:
+      words: dict from word to number of occurrences; words of over MAX_WORD_CHARACTERS are not in it.
+      characters: dict from character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
+      forgotten: number of occurrences of words that were dropped from `words` to stay within the limit of
+        distinct words; `characters` has theirs.
+    """
+
+    words: dict
+    characters: dict
+    forgotten: int
+
+
+def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False):
+    """Counts the words and characters of text files.
+
+    Memory is bounded by `max_distinct_words` (some 150 bytes each) and by the blocks in flight, not by the
+    size of the text. Where distinct words exceed the limit, the rarest are dropped, all with one count
+    together, until at most half remain. The result depends on the files and their order, not on the number of
+    workers.
+
+    Args:
+      paths: list of UTF-8 text files; a name that ends in .gz is decompressed.
+      lower_case: whether to lower-case and strip accents, as for an uncased model.
+      num_workers: number of processes; None for one a core.
+      max_distinct_words: limit of distinct words held in memory.
+      show_progress: whether to draw a progress bar on standard error.
+
+    Returns:
+      WordCounts.
+
+    Raises:
+      InputError: naming file and line, where bytes are not UTF-8; naming the file, where a .gz is damaged.
+    """
+    words, characters, forgotten = collections.Counter(), collections.Counter(), 0
+    progress = tqdm(total=sum(map(os.path.getsize, paths)), desc="counting words", unit="B", unit_scale=True,
+                    disable=not show_progress)
+    with progress:
+        for block_words, compressed_size in _count_blocks(paths, lower_case, num_workers):
+            for word, count in block_words.items():
+                for character in word:
+                    characters[character] += count
+            words.update(block_words)
+            forgotten += _drop_rarest(words, max_distinct_words)
+            progress.update(compressed_size)
+    return WordCounts(dict(words), dict(characters), forgotten)
+
+
+def words_of_text(text, lower_case):
+    """The words of a text, a list of str, as the original's `BasicTokenizer.tokenize` gives them."""
+    return [word for chunk in _chunks(text) for word in _words_of_chunk(chunk, lower_case)]
+
+
+def _drop_rarest(words, limit):
+    """Drops the rarest words in place where there are over `limit`; returns the occurrences dropped."""
+    if len(words) <= limit:
+        return 0
+    sizes = collections.Counter(words.values())
+    remaining, threshold = len(words), 0
+    while remaining > limit // 2:
+        threshold += 1
+        remaining -= sizes[threshold]
+    rare = [word for word, count in words.items() if count <= threshold]
+    return sum(words.pop(word) for word in rare)
+
+
+def _count_blocks(paths, lower_case, num_workers):
+    """Yields (words of a block, bytes of the file read for it) in the order of the text."""
+    num_workers = num_workers or os.cpu_count()
+    count = functools.partial(_count_block, lower_case=lower_case)
+    blocks = _read_blocks(paths)
+    if num_workers == 1 or sum(map(os.path.getsize, paths)) <= BLOCK_BYTES:
+        for block in blocks:
+            yield count(block)
+        return
+    with contextlib.closing(process_pool.map_in_processes(count, blocks, num_workers)) as counted:
+        yield from counted
+
+
+@dataclasses.dataclass(frozen=True)
+class _Block:
+    """Some bytes of a file that end where a word ends.
+
+    Attributes:
+      text: the bytes, decompressed.
+      path: the file.
+      line: the number of the line in which the block begins, from 1.
+      size_in_file: how far reading them moved on in the file, compressed where the file is.
+    """
+
+    text: bytes
+    path: str
+    line: int
+    size_in_file: int
+
+
+def _read_blocks(paths):
+    for path in paths:
+        with open(path, "rb") as file, _decompressed(file) as stream:
+            yield from _blocks_of_stream(stream, file, path)
+
+
+def _decompressed(file):
+    return gzip.GzipFile(fileobj=file) if file.name.endswith(".gz") else contextlib.nullcontext(file)
+
+
+def _blocks_of_stream(stream, file, path):
+    line, position, rest = 1, 0, b""
+    while True:
+        try:
+            fresh = stream.read(BLOCK_BYTES)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise InputError(f"{path}: not a gzip file, or one that is damaged: {error}") from error
+        # No word goes over a space or the end of a line, and neither byte occurs inside a UTF-8 character.
+        end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
+        if fresh and not end:
+            rest += fresh
+            continue
+        text, rest = rest + fresh[:end], fresh[end:]
+        if text:
+            yield _Block(text, path, line, file.tell() - position)
+            line, position = line + text.count(b"\n"), file.tell()
+        if not fresh:
+            return
+
+
+def _count_block(block, lower_case):
+    """(words of a block, dict from word to occurrences in the order of first occurrence; its size_in_file)."""
+    try:
+        text = block.text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = block.line + block.text.count(b"\n", 0, error.start)
+        raise InputError(f"{block.path}:{line}: byte 0x{block.text[error.start]:02x} is not UTF-8; convert "
+                         f"the file to UTF-8") from error
+    counts = collections.Counter()
+    for chunk, count in collections.Counter(_chunks(text)).items():
+        for word in _words_of_chunk(chunk, lower_case):
+            counts[word] += count
+    return {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}, block.size_in_file
+
+
+def _chunks(text):
+    for control in CONTROLS_THAT_SPLIT:
+        text = text.replace(control, "")
+    return text.split()
+
+
+@functools.lru_cache(maxsize=CACHED_CHUNKS)
+def _words_of_chunk(chunk, lower_case):
+    """The words, a tuple of str, of text without white space."""
+    if chunk.isascii() and chunk.isalnum():
+        return (chunk.lower() if lower_case else chunk,)
+    words = []
+    for token in "".join(map(_clean_character, chunk)).split():
+        if lower_case:
+            decomposed = unicodedata.normalize("NFD", token.lower())
+            token = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+        words += "".join(f" {character} " if is_punctuation(character) else character
+                         for character in token).split()
+    return tuple(words)
+
+
+@functools.cache
+def _clean_character(character):
+    if is_dropped(character):
+        return ""
+    return f" {character} " if is_cjk(character) else character

@@ -1,0 +1,191 @@
+"""WordPiece vocabularies: learned from counted words, or an existing one with a domain's words added."""
+
+import itertools
+import sys
+
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+from bert_tf.tokenization.unicode_rules import is_cjk, is_punctuation
+
+BEFORE_UNUSED, AFTER_UNUSED = ["[PAD]"], ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+# Past these the rarest words hardly move a merge, while the learner's memory grows by about 0.5 kB a word.
+MAX_LEARNED_WORDS = 1_000_000
+
+# Counts of a text of more words than this are divided to add up to it: the learner reads each occurrence, and
+# beyond it would take longer to read them than to learn.
+MAX_LEARNED_OCCURRENCES = 20_000_000
+
+# TensorFlow Text's WordPiece kernel takes entries of up to 256 bytes, and a character may have four.
+MAX_PIECE_CHARACTERS = 64
+
+REPEATS = 512  # occurrences of a word that are handed to the learner in one string
+
+
+def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, num_unused=99,
+                     show_progress=False):
+    """Learns a vocabulary of exactly `vocab_size` entries.
+
+    Entries are, in this order: [PAD], [unused0] to [unused<num_unused - 1>], [UNK], [CLS], [SEP], [MASK];
+    characters; characters as continuations ("##e"); pieces in the order of their merging. Each character that
+    occurs often enough is an entry, also as a continuation unless the tokenizer makes it a word of its own
+    (punctuation, Chinese), so a word of such characters is never [UNK].
+
+    Args:
+      counts: WordCounts of the text.
+      vocab_size: number of entries.
+      min_count: words and pieces that occur less often are not learned.
+      min_character_count: characters that occur less often are left out; None for `min_count`.
+      num_unused: number of [unusedN] entries.
+      show_progress: whether the learner draws a progress bar on standard error.
+
+    Returns:
+      list of `vocab_size` distinct str.
+
+    Raises:
+      InputError: where the characters alone are too many for `vocab_size`, or the text is too small for it.
+    """
+    specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
+    characters = _character_entries(counts.characters, min_character_count or min_count)
+    smallest = len(specials) + len(characters)
+    if vocab_size < smallest:
+        raise InputError(
+            f"`vocab_size`={vocab_size}: {len(specials)} special entries and {len(characters)} for the "
+            f"characters of the text need {smallest}; raise it to that or more, or raise `min_character_count`")
+    pieces = _merge_pieces(counts.words, characters, vocab_size - len(specials), min_count, show_progress)
+    found = len(specials) + len(pieces)
+    if found < vocab_size:
+        raise InputError(f"`vocab_size`={vocab_size}: the text gives only {found} entries with "
+                         f"`min_count`={min_count}; lower either, or add text")
+    return specials + pieces
+
+
+def fill_unused(vocabulary, words, min_count=2, num_unused=0):
+    """Replaces [unusedN] entries of a vocabulary by words of a domain; all other entries keep their ids.
+
+    Those words are taken that shorten the text most: occurrences times pieces saved, where a word that would
+    be [UNK] counts as one piece a character. Slots are filled from the first one on.
+
+    Args:
+      vocabulary: list of str.
+      words: dict from word to number of occurrences.
+      min_count: words that occur less often are not added.
+      num_unused: number of [unusedN] slots to leave free.
+
+    Returns:
+      list of str, as long as `vocabulary`.
+
+    Raises:
+      InputError: where the vocabulary has no more than `num_unused` such slots.
+    """
+    slots = [index for index, entry in enumerate(vocabulary)
+             if entry.startswith("[unused") and entry.endswith("]")]
+    if len(slots) <= num_unused:
+        raise InputError(f"`num_unused`={num_unused}: `initial_vocab` has {len(slots)} [unusedN] entries, which "
+                         f"leaves none to fill")
+    known = set(vocabulary)
+    savings = {}
+    for word, count in words.items():
+        if count >= min_count and word not in known and len(word) <= MAX_PIECE_CHARACTERS:
+            savings[word] = count * ((count_pieces(word, known) or len(word) + 1) - 1)
+    chosen = sorted(savings, key=lambda word: (-savings[word], word))[:len(slots) - num_unused]
+    filled = list(vocabulary)
+    for slot, word in zip(slots, chosen, strict=False):
+        filled[slot] = word
+    return filled
+
+
+def count_pieces(word, vocabulary):
+    """Number of pieces of a word, longest match first, 0 where it is [UNK]; `vocabulary` is a set."""
+    start, pieces = 0, 0
+    while start < len(word):
+        end = len(word)
+        prefix = "##" if start else ""
+        while end > start and prefix + word[start:end] not in vocabulary:
+            end -= 1
+        if end == start:
+            return 0
+        start, pieces = end, pieces + 1
+    return pieces
+
+
+def write_vocabulary(path, vocabulary):
+    """Writes one entry a line."""
+    with new_file(path, newline="\n") as file:
+        file.writelines(f"{entry}\n" for entry in vocabulary)
+
+
+def describe(vocabulary, words):
+    """One line on how a vocabulary covers counted words: pieces a word and the share of [UNK]."""
+    known = set(vocabulary)
+    total = unknown = pieces = 0
+    for word, count in words.items():
+        in_word = count_pieces(word, known)
+        total += count
+        pieces += count * (in_word or 1)
+        unknown += 0 if in_word else count
+    return (f"{len(vocabulary):,} entries; {total:,} words, {len(words):,} distinct; "
+            f"{pieces / total:.3f} pieces a word, {unknown / total:.3%} [UNK]")
+
+
+def _character_entries(characters, min_count):
+    frequent = sorted(character for character, count in characters.items() if count >= min_count)
+    return frequent + [f"##{character}" for character in frequent
+                       if not is_punctuation(character) and not is_cjk(character)]
+
+
+def _merge_pieces(words, characters, num_pieces, min_count, show_progress):
+    """`characters`, then the pieces merged from them, `num_pieces` in all or as many as the words give.
+
+    The library's own WordPiece trainer numbers the continuations ("##e") in the order of a hash table, which
+    differs from run to run, and settles ties by these numbers. So each entry of `characters` is written as
+    one code point here, and the learner is plain byte-pair encoding, which sorts its alphabet.
+    """
+    try:
+        from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+    except ImportError as error:
+        raise InputError("the package tokenizers is needed to learn pieces: pip install tokenizers") from error
+
+    entry_of_symbol = dict(zip(_symbols(len(characters)), characters, strict=True))
+    learned_words = _words_to_learn(words, set(characters), min_count)
+    scale = max(1, sum(learned_words.values()) / MAX_LEARNED_OCCURRENCES)
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    trainer = trainers.BpeTrainer(vocab_size=num_pieces, min_frequency=max(1, round(min_count / scale)),
+                                  max_token_length=MAX_PIECE_CHARACTERS, show_progress=show_progress,
+                                  initial_alphabet=list(entry_of_symbol))
+    tokenizer.train_from_iterator(_symbol_text(learned_words, entry_of_symbol, scale), trainer)
+    learned = tokenizer.get_vocab()
+    pieces = []
+    for symbols in sorted(learned, key=learned.get):
+        first, *others = (entry_of_symbol[symbol] for symbol in symbols)
+        pieces.append(first + "".join(other.removeprefix("##") for other in others))
+    return pieces
+
+
+def _entries_of_word(word):
+    return [word[0], *(f"##{character}" for character in word[1:])]
+
+
+def _words_to_learn(words, characters, min_count):
+    """The most frequent words and their counts, without those that a rare character makes [UNK] in any case."""
+    frequent = [word for word, count in words.items()
+                if count >= min_count and characters.issuperset(_entries_of_word(word))]
+    frequent.sort(key=lambda word: (-words[word], word))
+    return {word: words[word] for word in frequent[:MAX_LEARNED_WORDS]}
+
+
+def _symbols(number):
+    """`number` code points, increasing, none of which is white space or a surrogate."""
+    symbols = (chr(code) for code in range(0x21, sys.maxunicode) if not 0xD800 <= code < 0xE000)
+    return list(itertools.islice((symbol for symbol in symbols if not symbol.isspace()), number))
+
+
+def _symbol_text(words, entry_of_symbol, scale):
+    """Yields each word as often as it occurred, divided by `scale`, its characters as the learner's symbols."""
+    symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
+    for word, count in words.items():
+        symbols = "".join(map(symbol_of_entry.get, _entries_of_word(word))) + " "
+        whole, rest = divmod(round(count / scale), REPEATS)
+        yield from [symbols * REPEATS] * whole
+        yield symbols * rest

@@ -1,0 +1,1 @@
+"""Scores of predictions, result files and pictures."""

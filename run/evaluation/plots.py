@@ -1,0 +1,73 @@
+"""Pictures of results."""
+
+import os
+
+import numpy as np
+from matplotlib.figure import Figure  # not pyplot: it would look for a screen
+from sklearn import metrics
+
+from bert_tf.files import new_file
+
+LOSS_FILE = "loss.png"
+MOST_CELLS_WITH_NUMBERS = 400
+
+
+def confusion_matrix(path, labels, predictions, names):
+    """Draws how often each label was taken for each other into a PNG file.
+
+    Args:
+      path: of the file.
+      labels, predictions: ids, int [n].
+      names: the label names in the order of their ids.
+    """
+    counts = metrics.confusion_matrix(labels, predictions, labels=range(len(names)))
+    shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
+    size = min(20, 3 + 0.5 * len(names))
+    figure = Figure(figsize=(size + 1, size), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    if counts.size <= MOST_CELLS_WITH_NUMBERS:
+        for row, column in np.ndindex(counts.shape):
+            axes.text(column, row, counts[row, column], ha="center", va="center",
+                      color="white" if shares[row, column] > 0.5 else "black")
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel="predicted", ylabel="label", title=f"{len(labels):,} examples")
+    figure.colorbar(image, label="share of the label")
+    _save(figure, path)
+
+
+def loss_curves(folder, training, evaluation):
+    """Draws `loss.png`: losses in one panel, an evaluation's other metrics in one below; a run without steps has none.
+
+    Args:
+      folder: of the run.
+      training, evaluation: run.training.metrics_log.Log.
+    """
+    if not training.rows:
+        return
+    evaluated = evaluation.curves()
+    scores = {name: curve for name, curve in evaluated.items() if "loss" not in name}
+    losses = {name: curve for name, curve in evaluated.items() if "loss" in name}
+    figure = Figure(figsize=(8, 8 if scores else 5), layout="constrained")
+    panels = figure.subplots(2 if scores else 1, squeeze=False, sharex=True)
+    panel = panels[0][0]
+    for name, curve in training.curves().items():
+        panel.plot(*curve, label=name.replace("_", " "))
+    for name, curve in losses.items():
+        panel.plot(*curve, "--.", label=f"evaluation: {name.replace('_', ' ')}")
+    panel.set(ylabel="loss (nats)", title="Training loss", ylim=(0, None))
+    for name, curve in scores.items():
+        panels[-1][0].plot(*curve, "--.", label=name.replace("_", " "))
+    if scores:
+        panels[-1][0].set(title="Evaluation")
+    for (panel,) in panels:
+        panel.grid(alpha=0.3)
+        panel.legend()
+    panels[-1][0].set(xlabel="step")
+    _save(figure, os.path.join(folder, LOSS_FILE))
+
+
+def _save(figure, path):
+    with new_file(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=120)

@@ -1,0 +1,21 @@
+"""The result files of the original: scores by name, predictions a row each."""
+
+import os
+
+from bert_tf.files import new_file
+
+
+def write_results(path, results):
+    """Writes and prints `name = value` lines, sorted by name, as the original's eval_results.txt."""
+    text = "".join(f"{name} = {results[name]}\n" for name in sorted(results))
+    with new_file(path) as file:
+        file.write(text)
+    print(text, end="")
+
+
+def write_predictions(folder, probabilities):
+    """Writes test_results.tsv, as the original: a row for each example of `probabilities` [n, outputs]."""
+    path = os.path.join(folder, "test_results.tsv")
+    with new_file(path) as file:
+        for row in probabilities:
+            file.write("\t".join(str(value) for value in row) + "\n")

@@ -1,0 +1,74 @@
+"""Answers of a model for examples that are held in arrays."""
+
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf.errors import InputError
+from run.finetuning import batches
+
+
+class Predictor:
+    """Runs a model over arrays of features; traced once, for all calls.
+
+    Batches are of examples of similar length and as long as their longest, unless shapes are to be static.
+
+    Args:
+      strategy: under whose scope the model was made.
+      model: features -> dict of tensors, the batch on axis 0.
+      per_position: whether the outputs have the positions of the sequence on axis 1.
+      static_shapes: whether every batch is to have one shape, as TPUs and XLA need.
+    """
+
+    def __init__(self, strategy, model, *, per_position=False, static_shapes=False):
+        self._strategy = strategy
+        self._per_position = per_position
+        self._static_shapes = static_shapes
+        self._run = tf.function(
+            lambda features: strategy.run(lambda each: model(each, training=False), args=(features,)),
+            reduce_retracing=True)
+
+    def __call__(self, arrays, batch_size, description="predicting"):
+        """Runs over all examples.
+
+        Args:
+          arrays: dict of arrays [n, ...] with input_ids, input_mask and segment_ids, [n, S] or [n, choices, S].
+          batch_size: examples in a batch, over all replicas; a last, smaller batch is filled up.
+          description: what the progress bar says.
+
+        Returns:
+          Dict of NumPy arrays [n, ...], in the order of the examples; positions that were cut off hold 0.
+
+        Raises:
+          InputError: there are no examples.
+        """
+        features = {name: arrays[name] for name in ("input_ids", "input_mask", "segment_ids")}
+        num_examples, width = len(features["input_ids"]), features["input_ids"].shape[-1]
+        if not num_examples:
+            raise InputError(f"{description}: there are no examples")
+        order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
+        outputs = {}
+        with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
+                  leave=None) as progress:  # within another bar it vanishes when done
+            for start in range(0, num_examples, batch_size):
+                rows = order[start : start + batch_size]
+                filled = np.resize(rows, batch_size)  # every replica needs its share
+                batch = batches.take_rows(features, filled, self._static_shapes)
+                for name, values in self._answers(batch, len(rows)).items():
+                    shape = (width, *values.shape[2:]) if self._per_position else values.shape[1:]
+                    output = outputs.setdefault(name, np.zeros((num_examples, *shape), values.dtype))
+                    output[(rows, slice(values.shape[1])) if self._per_position else rows] = values
+                progress.update(len(rows))
+        return outputs
+
+    def _answers(self, batch, num_real):
+        """The model's outputs for a batch, dict of NumPy arrays [num_real, ...]."""
+        replicas = self._strategy.num_replicas_in_sync
+        share = len(batch["input_ids"]) // replicas
+
+        def part_of_replica(context):
+            part = slice(context.replica_id_in_sync_group * share, (context.replica_id_in_sync_group + 1) * share)
+            return {name: tf.constant(values[part]) for name, values in batch.items()}
+
+        outputs = self._run(self._strategy.experimental_distribute_values_from_function(part_of_replica))
+        return {name: self._strategy.gather(value, axis=0).numpy()[:num_real] for name, value in outputs.items()}

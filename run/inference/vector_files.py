@@ -1,0 +1,139 @@
+"""Files of contextual vectors: JSON lines as the original's extract_features.py writes them, NumPy, TFRecord.
+
+Each writer is a context manager whose file appears under its name only when it is whole, and takes the rows of the
+input in order:
+
+    with WRITERS["npz"](path, layers=[-1, -2], hidden_size=768) as writer:
+        writer.write(["[CLS]", "hello", "[SEP]"], vectors)
+"""
+
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.files import PARTIAL_SUFFIX, discard, finish, open_partial
+from run.inference import json_numbers
+
+COPY_BYTES = 1 << 20
+
+
+class _Writer:
+    """A file that gets its name when the writer is left, and is removed when it is left by an exception.
+
+    Args:
+      path: of the file, local or remote; NpzWriter's must be local.
+      layers: indexes of the layers, list of int, as they are written.
+      hidden_size: width of a vector, H.
+    """
+
+    def __init__(self, path, layers, hidden_size):
+        self.num_rows = 0
+        self._path, self._layers, self._hidden_size = path, layers, hidden_size
+        self._file = self._open()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, exception_type, exception, traceback):
+        try:
+            with self._file:
+                if exception_type is None:
+                    self._write_end()
+            if exception_type is None:
+                finish(self._path)
+        finally:
+            discard(self._path)
+
+    def write(self, pieces, vectors):
+        """Writes a row. `pieces`: list of str; `vectors`: float32 [pieces, layers, H]."""
+        self._write_row(pieces, vectors)
+        self.num_rows += 1
+
+    def _open(self):
+        return open_partial(self._path)
+
+    def _write_end(self):
+        """Writes what comes after the last row."""
+
+
+class JsonLinesWriter(_Writer):
+    """A JSON object a line, key for key and digit for digit the original's.
+
+    {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [{"index": -1, "values": [0.123456, ...]}]}, ...]}
+    """
+
+    def _write_row(self, pieces, vectors):
+        numbers = iter(json_numbers.texts(vectors.reshape(-1, self._hidden_size)))
+        features = ", ".join(f'{{"token": {json.dumps(piece)}, "layers": [{self._layers_text(numbers)}]}}'
+                             for piece in pieces)
+        self._file.write(f'{{"linex_index": {self.num_rows}, "features": [{features}]}}\n'.encode())
+
+    def _layers_text(self, numbers):
+        """The layers of one piece; `numbers` gives the text of the next layer's values."""
+        return ", ".join(f'{{"index": {index}, "values": [{next(numbers)}]}}' for index in self._layers)
+
+
+class NpzWriter(_Writer):
+    """One .npz of four arrays, all rows one after another.
+
+    vectors: float32 [T, layers, H], T the pieces of all rows together.
+    tokens: str [T].
+    row_splits: int64 [rows + 1]; row i is vectors[row_splits[i]:row_splits[i + 1]].
+    layers: int64 [layers], their indexes as they were asked for.
+
+    Vectors go to the disk as they come, into an unnamed file beside the .npz, so that the disk holds them twice before
+    the end.
+    """
+
+    def __init__(self, path, layers, hidden_size):
+        super().__init__(path, layers, hidden_size)
+        self._vectors = tempfile.TemporaryFile(dir=os.path.dirname(path) or ".")  # noqa: SIM115, closed by __exit__
+        self._tokens, self._row_splits = bytearray(), [0]
+
+    def __exit__(self, *exception):
+        with self._vectors:
+            super().__exit__(*exception)
+
+    def _write_row(self, pieces, vectors):
+        self._vectors.write(np.ascontiguousarray(vectors, "<f4").data)
+        self._tokens += "".join(f"{piece}\n" for piece in pieces).encode()
+        self._row_splits.append(self._row_splits[-1] + len(pieces))
+
+    def _write_end(self):
+        shape = (self._row_splits[-1], len(self._layers), self._hidden_size)
+        arrays = {"tokens": np.array(self._tokens.decode().split("\n")[:-1], np.str_),
+                  "row_splits": np.array(self._row_splits, np.int64), "layers": np.array(self._layers, np.int64)}
+        with zipfile.ZipFile(self._file, "w") as archive:
+            with archive.open("vectors.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+                self._vectors.seek(0)
+                shutil.copyfileobj(self._vectors, file, COPY_BYTES)
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+
+
+class TFRecordWriter(_Writer):
+    """A tf.train.Example a row: tokens, bytes [T]; vectors, float [T * layers * H]; linex_index, int64 [1].
+
+    Vectors lie token after token, of each token layer after layer.
+    """
+
+    def _open(self):
+        return tf.io.TFRecordWriter(self._path + PARTIAL_SUFFIX)
+
+    def _write_row(self, pieces, vectors):
+        example = tf.train.Example(features=tf.train.Features(feature={
+            "linex_index": tf.train.Feature(int64_list=tf.train.Int64List(value=[self.num_rows])),
+            "tokens": tf.train.Feature(bytes_list=tf.train.BytesList(value=[piece.encode() for piece in pieces])),
+            "vectors": tf.train.Feature(float_list=tf.train.FloatList(value=vectors.ravel().tolist())),
+        }))
+        self._file.write(example.SerializeToString())
+
+
+WRITERS = {"jsonl": JsonLinesWriter, "npz": NpzWriter, "tfrecord": TFRecordWriter}

@@ -1,0 +1,1 @@
+"""Pre-training: records in, a pre-trained model out."""

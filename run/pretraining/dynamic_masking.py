@@ -1,0 +1,159 @@
+"""Masks of pre-training batches drawn in training, new ones in each epoch (RoBERTa: arXiv:1907.11692, section 4.1).
+
+The distribution is that of the original's `create_masked_lm_predictions`, which data_prep.pretraining.masking
+draws from one by one. Here a batch is masked at once, in graph ops for `tf.data`.
+
+Legend: B batch, S sequence, P predictions, V vocabulary.
+"""
+
+import tensorflow as tf
+
+from data_prep.pretraining import masking
+
+# SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), with Stafford's mixer 13.
+GAMMA = 0x9E3779B97F4A7C15
+MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+SHIFTS = 30, 27, 31
+
+
+def make_masker(settings, vocabulary, seed):
+    """Makes the function that masks batches.
+
+    Args:
+      settings: data_prep.pretraining.sentence_pairs.InstanceSettings, of which max_seq_length,
+        max_predictions_per_seq, masked_lm_prob and do_whole_word_mask are used.
+      vocabulary: data_prep.pretraining.masking.Vocabulary.
+      seed: int; together with a record's epoch and number it fixes the record's masks.
+
+    Returns:
+      (features, epochs, numbers) -> features, a graph function. `features` are those of
+      data_prep.records.unmasked_pretraining_features, int32 [B, S]; `epochs` and `numbers`, int64 [B], say of each
+      record which epoch it is in and which of the epoch's records it is. To the result, "input_ids" is
+      masked, "masked_lm_positions" and "masked_lm_ids" int32 [B, P] are added, in rising order of position, then 0,
+      and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
+    """
+    length, num_predictions = settings.max_seq_length, settings.max_predictions_per_seq
+    numbers_to_predict = tf.constant([
+        masking.number_to_predict(real, settings.masked_lm_prob, num_predictions) for real in range(length + 1)])
+
+    def mask(features, epochs, numbers):
+        """See make_masker."""
+        input_ids, input_mask = features["input_ids"], features["input_mask"]
+        counts = tf.gather(numbers_to_predict, tf.reduce_sum(input_mask, axis=1))
+        draws = _Draws(seed, epochs, numbers)
+        is_candidate = (input_mask == 1) & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
+        begins_word = is_candidate
+        if settings.do_whole_word_mask:
+            begins_word &= ~_joins_word_before(input_ids, is_candidate, vocabulary)
+        positions, is_masked = _positions(is_candidate, begins_word, counts, num_predictions, draws)
+        masked_ids = tf.gather(input_ids, positions, batch_dims=1)
+        replacements = tf.where(is_masked, _replacements(masked_ids, vocabulary, length, draws), masked_ids)
+        return {
+            **features,
+            "input_ids": _with_replacements(input_ids, positions, replacements),
+            "masked_lm_positions": positions,
+            "masked_lm_ids": tf.where(is_masked, masked_ids, 0),
+            "masked_lm_weights": tf.cast(is_masked, tf.float32),
+        }
+
+    return mask
+
+
+class _Draws:
+    """A sequence of random numbers for each of B records; item i of it does not depend on the other records."""
+
+    def __init__(self, seed, epochs, numbers):
+        state = _mix(tf.constant(seed % 2**64, tf.uint64))
+        state = _mix(state + tf.cast(epochs, tf.uint64))
+        self._states = _mix(state + tf.cast(numbers, tf.uint64))[:, tf.newaxis]
+
+    def bits(self, indices, num_bits):
+        """Items `indices` (int32 [B or 1, N]) of each sequence: int64 [B, N], from 0 to 2^num_bits - 1."""
+        state = self._states + tf.cast(indices + 1, tf.uint64) * tf.constant(GAMMA, tf.uint64)
+        return tf.cast(tf.bitwise.right_shift(_mix(state), tf.constant(64 - num_bits, tf.uint64)), tf.int64)
+
+
+def _mix(state):
+    """Maps uint64 one to one so that each bit depends on all."""
+    for shift, multiplier in zip(SHIFTS, (*MULTIPLIERS, 1), strict=True):
+        state = tf.bitwise.bitwise_xor(state, tf.bitwise.right_shift(state, tf.constant(shift, tf.uint64)))
+        state *= tf.constant(multiplier, tf.uint64)
+    return state
+
+
+def _joins_word_before(input_ids, is_candidate, vocabulary):
+    """[B, S] bool: which candidates go on with a word; as in data_prep's masking, the first one never does."""
+    is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
+    return tf.gather(tf.constant(vocabulary.is_continuation), input_ids) & ~is_first
+
+
+def _positions(is_candidate, begins_word, counts, num_predictions, draws):
+    """Draws whole words in random order, passing over each that would make the pieces more than `counts` [B].
+
+    Args:
+      is_candidate, begins_word: [B, S] bool; a word is a candidate that begins one and all up to the next such.
+
+    Returns:
+      Positions, rising, then 0: int32 [B, P]; which are real: bool [B, P].
+    """
+    length = is_candidate.shape[1]
+    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # of each position: its word's number, from 1
+    # Sorting by random numbers that a word's pieces share is sorting the words: ties stay in order.
+    keys = tf.where(is_candidate, draws.bits(words, 62), tf.int64.max)
+    _, order = tf.math.top_k(-keys, length)
+    sizes = tf.gather(_word_sizes(is_candidate, words), order, batch_dims=1)
+    begins_word = tf.gather(begins_word, order, batch_dims=1)
+    is_taken = _take_words(sizes, begins_word, counts)
+    num_drawn = min(num_predictions, length)
+    positions = -tf.math.top_k(tf.where(is_taken, -order, -length), num_drawn).values
+    positions = tf.pad(positions, [[0, 0], [0, num_predictions - num_drawn]], constant_values=length)
+    is_real = positions < length
+    return tf.where(is_real, positions, 0), is_real
+
+
+def _word_sizes(is_candidate, words):
+    """[B, S] int32: of each candidate how many its word (its number in `words`) has, 0 for other positions."""
+    ones = tf.cast(is_candidate, tf.int32)
+    sizes = tf.math.bincount(words, ones, minlength=words.shape[1] + 1, maxlength=words.shape[1] + 1, axis=-1)
+    return tf.gather(sizes, words, batch_dims=1) * ones
+
+
+def _take_words(sizes, begins_word, counts):
+    """Which pieces to take, [B, S] bool, when each word is taken that `counts` still has room for.
+
+    Words are taken up to the first that does not fit. It and all longer ones will not fit later either, so that
+    these are left out and the rest is gone through again. Each time only shorter words are left; mostly one or two
+    times are enough.
+
+    Args:
+      sizes: [B, S] int32: of each piece how many its word has; 0 for what is none. Pieces of a word are neighbours.
+      begins_word: [B, S] bool.
+      counts: [B] int32.
+    """
+    def is_open(room, is_left, is_taken):
+        return tf.reduce_any(is_left)
+
+    def take(room, is_left, is_taken):
+        totals = tf.cumsum(tf.where(is_left & begins_word, sizes, 0), axis=1)
+        fresh = is_left & (totals <= room)
+        room -= tf.reduce_sum(tf.cast(fresh, tf.int32), axis=1, keepdims=True)
+        return room, is_left & ~fresh & (sizes <= room), is_taken | fresh
+
+    room = counts[:, tf.newaxis]
+    is_left = (sizes > 0) & (sizes <= room)
+    return tf.while_loop(is_open, take, [room, is_left, tf.zeros_like(is_left)])[-1]
+
+
+def _replacements(masked_ids, vocabulary, first_draw, draws):
+    """What stands in the place of ids [B, P]: [MASK] with probability 0.8, the id 0.1, any of V ids 0.1."""
+    indices = first_draw + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
+    choices, pieces = tf.split(draws.bits(indices, 32), 2, axis=1)
+    random_ids = tf.cast(tf.bitwise.right_shift(pieces * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
+    is_mask, is_random = choices < round(0.8 * 2**32), choices >= round(0.9 * 2**32)
+    return tf.where(is_mask, vocabulary.mask_id, tf.where(is_random, random_ids, masked_ids))
+
+
+def _with_replacements(input_ids, positions, replacements):
+    """`input_ids` [B, S] with `replacements` at `positions` [B, P]; padding puts [CLS] back at position 0."""
+    rows = tf.range(tf.shape(input_ids)[0])[:, tf.newaxis] + tf.zeros_like(positions)
+    return tf.tensor_scatter_nd_update(input_ids, tf.stack([rows, positions], axis=-1), replacements)

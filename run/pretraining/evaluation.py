@@ -1,0 +1,73 @@
+"""Evaluation of pre-training under a strategy."""
+
+
+import tensorflow as tf
+import tf_keras
+from tqdm import tqdm
+
+from bert_tf.errors import InputError
+
+MEANS = ("loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss")
+
+
+class PretrainingEvaluator:
+    """Scores a BertPretrainer on records (the original's `run_pretraining.metric_fn`); traced once, for all calls.
+
+    Args:
+      strategy: under whose scope the model was made.
+      model: BertPretrainer.
+      loss_function: bert_tf.losses.pretraining_loss.
+    """
+
+    def __init__(self, strategy, model, loss_function):
+        self._strategy = strategy
+        self._model = model
+        self._loss = loss_function
+        self._score_all = tf.function(lambda features: strategy.run(self._score, args=(features,)),
+                                      reduce_retracing=True)
+        with strategy.scope():
+            self._means = {name: tf_keras.metrics.Mean(name) for name in MEANS}
+
+    def __call__(self, dataset, max_steps):
+        """Scores the model as it is.
+
+        Args:
+          dataset: finite batches of pre-training features.
+          max_steps: batches to score at most.
+
+        Returns:
+          Dict of floats: masked_lm_accuracy and masked_lm_loss over real predictions, next_sentence_accuracy and
+          next_sentence_loss over examples, and loss, the mean of the batches' training losses.
+
+        Raises:
+          InputError: there is no batch.
+        """
+        for mean in self._means.values():
+            mean.reset_state()
+        batches = self._strategy.experimental_distribute_dataset(dataset.take(max_steps))
+        scored = 0
+        for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True):
+            self._score_all(features)
+            scored += 1
+        if not scored:
+            raise InputError("there is no full batch to evaluate: give more records or a smaller `eval_batch_size`")
+        return {name: float(mean.result()) for name, mean in self._means.items()}
+
+    def _score(self, features):
+        """Adds a replica's part of a batch, which may have no example, to the means."""
+        outputs = self._model(features, training=False)
+        replica = tf.distribute.get_replica_context()
+        normalisers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalisers(features))
+        share = self._loss.share(outputs, features, normalisers)["loss"]
+        self._means["loss"].update_state(replica.all_reduce(tf.distribute.ReduceOp.SUM, share))
+        self._update("masked_lm", outputs["masked_lm_logits"], features["masked_lm_ids"],
+                     features["masked_lm_weights"])
+        labels = features["next_sentence_labels"][:, 0]
+        self._update("next_sentence", outputs["next_sentence_logits"], labels, tf.ones_like(labels, tf.float32))
+
+    def _update(self, prefix, logits, labels, weights):
+        """Adds losses and hits, weighted, to the means `prefix`_loss and `prefix`_accuracy."""
+        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        hits = tf.equal(tf.argmax(logits, axis=-1, output_type=labels.dtype), labels)
+        self._means[f"{prefix}_loss"].update_state(losses, weights)
+        self._means[f"{prefix}_accuracy"].update_state(hits, weights)

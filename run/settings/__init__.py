@@ -1,0 +1,1 @@
+"""Settings that several scripts share, a group a class. Nothing here needs TensorFlow."""

@@ -1,0 +1,109 @@
+"""The checkpoints of a training run: those it goes on from, and the best weights by evaluation."""
+
+import glob
+import json
+import os
+import shutil
+
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+
+BEST_FOLDER = "best"
+BEST_FILE = "best.json"
+
+
+class CheckpointManager(tf.train.CheckpointManager):
+    """Saves at the multiples of its interval, where TensorFlow's own counts from the step it first saved at.
+
+    A checkpoint is whole before the file `checkpoint` names it, so a run killed while saving goes on from the one
+    before; what it left under a temporary name is removed when the next one starts.
+
+    Args:
+      checkpoint, directory, **options: tf.train.CheckpointManager's.
+      writes: whether it saves; of several workers, one does, and all read.
+    """
+
+    def __init__(self, checkpoint, directory, *, writes=True, **options):
+        for folder in glob.glob(os.path.join(glob.escape(directory), "ckpt-*_temp")):
+            shutil.rmtree(folder, ignore_errors=True)
+        super().__init__(checkpoint, directory, **options)
+        self._writes = writes
+        self._last_saved = None
+
+    def restore_or_initialize(self):
+        """Called by orbit before training; InputError for a checkpoint whose files are damaged or gone."""
+        try:
+            return super().restore_or_initialize()
+        except (IndexError, tf.errors.OpError) as error:  # IndexError is TensorFlow's for a file that is too short
+            if not self.latest_checkpoint:
+                raise
+            raise InputError(f"{self.latest_checkpoint}: its files are damaged or gone; to go on from an earlier "
+                             f"checkpoint, name that as model_checkpoint_path in the file "
+                             f"{os.path.join(self.directory, 'checkpoint')}") from error
+
+    def save(self, checkpoint_number=None, check_interval=True, options=None):
+        """Called by orbit after each loop of steps, and with check_interval=False after the last."""
+        due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
+        if not (due and self._writes) or checkpoint_number == self._last_saved:
+            return None
+        self._last_saved = checkpoint_number
+        return super().save(checkpoint_number, check_interval=False, options=options)
+
+
+class BestWeights:
+    """The weights with the highest value of a metric, in the folder best/ of a run.
+
+    The folder holds a checkpoint of weights alone, which `load_pretrained` reads, and best.json: its step, what the
+    evaluation gave, and under "before" the same of the weights that it replaced. best.json is written first: where a
+    run is killed between the two, the weights are still those of "before".
+
+    Args:
+      output_dir: of the run.
+      model: whose weights are kept.
+      writes: whether files are written; of several workers, one does.
+
+    Attributes:
+      step: of the weights kept, None without any.
+      metrics: dict of name -> float, what their evaluation gave; {} without any.
+    """
+
+    def __init__(self, output_dir, model, writes=True):
+        self._folder = os.path.join(output_dir, BEST_FOLDER)
+        self._model = model
+        self._writes = writes
+        self._manager = None
+        self.step, self.metrics = None, {}
+        latest = tf.train.latest_checkpoint(self._folder)
+        if latest and os.path.exists(self._path):
+            with open(self._path, encoding="utf-8") as file:
+                kept = json.load(file)
+            if os.path.basename(latest) != f"ckpt-{kept['step']}":
+                kept = kept["before"]
+            self.step, self.metrics = kept["step"], kept["metrics"]
+
+    def save(self, step, metrics):
+        """Keeps the model's weights in place of those before."""
+        before = {"step": self.step, "metrics": self.metrics}
+        self.step, self.metrics = step, metrics
+        if not self._writes:
+            return
+        os.makedirs(self._folder, exist_ok=True)
+        with new_file(self._path) as file:
+            json.dump({"step": step, "metrics": metrics, "before": before}, file, indent=2)
+            file.write("\n")
+        if self._manager is None:
+            self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
+        self._manager.save(step, check_interval=False)
+
+    def restore(self):
+        """Gives the model the weights kept; returns their step, None without any."""
+        if self.step is not None:
+            checkpoint = tf.train.Checkpoint(model=self._model)
+            checkpoint.restore(tf.train.latest_checkpoint(self._folder)).assert_existing_objects_matched()
+        return self.step
+
+    @property
+    def _path(self):
+        return os.path.join(self._folder, BEST_FILE)

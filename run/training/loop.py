@@ -1,0 +1,253 @@
+"""The training loop: orbit under a strategy, with checkpoints, resume, evaluation, progress and curves."""
+
+import contextlib
+import dataclasses
+import os
+import sys
+
+import orbit
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
+from run.evaluation import plots
+from run.training import metrics_log, strategies, utilisation
+from run.training.checkpoints import BestWeights, CheckpointManager
+from run.training.loop_length import LoopLength
+from run.training.preemption import Preempted, Preemption
+from run.training.step import Trainer
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings:
+    """How long to train and what to keep.
+
+    Attributes:
+      output_dir: folder of checkpoints, `training_log.csv`, `eval_log.csv`, `loss.png` and TensorBoard scalars.
+      num_train_steps: the step at which training ends.
+      train_batch_size: examples in a step, over all replicas.
+      save_checkpoints_steps: steps between two checkpoints.
+      keep_checkpoint_max: how many of the newest checkpoints stay.
+      iterations_per_loop: most steps in one call of the training function.
+      eval_steps: steps between two evaluations during training; None for one alone, after the last step.
+      best_metric: a name in what the evaluation gives, the higher the better: the weights where it was highest are
+        kept in best/; None to keep none.
+      early_stopping_evals: training stops when the best metric has not risen for so many evaluations; None to go on.
+
+    Raises:
+      InputError: early stopping without a metric.
+    """
+
+    output_dir: str
+    num_train_steps: int
+    train_batch_size: int
+    save_checkpoints_steps: int = 1000
+    keep_checkpoint_max: int = 5
+    iterations_per_loop: int = 1000
+    eval_steps: int | None = None
+    best_metric: str | None = None
+    early_stopping_evals: int | None = None
+
+    def __post_init__(self):
+        if self.early_stopping_evals and not self.best_metric:
+            raise InputError("early_stopping_evals needs a best_metric")
+
+
+class TrainingRun:
+    """A training run in a folder: new, or taken up where its newest checkpoint left it.
+
+    Args:
+      strategy: under whose scope the model and the optimizer were made.
+      model, optimizer, loss_function, loss_names: see Trainer.
+      settings: TrainingSettings.
+      init_checkpoint: what `load_pretrained` reads, for a new run to start from; or None.
+      accumulate_steps, jit_compile: see Trainer.
+      flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
+        utilisation by; or None.
+
+    Attributes:
+      missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
+    """
+
+    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, init_checkpoint=None, *,
+                 accumulate_steps=1, jit_compile=False, flops_of=None):
+        self._strategy = strategy
+        self._settings = settings
+        self._optimizer = optimizer
+        self._flops_of = flops_of
+        self._matmul_rate = None
+        self._compute_dtype = model.compute_dtype
+        self._writes = strategies.is_chief(strategy)
+        self._best = BestWeights(settings.output_dir, model, writes=self._writes)
+        self._trainer = Trainer(strategy, model, optimizer, utilisation.LossWithTokens(loss_function),
+                                (*loss_names, utilisation.TOKENS), accumulate_steps=accumulate_steps,
+                                jit_compile=jit_compile)
+
+        self.missing = ()
+
+        def initialize():
+            if init_checkpoint:
+                report = load_pretrained(model, init_checkpoint)
+                print(report, file=sys.stderr)
+                self.missing = report.missing
+
+        with strategy.scope():
+            optimizer.build(model.trainable_variables)
+            manager = CheckpointManager(
+                tf.train.Checkpoint(model=model, optimizer=optimizer), settings.output_dir, writes=self._writes,
+                max_to_keep=settings.keep_checkpoint_max, step_counter=optimizer.iterations,
+                checkpoint_interval=settings.save_checkpoints_steps, init_fn=initialize)
+        self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
+                                       follows_clock=not strategies.is_multi_worker(strategy))
+        with _quiet_orbit():
+            self._controller = orbit.Controller(  # restores, or initializes
+                global_step=optimizer.iterations, trainer=self._trainer, strategy=strategy,
+                steps_per_loop=self._loop_length, checkpoint_manager=manager,
+                train_actions=[self._after_loop], summary_dir=settings.output_dir if self._writes else None)
+        self._log = None
+        self._eval_log = None
+        self._bar = None
+        self._preemption = None
+
+    @property
+    def step(self):
+        """Steps done so far, int."""
+        return int(self._optimizer.iterations.numpy())
+
+    def train(self, make_dataset, evaluate=None):
+        """Trains to the last step, saving checkpoints and curves on the way; says where it starts.
+
+        SIGTERM, by which a machine is taken away, saves a checkpoint and ends the process with status 143.
+
+        Args:
+          make_dataset: (skip_steps) -> endless dataset of batches of features, each of the size of all replicas
+            together, beginning with the batch of step `skip_steps`.
+          evaluate: () -> dict of name -> float, called every `eval_steps` steps and after the last; or None.
+
+        Returns:
+          What `evaluate` gave last, None if it was not called.
+        """
+        folder = self._settings.output_dir
+        self._log = metrics_log.Log(folder, metrics_log.TRAINING_LOG, self.step, writes=self._writes)
+        self._eval_log = metrics_log.Log(folder, metrics_log.EVALUATION_LOG, self.step, writes=self._writes)
+        ended = self._ended()
+        if ended and not (evaluate and self._evaluation_is_due()):
+            print(f"{folder}: {ended}")
+            return None
+        print(f"{folder}: going on from step {self.step} of {self._settings.num_train_steps}" if self.step else
+              f"{folder}: a new run of {self._settings.num_train_steps} steps")
+        if self._flops_of:
+            self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
+        self._trainer.set_dataset(make_dataset(self.step))
+        with tqdm(total=self._settings.num_train_steps, initial=self.step, desc="training", unit="step",
+                  dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
+            try:
+                results = self._run_to_the_end(evaluate)
+            except Preempted:
+                self._save()
+                self._bar.close()
+                print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command goes on from there",
+                      file=sys.stderr)
+                raise
+        if self._writes:
+            plots.loss_curves(folder, self._log, self._eval_log)
+        if self.step < self._settings.num_train_steps:
+            print(f"{folder}: {self._ended()}")
+        return results
+
+    def restore_best(self):
+        """Gives the model the weights kept in best/; returns the step they are of, None if none are kept."""
+        strategies.wait_for_all_workers(self._strategy)  # the one that writes them may not have finished
+        return self._best.restore()
+
+    def _run_to_the_end(self, evaluate):
+        """Trains from one evaluation to the next; returns what the last gave."""
+        results = None
+        while True:
+            if evaluate and self._evaluation_is_due():
+                results = self._evaluate(evaluate)
+            if self._ended():
+                break
+            stop = self._settings.num_train_steps
+            if evaluate and self._settings.eval_steps:
+                stop = min(stop, self.step + self._settings.eval_steps - self.step % self._settings.eval_steps)
+            with _quiet_orbit():
+                self._controller.train(stop, checkpoint_at_completion=False)
+        self._save()
+        return results
+
+    def _ended(self):
+        """Why there is nothing to train, None if there is."""
+        if self.step >= self._settings.num_train_steps:
+            return (f"training is finished, at step {self.step} of {self._settings.num_train_steps}; to train on, "
+                    "raise the number of steps, to train anew, choose another folder")
+        patience = self._settings.early_stopping_evals
+        best = self._best.step
+        if patience and best and sum(row["step"] > best for row in self._eval_log.rows) >= patience:
+            return (f"training has stopped at step {self.step}: {self._settings.best_metric} has not risen in "
+                    f"{patience} evaluations, the best is of step {best}")
+        return None
+
+    def _evaluation_is_due(self):
+        """Whether the model of this step is to be evaluated, and a run killed after its checkpoint has not done it."""
+        step, interval = self.step, self._settings.eval_steps
+        due = step >= self._settings.num_train_steps or (interval and step and step % interval == 0)
+        return due and all(row["step"] != step for row in self._eval_log.rows)
+
+    def _evaluate(self, evaluate):
+        with self._preemption.at_once():
+            results = {name: float(value) for name, value in evaluate().items()}
+        metric = self._settings.best_metric
+        if metric:
+            if metric not in results:
+                raise InputError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
+            if results[metric] > self._best.metrics.get(metric, float("-inf")):
+                self._best.save(self.step, results)
+        self._eval_log.add(self.step, results)
+        self._controller.summary_manager.write_summaries({"eval": results})
+        self._controller.summary_manager.flush()
+        self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
+        return results
+
+    def _save(self):
+        with _quiet_orbit():
+            self._controller.save_checkpoint()
+
+    def _after_loop(self, means):
+        """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
+        first_bad_step = self._trainer.first_bad_step
+        if first_bad_step:
+            last = tf.train.latest_checkpoint(self._settings.output_dir)
+            kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+            raise InputError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
+                             f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
+                             "help")
+        steps, seconds = self._loop_length.end(self.step)
+        tokens = float(means.pop(utilisation.TOKENS))
+        losses = {name: float(value) for name, value in means.items()}
+        self._log.add(self.step, losses)
+        rates = self._rates(steps * self._settings.train_batch_size / seconds, tokens)
+        means.update(rates)
+        self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
+        self._bar.update(steps)
+        self._preemption.check()
+
+    def _rates(self, examples_per_second, tokens):
+        """Dict of name -> float, for `tokens` real tokens an example."""
+        rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
+        if self._matmul_rate:
+            rates["model_flop_utilisation"] = examples_per_second * self._flops_of(tokens) / self._matmul_rate
+        return rates
+
+
+def _described(rates):
+    yield f"{rates['examples_per_second']:.0f} examples/s"
+    yield f"{rates['tokens_per_second']:,.0f} tokens/s"
+    if "model_flop_utilisation" in rates:
+        yield f"{rates['model_flop_utilisation']:.0%} of matmul rate"
+
+
+def _quiet_orbit():
+    """Drops what orbit prints after each loop: the progress bar says it in one line."""
+    return contextlib.redirect_stdout(None)

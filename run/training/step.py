@@ -1,0 +1,163 @@
+"""One training step under a tf.distribute strategy, for orbit's loop of steps.
+
+The step is the same on any number of devices: losses and gradients are those of the whole batch of
+`train_batch_size` examples, however it is spread over replicas and cut into micro-batches, and the clip sees the
+gradient of all of it.
+"""
+
+import orbit
+import tensorflow as tf
+import tf_keras
+
+from bert_tf import losses
+from bert_tf.errors import InputError
+from bert_tf.optimization import gradients as pieces
+
+
+class Trainer(orbit.StandardTrainer):
+    """Runs steps: forward, loss, backward, update, on every replica.
+
+    A step whose loss or gradients are not finite updates nothing, nor does any step after it: variables and moments
+    stay as the last good step left them, and `first_bad_step` tells. Gradients that overflow under a loss scale are no
+    bad step: the scale falls, and that batch is left out.
+
+    Args:
+      strategy: under whose scope the model and the optimizer were made.
+      model: maps features to outputs, `model(features, training=True)`.
+      optimizer: of bert_tf.optimization; the loss is scaled as it asks.
+      loss_function: (outputs, features) -> dict of scalars, the one to minimise under "loss": means over the
+        examples, or a loss that can be told apart into shares, as bert_tf.losses.pretraining_loss.
+      loss_names: that dict's keys.
+      accumulate_steps: micro-batches that each replica cuts its part of the batch into, one after the other in
+        memory; their gradients add up to one update.
+      jit_compile: whether XLA compiles forward and backward; padding must then not be removed.
+    """
+
+    def __init__(self, strategy, model, optimizer, loss_function, loss_names, *, accumulate_steps=1,
+                 jit_compile=False):
+        super().__init__(train_dataset=None)
+        self._strategy = strategy
+        self._model = model
+        self._optimizer = optimizer
+        self._loss = losses.in_shares(loss_function)
+        self._accumulate_steps = accumulate_steps
+        self._jit_compile = jit_compile
+        with strategy.scope():
+            self._means = {name: tf_keras.metrics.Mean(name) for name in loss_names}
+            self._first_bad_step = tf.Variable(0, trainable=False, dtype=tf.int64,
+                                               aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+
+    @property
+    def first_bad_step(self):
+        """The first step whose loss or gradients were not finite, int, counted from 1; None while there is none.
+
+        To be read between loops of steps. The weights are then those after step first_bad_step - 1, though the step
+        counter has gone on to the end of the loop.
+        """
+        return int(self._first_bad_step.numpy()) or None
+
+    def set_dataset(self, dataset):
+        """Takes batches from `dataset`, endless, each of the size of all replicas together.
+
+        Every worker goes through all of `dataset` and keeps its own rows of each batch: a step sees the same examples
+        on any number of workers, which need not share out the files.
+
+        Raises:
+          InputError: the size of a batch is not fixed, or the part of it that falls to a replica cannot be cut into
+            accumulate_steps equal pieces.
+        """
+        batch_size = next(iter(dataset.element_spec.values())).shape[0]
+        replicas = self._strategy.num_replicas_in_sync
+        if batch_size is None:
+            raise InputError("the batches of the dataset are not all of one size: it must drop the remainder")
+        if batch_size % (replicas * self._accumulate_steps):
+            raise InputError(f"accumulate_steps is {self._accumulate_steps}: a batch of {batch_size} examples does not "
+                             f"divide into {replicas} replicas times {self._accumulate_steps} micro-batches")
+
+        # Where a dataset may end, as one of a generator, a strategy with replicas takes no batch size for fixed.
+        endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
+
+        def of_worker(context):
+            count = replicas // context.num_input_pipelines
+            first = context.input_pipeline_id * count
+            return dataset.map(
+                lambda batch: {name: _cut(value, replicas)[first : first + count] for name, value in batch.items()},
+                num_parallel_calls=tf.data.AUTOTUNE).unbatch().apply(endless).prefetch(tf.data.AUTOTUNE)
+
+        self.train_dataset = self._strategy.distribute_datasets_from_function(of_worker)
+
+    def train_loop_begin(self):
+        """Called by orbit before a loop of steps."""
+        for mean in self._means.values():
+            mean.reset_state()
+
+    def train_step(self, iterator):
+        """Called by orbit for each step, in its training function."""
+        self._strategy.run(self._replica_step, args=(next(iterator),))
+
+    def train_loop_end(self):
+        """Called by orbit after a loop: the mean of each loss over its steps."""
+        return {name: mean.result() for name, mean in self._means.items()}
+
+    def _replica_step(self, features):
+        replica = tf.distribute.get_replica_context()
+        normalisers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalisers(features))
+        shares, gradients = replica.all_reduce(
+            tf.distribute.ReduceOp.SUM, self._shares_and_gradients(features, normalisers))
+        variables = self._model.trainable_variables
+        loss = tf.where(self._first_bad_step > 0, float("nan"), shares["loss"])  # after a bad step nothing is updated
+        is_good = self._optimizer.apply_summed(
+            list(gradients.values()), [variables[index] for index in gradients], loss=loss)
+        is_first = ~is_good & (self._first_bad_step == 0)
+        self._first_bad_step.assign(tf.where(is_first, self._optimizer.iterations, self._first_bad_step))
+        for name, mean in self._means.items():
+            mean.update_state(shares[name])
+
+    def _shares_and_gradients(self, features, normalisers):
+        """This replica's part in the losses and gradients of the batch, its micro-batches together.
+
+        Args:
+          features: dict of tensors, this replica's part of the batch.
+          normalisers: of the whole batch; see bert_tf.losses.
+
+        Returns:
+          Dict of float32 scalars, the losses; dict of gradients by the index of their variable, where there is any,
+          each as bert_tf.optimization.gradients.merge returns it, of the loss times the optimizer's loss scale.
+        """
+        def compute(piece):
+            return self._backward(piece, normalisers)
+
+        if self._jit_compile or self._accumulate_steps > 1:
+            compute = tf.function(compute, autograph=False, jit_compile=self._jit_compile or None)
+        if self._accumulate_steps == 1:
+            return compute(features)
+        count = self._accumulate_steps
+        micro_batches = {name: _cut(value, count) for name, value in features.items()}
+
+        def piece(number):
+            return {name: value[number] for name, value in micro_batches.items()}
+
+        compute = compute.get_concrete_function(piece(0))
+        zeros = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), compute.structured_outputs)
+        _, total = tf.while_loop(
+            lambda number, total: number < count,
+            lambda number, total: (number + 1, tf.nest.map_structure(tf.add, total, compute(piece(number)))),
+            [0, zeros], parallel_iterations=1)
+        return total
+
+    def _backward(self, features, normalisers):
+        """`_shares_and_gradients` of one micro-batch."""
+        variables = self._model.trainable_variables
+        scale = self._optimizer.loss_scale
+        with tf.GradientTape() as tape:
+            shares = self._loss.share(self._model(features, training=True), features, normalisers)
+            minimised = shares["loss"] if scale is None else shares["loss"] * scale
+        gradients = tape.gradient(minimised, variables)
+        return shares, {index: pieces.merge(gradient) for index, gradient in enumerate(gradients)
+                        if gradient is not None}
+
+
+def _cut(value, pieces):
+    """[B, ...] -> [pieces, B / pieces, ...], rows in order; dimensions but B may be unknown."""
+    shape = tf.concat([[pieces, value.shape[0] // pieces], tf.shape(value)[1:]], axis=0)
+    return tf.reshape(value, shape)

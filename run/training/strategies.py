@@ -1,0 +1,76 @@
+"""Which devices a run uses: tf.distribute strategies by name."""
+
+import tensorflow as tf
+from official.common import distribute_utils
+
+from bert_tf.errors import InputError
+
+
+def make_strategy(name, num_gpus=None, tpu_name=None, num_cpu_devices=None):
+    """Makes a strategy; to be called before TensorFlow computes anything.
+
+    Args:
+      name: "one_device", "mirrored", "multi_worker_mirrored" or "tpu".
+      num_gpus: GPUs to use; None means all that are visible, and at most one for "one_device".
+      tpu_name: name or address of the TPU, None on a TPU machine.
+      num_cpu_devices: for "mirrored": so many replicas on parts of the CPU, in place of GPUs; None for GPUs.
+
+    Returns:
+      tf.distribute.Strategy.
+
+    Raises:
+      InputError: more GPUs asked for than are visible, CPU devices for another strategy, no TPU.
+    """
+    if num_cpu_devices is not None:
+        if name != "mirrored":
+            raise InputError(f"`num_cpu_devices`={num_cpu_devices}: goes with `distribution_strategy`=mirrored, not "
+                             f"{name}")
+        return _mirrored_cpu(num_cpu_devices)
+    visible = len(tf.config.list_physical_devices("GPU"))
+    if num_gpus is None:
+        num_gpus = min(visible, 1) if name == "one_device" else visible
+    if num_gpus > visible:
+        raise InputError(f"`num_gpus`={num_gpus}: TensorFlow sees {visible} on this machine")
+    try:
+        return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name or "local")
+    except tf.errors.NotFoundError as error:
+        raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
+                         "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
+
+
+def allows_dynamic_shapes(strategy):
+    """Whether shapes may depend on a batch's values, as with padding removed; TPUs compile for fixed ones."""
+    return not isinstance(strategy, tf.distribute.TPUStrategy)
+
+
+def is_multi_worker(strategy):
+    """Whether other processes run the same training, and must call collective operations in the same order."""
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def is_chief(strategy):
+    """Whether this process, of several that train together, is the one that writes files."""
+    return strategy.extended.should_checkpoint
+
+
+def wait_for_all_workers(strategy):
+    """Returns when every process of a training has come here: what one has written before, all can read after."""
+    if is_multi_worker(strategy):
+        strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
+            tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
+
+
+def check_batch_size(flag, batch_size, strategy, pieces=1):
+    """Raises InputError naming `flag` unless the batch divides evenly over replicas, and there into `pieces`."""
+    replicas = strategy.num_replicas_in_sync
+    if batch_size % replicas:
+        raise InputError(f"`{flag}`={batch_size}: must be a multiple of the number of replicas, {replicas}")
+    if batch_size % (replicas * pieces):
+        raise InputError(f"`{flag}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
+                         f"replicas, {pieces} x {replicas}")
+
+
+def _mirrored_cpu(num_devices):
+    physical = tf.config.list_physical_devices("CPU")[0]
+    tf.config.set_logical_device_configuration(physical, [tf.config.LogicalDeviceConfiguration()] * num_devices)
+    return tf.distribute.MirroredStrategy([f"CPU:{number}" for number in range(num_devices)])

@@ -1,0 +1,123 @@
+import contextlib
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from data_prep.parallel import process_pool
+
+
+def square(number):
+    time.sleep(0.01 * (number % 3))
+    return number * number
+
+
+def fail_at_three(number):
+    if number == 3:
+        raise ValueError("three is refused")
+    return number
+
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def pid(_):
+    return os.getpid()
+
+
+def run(function, items, num_workers, in_order=True):
+    with contextlib.closing(process_pool.map_in_processes(function, items, num_workers, in_order)) as results:
+        yield from results
+
+
+def is_alive(process):
+    """Whether a process runs; one that has ended, but was not waited for, does not."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until_dead(processes):
+    deadline = time.monotonic() + 20
+    while any(map(is_alive, processes)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return not any(map(is_alive, processes))
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3])
+def test_results(num_workers):
+    expected = [number * number for number in range(11)]
+
+    assert list(run(square, range(11), num_workers)) == expected
+    assert sorted(run(square, range(11), num_workers, in_order=False)) == expected
+    assert list(run(square, [], num_workers)) == []
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_items_are_taken_only_as_they_are_needed(in_order):
+    taken = []
+    items = (taken.append(number) or number for number in itertools.count())
+    with contextlib.closing(process_pool.map_in_processes(square, items, 2, in_order)) as results:
+        for number_of_results, _ in enumerate(itertools.islice(results, 9), start=1):
+            # in work or done, one in the queue, one in the thread's hand
+            assert len(taken) <= number_of_results + (4 if in_order else 2) + 2
+
+
+def test_errors_of_workers_and_of_items():
+    with pytest.raises(ValueError, match="three is refused") as raised:
+        list(run(fail_at_three, range(9), 2))
+    assert "fail_at_three" in raised.value.__notes__[0]
+
+    with pytest.raises(ZeroDivisionError):
+        list(run(square, (1 // (2 - number) for number in range(9)), 2))
+
+    with pytest.raises(ChildProcessError, match=r"a worker process ended .*\(exit code -9; "):
+        list(run(die, range(3), 2))
+
+
+def test_workers_end_with_the_generator():
+    results = process_pool.map_in_processes(pid, itertools.count(), 2)
+    processes = {next(results) for _ in range(5)}
+    assert all(map(is_alive, processes))
+    results.close()
+
+    assert not any(map(is_alive, processes))
+
+
+PARENT = """
+from data_prep.parallel import process_pool
+from tests.data_prep.parallel import test_process_pool
+
+def main():
+    for process in process_pool.map_in_processes(test_process_pool.wait, [0, 1], 2, in_order=False):
+        pass
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def wait(_):
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_the_parent(tmp_path, signal_number):
+    script = tmp_path / "parent.py"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          env={**os.environ, "PYTHONPATH": os.getcwd()}) as parent:
+        workers = [int(parent.stdout.readline()) for _ in range(2)]
+        assert all(map(is_alive, workers))
+        parent.send_signal(signal_number)
+        parent.wait()
+
+    assert wait_until_dead(workers)

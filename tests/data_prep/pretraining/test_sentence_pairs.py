@@ -1,0 +1,190 @@
+import array
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+
+from data_prep.pretraining import masking, sentence_pairs
+from data_prep.pretraining.corpus import Corpus
+from data_prep.pretraining.sentence_pairs import InstanceSettings
+
+VOCABULARY = masking.Vocabulary(size=1300, cls_id=1, sep_id=2, mask_id=3, is_continuation=np.arange(1300) % 3 == 1)
+
+
+class ScriptedDraws:
+    """Stands in for random.Random: gives the numbers given, and remembers the ranges of the integers."""
+
+    def __init__(self, *draws):
+        self.draws = list(draws)
+        self.ranges = []
+
+    def random(self):
+        return self.draws.pop(0)
+
+    def randint(self, low, high):
+        self.ranges.append((low, high))
+        return self.draws.pop(0)
+
+
+def make_corpus(*documents):
+    """A corpus of documents, each a list of lengths of sentences; the tokens are 100, 101, ..."""
+    lengths = [length for document in documents for length in document]
+    sentence_starts = np.cumsum([0, *lengths]).tolist()
+    document_starts = np.cumsum([0, *map(len, documents)]).tolist()
+    return Corpus(np.arange(100, 100 + sum(lengths)).astype(np.uint16), array.array("q", sentence_starts),
+                  array.array("q", document_starts), num_bytes=0)
+
+
+def random_corpus(seed, num_documents=11):
+    rng = random.Random(seed)
+    return make_corpus(*([rng.randint(1, 9) for _ in range(rng.randint(1, 12))] for _ in range(num_documents)))
+
+
+def test_an_actual_next():
+    # Sentences of 3, 2, 4, 9 tokens; 3 + 2 + 4 fill the 9 of max_seq_length 12, 9 the second record.
+    corpus = make_corpus([5], [3, 2, 4, 9])
+    rng = ScriptedDraws(0.1, 2, 0.5,  # no short sequence; two sentences for a; not random
+                        0, 0, 0.9, 0.9, 0.9, 0.9, 0.9)  # alone, so random: document 0, its sentence 0; 5 cuts
+    pairs = list(sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng))
+
+    # The 9 and 5 tokens of the second pair lose 4 and 1 from their ends.
+    assert pairs == [((5, 10, 10, 14), False), ((14, 19, 0, 4), True)]
+    assert rng.ranges == [(1, 2), (0, 1), (0, 0)]
+    assert rng.draws == []
+
+
+def test_sentences_of_a_random_next_are_used_again():
+    corpus = make_corpus([4, 4, 1, 7], [3, 2, 4])
+    rng = ScriptedDraws(0.1, 1, 0.49, 1, 0, 1,  # a is one sentence; document 1 itself, so again: 0, sentence 1
+                        0.9, 0.9, 0.1, 0.9, 0.9, 0.9,  # 12 tokens are cut to 6
+                        1, 0.5)  # the two sentences that went back
+    pairs = list(sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng))
+
+    # 6 tokens are wanted of sentences of 4, 1 and 7, so all three are taken.
+    assert pairs == [((16, 19, 5, 11), True), ((19, 21, 21, 25), False)]
+    assert rng.draws == []
+
+
+def test_ten_tries_for_another_document():
+    corpus = make_corpus([4], [3])
+    rng = ScriptedDraws(0.1, *[1] * 10, 0)
+
+    (pair,) = sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng)
+
+    assert pair == ((4, 7, 4, 7), True)
+
+
+def test_a_short_sequence():
+    corpus = make_corpus([5], [2, 3, 4])
+    rng = ScriptedDraws(0.09, 4, 1, 0.5,  # 2 + 3 tokens fill a target of 4
+                        0, 0)
+    pairs = list(sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng))
+
+    assert pairs == [((5, 7, 7, 10), False), ((10, 14, 0, 5), True)]
+    assert rng.ranges == [(2, 9), (1, 1), (0, 1), (0, 0)]
+
+
+def test_truncation_takes_from_the_longer_part():
+    rng = ScriptedDraws(0.4, 0.5, 0.1, 0.9)
+
+    # lengths 5 and 4 -> a loses its first, b (no longer the shorter one) its last, a its first, b its last
+    assert sentence_pairs._truncated((10, 15, 20, 24), 5, rng) == (12, 15, 20, 22)
+    assert rng.draws == []
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_instances_of_random_corpora(seed, whole_words):
+    corpus = random_corpus(seed)
+    settings = InstanceSettings(max_seq_length=23, max_predictions_per_seq=4, dupe_factor=3, short_seq_prob=0.3,
+                                do_whole_word_mask=whole_words)
+    steps = []
+    made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, random.Random(seed), steps.append)
+    again = sentence_pairs.create_instances(corpus, settings, VOCABULARY, random.Random(seed))
+
+    assert sum(steps) == 3 * corpus.num_sentences
+    assert sorted(made.order) == list(range(len(made)))
+    for field in dataclasses.fields(made):
+        np.testing.assert_array_equal(getattr(made, field.name), getattr(again, field.name))
+    assert made.lengths.max() <= 23
+    assert 0 < made.is_random_next.mean() < 1
+    sentence_of = np.searchsorted(np.array(corpus.sentence_starts), made.spans, side="right") - 1
+    document_of = np.searchsorted(np.array(corpus.document_starts), sentence_of, side="right") - 1
+    is_same = document_of[:, 0] == document_of[:, 2]
+    assert is_same[~made.is_random_next].all()
+    # Ten tries among eleven documents: a random next from the same document is all but impossible.
+    assert not is_same[made.is_random_next].any()
+
+
+def test_assemble():
+    corpus = make_corpus([3, 2], [4])  # tokens 100 to 108
+    made = sentence_pairs.Instances(
+        spans=np.array([[0, 3, 3, 5], [5, 7, 1, 2]]), is_random_next=np.array([False, True]),
+        mask_starts=np.array([0, 3, 4]), mask_positions=np.array([6, 1, 5, 2], np.uint16),
+        mask_replacements=np.array([3, masking.KEEP, 77, 3], np.int32), order=np.array([1, 0]))
+    settings = InstanceSettings(max_seq_length=9, max_predictions_per_seq=4)
+
+    features = sentence_pairs.assemble(corpus, made, made.order, settings, VOCABULARY)
+
+    assert {name: values.tolist() for name, values in features.items()} == {
+        "input_ids": [[1, 105, 3, 2, 101, 2, 0, 0, 0], [1, 100, 101, 102, 2, 77, 3, 2, 0]],
+        "input_mask": [[1, 1, 1, 1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1, 0]],
+        "segment_ids": [[0, 0, 0, 0, 1, 1, 0, 0, 0], [0, 0, 0, 0, 0, 1, 1, 1, 0]],
+        "masked_lm_positions": [[2, 0, 0, 0], [1, 5, 6, 0]],
+        "masked_lm_ids": [[106, 0, 0, 0], [100, 103, 104, 0]],
+        "masked_lm_weights": [[1, 0, 0, 0], [1, 1, 1, 0]],
+        "next_sentence_labels": [[1], [0]],
+    }
+
+
+def test_dynamic_masking_draws_pairs_only():
+    corpus = random_corpus(3)
+    rng = random.Random(8)
+    settings = InstanceSettings(max_seq_length=23, dupe_factor=1, masking="dynamic")
+
+    made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, rng)
+    features = sentence_pairs.assemble(corpus, made, np.arange(len(made)), settings, VOCABULARY)
+
+    assert set(features) == {feature.name for feature in settings.features} == {
+        "input_ids", "input_mask", "segment_ids", "next_sentence_labels"}
+    assert len(made.mask_positions) == 0
+    again, documents = random.Random(8), list(range(corpus.num_documents))
+    again.shuffle(documents)
+    pairs = [pair for place in range(len(documents))
+             for pair in sentence_pairs.document_pairs(corpus, documents, place, settings, again)]
+    assert made.spans.tolist() == [list(span) for span, _ in pairs]
+    for row, (a_start, a_stop, b_start, b_stop) in enumerate(made.spans):
+        expected = [1, *corpus.tokens[a_start:a_stop], 2, *corpus.tokens[b_start:b_stop], 2]
+        assert features["input_ids"][row].tolist() == expected + [0] * (23 - len(expected))
+
+
+def test_the_ids_of_a_large_vocabulary_fit_in():
+    corpus = random_corpus(4)
+    settings = InstanceSettings(max_seq_length=23, dupe_factor=2)
+    wide = dataclasses.replace(VOCABULARY, size=40_000, is_continuation=np.zeros(40_000, bool))
+    made = sentence_pairs.create_instances(corpus, settings, wide, random.Random(2))
+
+    assert made.mask_replacements.dtype == np.int32
+    assert made.mask_replacements.max() > 1 << 15
+    narrow = sentence_pairs.create_instances(corpus, settings, VOCABULARY, random.Random(2))
+    assert narrow.mask_replacements.dtype == np.int16
+
+
+def test_one_document_is_refused():
+    with pytest.raises(ValueError, match="the text is one document: at least two documents"):
+        sentence_pairs.create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, random.Random(1))
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"max_seq_length": 4}, "`max_seq_length`=4: it must be at least 5"),
+    ({"max_seq_length": 65536}, "`max_seq_length`=65536: .* at most 65535"),
+    ({"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: it must be at least 1"),
+    ({"dupe_factor": 0}, "`dupe_factor`=0: it must be at least 1"),
+    ({"masked_lm_prob": 15}, "`masked_lm_prob`=15: a probability lies between 0 and 1"),
+    ({"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: a probability lies between 0 and 1"),
+    ({"masking": "none"}, "`masking`=none: it must be one of static, dynamic"),
+])
+def test_settings_refuse(settings, message):
+    with pytest.raises(ValueError, match=message):
+        InstanceSettings(**settings)

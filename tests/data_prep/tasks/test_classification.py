@@ -1,0 +1,258 @@
+"""Published layouts, own files, and features equal to the original's."""
+
+import dataclasses
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import classification, tables
+
+REFERENCE = Path(__file__).parents[2] / "reference"
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "e", "f"]
+
+
+def row(*fields):
+    return "\t".join(fields) + "\n"
+
+
+def write(folder, name, *rows):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def tokenizer(tmp_path):
+    return BertTokenizer(str(write(tmp_path, "vocab.txt", *(f"{piece}\n" for piece in PIECES))), lower_case=True)
+
+
+def test_features_equal_the_original_s(tmp_path):
+    shutil.copy(REFERENCE / "pairs.tsv", tmp_path / "train.tsv")
+    examples = classification.read_examples(classification.TASKS["mrpc"], str(tmp_path), "train")
+    tokenizer = BertTokenizer(str(REFERENCE / "text" / "vocab.txt"), lower_case=True)
+    features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length=48)
+    with np.load(REFERENCE / "pairs_features.npz") as expected:
+        assert set(features) == set(expected)
+        for name, values in expected.items():
+            assert features[name].dtype == np.int32
+            np.testing.assert_array_equal(features[name], values, err_msg=name)
+
+
+# For each task: a labelled file, its rows, (first texts, second texts, labels, guids) read from it; then header
+# and row of its test file, and (first texts, second texts, guids) read from that.
+NLI_ROW = ["7", "p", "q", "genre", "bp", "bp", "sp", "sp", "a b", "c d"]
+XNLI_ROW = ["bp", "bp", "sp", "sp", "a b", "c d", "9"]
+LAYOUTS = {
+    "cola": ("train.tsv", [["gj04", "1", "", "a b"], ["gj04", "0", "*", "a c"]],
+             (["a b", "a c"], None, [1, 0], ["train-0", "train-1"]),
+             ["index", "sentence"], ["5", "d e"], (["d e"], None, ["test-5"])),
+    "sst-2": ("dev.tsv", [["sentence", "label"], ['a "b ', "1"]],
+              (['a "b '], None, [1], ["dev-1"]),
+              ["index", "sentence"], ["3", "d"], (["d"], None, ["test-3"])),
+    "mrpc": ("dev.tsv", [["Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"], ["0", "8", "9", "a", "b"]],
+             (["a"], ["b"], [0], ["dev-1"]),
+             ["index", "#1 ID", "#2 ID", "#1 String", "#2 String"], ["4", "8", "9", "c", "d"],
+             (["c"], ["d"], ["test-4"])),
+    "sts-b": ("dev.tsv", [["index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1",
+                           "sentence2", "score"], ["6", "g", "f", "y", "o", "s", "s", "a", "b", "3.250"]],
+              (["a"], ["b"], [3.25], ["dev-6"]),
+              ["index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2"],
+              ["2", "g", "f", "y", "o", "s", "s", "c", "d"], (["c"], ["d"], ["test-2"])),
+    "qqp": ("train.tsv", [["id", "qid1", "qid2", "question1", "question2", "is_duplicate"],
+                          ["3", "1", "2", "a", "b", "1"]],
+            (["a"], ["b"], [1], ["train-3"]),
+            ["id", "question1", "question2"], ["8", "c", "d"], (["c"], ["d"], ["test-8"])),
+    "mnli": ("dev_matched.tsv", [["header"] * 12, [*NLI_ROW, "neutral", "entailment"]],
+             (["a b"], ["c d"], [1], ["dev-7"]),
+             ["header"] * 10, NLI_ROW, (["a b"], ["c d"], ["test-7"])),
+    "mnli-mm": ("dev_mismatched.tsv", [["header"] * 16, [*NLI_ROW, *["neutral"] * 5, "contradiction"]],
+                (["a b"], ["c d"], [0], ["dev-7"]),
+                ["header"] * 10, NLI_ROW, (["a b"], ["c d"], ["test-7"])),
+    "qnli": ("dev.tsv", [["index", "question", "sentence", "label"], ["2", "a", "b", "not_entailment"]],
+             (["a"], ["b"], [1], ["dev-2"]),
+             ["index", "question", "sentence"], ["0", "c", "d"], (["c"], ["d"], ["test-0"])),
+    "rte": ("train.tsv", [["index", "sentence1", "sentence2", "label"], ["4", "a", "b", "entailment"]],
+            (["a"], ["b"], [0], ["train-4"]),
+            ["index", "sentence1", "sentence2"], ["1", "c", "d"], (["c"], ["d"], ["test-1"])),
+    "wnli": ("train.tsv", [["index", "sentence1", "sentence2", "label"], ["9", "a", "b", "1"]],
+             (["a"], ["b"], [1], ["train-9"]),
+             ["index", "sentence1", "sentence2"], ["6", "c", "d"], (["c"], ["d"], ["test-6"])),
+}
+TEST_FILES = {"mnli": "test_matched.tsv", "mnli-mm": "test_mismatched.tsv"}
+
+
+def test_every_published_task_has_a_layout_below_or_a_test_of_its_own():
+    assert set(LAYOUTS) | {"xnli"} == set(classification.TASKS)
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_published_layouts(tmp_path, name):
+    file, rows, (text_a, text_b, labels, guids), test_header, test_row, expected_test = LAYOUTS[name]
+    task = classification.find_task(name.upper())
+    write(tmp_path, file, *(row(*fields) for fields in rows))
+    examples = classification.read_examples(task, str(tmp_path), file.removesuffix(".tsv").split("_")[0])
+    assert (examples.text_a, examples.text_b, examples.guids) == (text_a, text_b, guids)
+    assert examples.labels.dtype == (np.float32 if task.regression else np.int32)
+    assert examples.labels.tolist() == labels
+
+    write(tmp_path, TEST_FILES.get(name, "test.tsv"), row(*test_header), row(*test_row))
+    examples = classification.read_examples(task, str(tmp_path), "test")
+    assert (examples.text_a, examples.text_b, examples.guids) == expected_test
+    assert examples.labels is None
+
+
+def test_xnli_reads_one_language_and_renames_the_translated_label(tmp_path):
+    write(tmp_path, "multinli/multinli.train.zh.tsv", row("premise", "hypo", "label"),
+          row("a", "b", "contradictory"), row("c", "d", "neutral"))
+    write(tmp_path, "xnli.dev.tsv", row(*["header"] * 9), row("de", "neutral", *XNLI_ROW),
+          row("zh", "entailment", *XNLI_ROW))
+    task = classification.TASKS["xnli"]
+    train = classification.read_examples(task, str(tmp_path), "train")
+    assert (train.text_a, train.text_b, train.labels.tolist()) == (["a", "c"], ["b", "d"], [0, 2])
+    dev = classification.read_examples(task, str(tmp_path), "dev")
+    assert (dev.text_a, dev.labels.tolist(), dev.guids) == (["a b"], [1], ["dev-2"])
+    german = classification.read_examples(classification.xnli_task("de"), str(tmp_path), "dev")
+    assert german.labels.tolist() == [2]
+
+
+def test_lines_end_at_line_feeds_alone(tmp_path):
+    write(tmp_path, "train.tsv", "\ufeffsentence\tlabel\r\n", "a\u2028b\x85c\rd\t1\r\n", "\n", "e\t0")
+    examples = classification.read_examples(classification.TASKS["sst-2"], str(tmp_path), "train")
+    assert examples.text_a == ["a\u2028b\x85c\rd", "e"]
+    assert examples.labels.tolist() == [1, 0]
+
+
+def test_broken_rows_of_qqp_are_counted(tmp_path):
+    write(tmp_path, "train.tsv", row(*["h"] * 6), row("3", "1", "2", "a"), row("4", "1", "2", "a", "", "0"))
+    examples = classification.read_examples(classification.TASKS["qqp"], str(tmp_path), "train")
+    assert (len(examples), examples.num_broken, examples.num_empty) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("task", "rows", "message"), [
+    ("mrpc", [row(*["h"] * 5), row("1", "2", "3", "only one text")],
+     r"train\.tsv:2: at least 5 columns are expected, 4 found"),
+    ("mrpc", [row(*["h"] * 5), row("1", "2", "3", "a", "b"), row("yes", "2", "3", "a", "b")],
+     r"train\.tsv:3: label 'yes' is unknown: the labels are 0, 1"),
+    ("sts-b", [row(*["h"] * 10), row(*["x"] * 9, "high")], r"train\.tsv:2: label 'high': a number is expected"),
+    ("sts-b", [row(*["h"] * 10), row(*["x"] * 9, "nan")], r"train\.tsv:2: label 'nan': a number is expected"),
+    ("mrpc", [row(*["h"] * 5)], r"train\.tsv: has no rows"),
+])
+def test_bad_rows_are_named(tmp_path, task, rows, message):
+    write(tmp_path, "train.tsv", *rows)
+    with pytest.raises(ValueError, match=message):
+        classification.read_examples(classification.TASKS[task], str(tmp_path), "train")
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(ValueError, match=r"dev\.tsv: no such file"):
+        classification.read_examples(classification.TASKS["rte"], str(tmp_path), "dev")
+    with pytest.raises(ValueError, match="task rte has no split 'tune': it has train, dev, test"):
+        classification.read_examples(classification.TASKS["rte"], str(tmp_path), "tune")
+    with pytest.raises(ValueError, match="'mprc' is no known task: the tasks are cola, sst-2, mrpc"):
+        classification.find_task("mprc")
+    assert classification.find_task("STSB") is classification.TASKS["sts-b"]
+
+
+def test_bytes_that_are_not_utf8_are_named(tmp_path):
+    (tmp_path / "train.tsv").write_bytes(b"sentence\tlabel\ncaf\xe9\t1\n")
+    with pytest.raises(ValueError, match=r"train\.tsv:2: byte 0xe9 is not UTF-8"):
+        classification.read_examples(classification.TASKS["sst-2"], str(tmp_path), "train")
+
+
+def test_own_csv_with_named_columns_and_labels_of_the_training_file(tmp_path):
+    write(tmp_path, "my.csv", "id,stars,title,body\n", '1,10,"a, b","c\n""d"""\n', "2,9,b,e\n")
+    write(tmp_path, "test.csv", "id,title,body\n", "5,a,f\n")
+    task = classification.own_task(str(tmp_path), "title", "body", "stars",
+                                   {"train": "my.csv", "test": "test.csv"})
+    assert (task.labels, task.num_outputs, task.metrics) == (("9", "10"), 2, ("accuracy", "macro_f1"))
+    train = classification.read_examples(task, str(tmp_path), "train")
+    assert (train.text_a, train.text_b) == (["a, b", "b"], ['c\n"d"', "e"])
+    assert train.labels.tolist() == [1, 0]
+    test = classification.read_examples(task, str(tmp_path), "test")
+    assert (test.text_a, test.text_b, test.labels) == (["a"], ["f"], None)
+
+
+def test_own_csv_files_are_found_by_their_usual_names(tmp_path):
+    write(tmp_path, "train.csv", "text,label\n", '"a, b",x\n', "b,y\n")
+    write(tmp_path, "dev.csv", "text,label\n", "c,y\n")
+    write(tmp_path, "dev.tsv", row("text", "label"), row("d", "x"))
+    task = classification.own_task(str(tmp_path), "text")
+    assert {split: layout.file for split, layout in task.splits.items()} == {
+        "train": "train.csv", "dev": "dev.tsv", "test": "test.tsv"}
+    assert classification.read_examples(task, str(tmp_path), "train").text_a == ["a, b", "b"]
+
+
+def test_own_task_of_several_labels(tmp_path):
+    write(tmp_path, "train.tsv", row("text", "tags"), row("a", "x|z"), row("b", ""), row("c", "y | x"))
+    task = classification.own_task(str(tmp_path), "text", label="tags", label_separator="|")
+    assert task.labels == ("x", "y", "z")
+    labels = classification.read_examples(task, str(tmp_path), "train").labels
+    assert labels.tolist() == [[1, 0, 1], [0, 0, 0], [1, 1, 0]]
+
+
+def test_own_regression(tmp_path):
+    write(tmp_path, "train.tsv", row("text", "price"), row("a", "-1.5e2"))
+    task = classification.own_task(str(tmp_path), "text", label="price", regression=True)
+    assert (task.num_outputs, task.metrics) == (1, ("pearson", "spearman"))
+    assert classification.read_examples(task, str(tmp_path), "train").labels.tolist() == [-150.0]
+
+
+def test_own_task_names_what_is_wrong(tmp_path):
+    write(tmp_path, "train.tsv", row("text", "label"), row("a", "1"), row("a", "tab", "1"))
+    with pytest.raises(ValueError, match=r"train\.tsv:1: there is no column 'txt': the columns are text, label"):
+        classification.own_task(str(tmp_path), "txt")
+    with pytest.raises(ValueError, match=r"train\.tsv:3: 2 columns are expected, 3 found"):
+        classification.own_task(str(tmp_path), "text")
+    write(tmp_path, "bad.csv", "text,label\n", 'a,"open\n')
+    with pytest.raises(ValueError, match=r"bad\.csv:2: unexpected end of data"):
+        list(tables.read_rows(str(tmp_path / "bad.csv")))
+
+
+def test_a_task_needs_labels_or_a_number():
+    with pytest.raises(ValueError, match="task t: it needs either labels or regression=True"):
+        classification.ClassificationTask("t", {})
+    with pytest.raises(ValueError, match="task t: a label occurs twice in u, u"):
+        classification.ClassificationTask("t", {}, ("u", "u"))
+
+
+def test_features_of_pairs_by_hand(tokenizer):
+    """The longer text loses pieces first, of equals the second; an empty second text leaves no [SEP] of its own."""
+    examples = classification.Examples(["x-1", "x-2", "x-3", "x-4"], ["a b c d", "a b c d", "a b", ""],
+                                       ["e f", "e f a b", "\u200b", "c"], np.array([1, 0, 1, 0], np.int32))
+    features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length=8)
+    cls, sep, a, b, c, e, f = (PIECES.index(piece) for piece in ["[CLS]", "[SEP]", *"abcef"])
+    assert features["input_ids"].tolist() == [[cls, a, b, c, sep, e, f, sep], [cls, a, b, c, sep, e, f, sep],
+                                              [cls, a, b, sep, 0, 0, 0, 0], [cls, sep, c, sep, 0, 0, 0, 0]]
+    assert features["input_mask"].tolist() == [[1] * 8, [1] * 8, [1] * 4 + [0] * 4, [1] * 4 + [0] * 4]
+    assert features["segment_ids"].tolist() == [[0] * 5 + [1] * 3, [0] * 5 + [1] * 3, [0] * 8,
+                                                [0, 0, 1, 1, 0, 0, 0, 0]]
+    assert features["label_ids"].tolist() == [1, 0, 1, 0]
+    assert {values.dtype for values in features.values()} == {np.dtype(np.int32)}
+
+
+def test_features_of_single_texts_over_several_batches(tokenizer, monkeypatch):
+    monkeypatch.setattr(classification, "ROWS_AT_A_TIME", 3)
+    examples = classification.Examples([f"x-{n}" for n in range(7)], list("abcdefa"), None, None)
+    features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length=5)
+    assert set(features) == {"input_ids", "input_mask", "segment_ids"}
+    assert features["input_ids"][:, 1].tolist() == [PIECES.index(text) for text in "abcdefa"]
+    assert features["input_mask"].sum(1).tolist() == [3] * 7
+
+
+@pytest.mark.parametrize(("text_b", "length", "shortest"), [(None, 2, 3), (["b"], 4, 5)])
+def test_a_length_without_room_is_refused(tokenizer, text_b, length, shortest):
+    examples = classification.Examples(["x-1"], ["a"], text_b, None)
+    with pytest.raises(ValueError, match=f"`max_seq_length`={length}: .* at least {shortest}"):
+        classification.convert_examples_to_features(examples, tokenizer, length)
+
+
+def test_pieces_cut_are_counted(tokenizer):
+    examples = classification.Examples(["a-1", "a-2"], ["a b c d e", "f"], ["b a e d", "c"], None)
+    assert classification.count_cut(examples, tokenizer, 8) == classification.Cut(1, 4, 11)
+    one_text = dataclasses.replace(examples, text_b=None)
+    assert classification.count_cut(one_text, tokenizer, 6) == classification.Cut(1, 1, 6)
+    assert classification.count_cut(one_text, tokenizer, 7).num_examples == 0

@@ -1,0 +1,234 @@
+"""Reading SQuAD files and cutting contexts into windows; features equal to the original's."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.tokenization import BertTokenizer
+from data_prep import records
+from data_prep.tasks import squad
+from data_prep.tasks.squad import features as squad_features
+from tests.conftest import REFERENCE
+
+LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_length, doc_stride, max_query_length
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "##e", "(", ")", ".", "1895", "-", "1943"]
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("squad") / "vocab.txt"
+    path.write_text("".join(f"{piece}\n" for piece in PIECES))
+    return BertTokenizer(str(path))
+
+
+def question(id_, text="a b?", **fields):
+    return {"id": id_, "question": text, **fields}
+
+
+def answered(id_, text, start, **fields):
+    return question(id_, answers=[{"text": text, "answer_start": start}], **fields)
+
+
+def write(folder, context, *questions):
+    """A file with one context; returns its path."""
+    path = folder / "squad.json"
+    path.write_text(json.dumps({"data": [{"paragraphs": [{"context": context, "qas": questions}]}]}))
+    return str(path)
+
+
+def example(context, text="b", **fields):
+    return squad.Example("id", text, context, **fields)
+
+
+def features_of(examples, tokenizer, max_seq_length=11, doc_stride=2, max_query_length=3, is_training=False):
+    return list(squad.convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length,
+                                                   is_training))
+
+
+@pytest.mark.parametrize("split", ["train", "eval"])
+@pytest.mark.parametrize("version", LENGTHS)
+def test_features_equal_the_original_s(version, split, tmp_path):
+    is_training = split == "train"
+    examples = squad.read_examples(REFERENCE / version / "input.json", is_training, version == "squad_v2")
+    reference_tokenizer = BertTokenizer(str(REFERENCE / "text" / "vocab.txt"))
+    features = features_of(examples, reference_tokenizer, *LENGTHS[version], is_training)
+    with np.load(REFERENCE / version / f"features_{split}.npz") as expected:
+        arrays = squad.arrays_of(features)
+        for name in ("example_index", "doc_span_index"):
+            np.testing.assert_array_equal([getattr(feature, name) for feature in features], expected[name])
+        assert set(arrays) == set(expected) - {"example_index", "doc_span_index"}
+        for name, values in arrays.items():
+            np.testing.assert_array_equal(values.squeeze(), expected[name], err_msg=name)
+
+    path = str(tmp_path / "windows.tf_record")
+    assert squad.write_records(path, iter(features), LENGTHS[version][0], is_training) == len(features)
+    serialized = next(iter(tf.data.TFRecordDataset(path).batch(1000)))
+    parsed = records.parse(serialized, squad.record_features(LENGTHS[version][0], is_training))
+    assert set(parsed) == set(arrays)
+    for name, values in arrays.items():
+        np.testing.assert_array_equal(parsed[name], values, err_msg=name)
+
+
+def test_windows_by_hand(tokenizer):
+    # The context's pieces: a b ##e c [UNK] d a; with [CLS] b [SEP] [SEP], five of them fit into nine.
+    features = features_of([example(" a be\tc\u202fx\r\nd a ")], tokenizer, max_seq_length=9, doc_stride=3)
+    first, second = features
+    assert [feature.unique_id for feature in features] == [1000000000, 1000000001]
+    assert [(feature.example_index, feature.doc_span_index) for feature in features] == [(0, 0), (0, 1)]
+    assert first.tokens == ["[CLS]", "b", "[SEP]", "a", "b", "##e", "c", "[UNK]", "[SEP]"]
+    assert second.tokens == ["[CLS]", "b", "[SEP]", "c", "[UNK]", "d", "a", "[SEP]"]
+    assert first.token_to_orig_map == {3: 0, 4: 1, 5: 1, 6: 2, 7: 3}
+    assert second.token_to_orig_map == {3: 2, 4: 3, 5: 4, 6: 5}
+    # c: 1 left in the first window, 0 in the second; [UNK]: 0 right in the first, 1 in the second.
+    assert first.token_is_max_context == {3: True, 4: True, 5: True, 6: True, 7: False}
+    assert second.token_is_max_context == {3: False, 4: True, 5: True, 6: True}
+    np.testing.assert_array_equal(second.input_ids, [2, 6, 3, 7, 1, 8, 5, 3, 0])
+    np.testing.assert_array_equal(second.input_mask, [1, 1, 1, 1, 1, 1, 1, 1, 0])
+    np.testing.assert_array_equal(second.segment_ids, [0, 0, 0, 1, 1, 1, 1, 1, 0])
+    assert first.start_position is None
+    assert first.end_position is None
+
+
+def test_windows_no_longer_than_the_stride_stand_side_by_side(tokenizer):
+    features = features_of([example("a b c d a")], tokenizer, max_seq_length=6, doc_stride=50, max_query_length=2)
+    assert [feature.tokens[3:-1] for feature in features] == [["a", "b"], ["c", "d"], ["a"]]
+    assert all(all(feature.is_max_context) for feature in features)
+
+
+@pytest.mark.parametrize(("num_pieces", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
+def test_the_window_with_most_context_against_the_plain_rule(num_pieces, room, stride):
+    spans = squad_features._spans(num_pieces, room, stride)
+    covered = sorted({piece for span in spans for piece in range(*span)})
+    assert covered == list(range(num_pieces))
+    expected = []
+    for piece in range(num_pieces):
+        scores = {index: min(piece - start, stop - 1 - piece) + 0.01 * (stop - start)
+                  for index, (start, stop) in enumerate(spans) if start <= piece < stop}
+        expected.append(max(scores, key=scores.get))  # the first of equal ones
+    assert squad_features._fullest_windows(spans, num_pieces).tolist() == expected
+
+
+@pytest.mark.parametrize(("context", "text", "start", "expected"), [
+    ("a (1895-1943). b", "1895", 3, ["1895"]),  # the pieces of the answer alone
+    ("a (1895-1943). b", "1895-1943", 3, ["1895", "-", "1943"]),
+    ("a be c", "e", 3, ["b", "##e"]),  # no piece of its own: the whole word
+    ("a b\tc", "b  c", 2, ["b", "c"]),  # white space does not count
+    ("a b\tc", "b c\u00a0a", 2, None),
+    ("a b c", "c", 2, None),  # somewhere else
+    ("a b c", "", 2, None),
+    ("a b c", "c a", 4, None),  # goes on after the context
+    ("a b c", "b", -3, None),
+])
+def test_answers_in_training(tokenizer, tmp_path, context, text, start, expected):
+    context += " d"
+    path = write(tmp_path, context, answered("1", text, start), answered("2", "d", len(context) - 1))
+    examples = squad.read_examples(path, True, False)
+    assert examples.num_not_found == (expected is None)
+    if expected:
+        feature, _ = features_of(examples, tokenizer, max_seq_length=40, is_training=True)
+        assert feature.tokens[feature.start_position : feature.end_position + 1] == expected
+
+
+def test_positions_of_answers_outside_the_window_and_of_none(tokenizer, tmp_path):
+    path = write(tmp_path, "a b c d a b c", answered("1", "b c", 10, is_impossible=False),
+                 question("2", answers=[], is_impossible=True))
+    examples = squad.read_examples(path, True, True)
+    features = features_of(examples, tokenizer, max_seq_length=10, doc_stride=3, is_training=True)
+    # [CLS] a b [UNK] [SEP], then windows of four pieces: a b c d, and d a b c.
+    assert [(feature.example_index, feature.start_position, feature.end_position) for feature in features] == [
+        (0, 0, 0), (0, 7, 8), (1, 0, 0), (1, 0, 0)]
+    assert [feature.is_impossible for feature in features] == [False, False, True, True]
+
+
+def test_counts(tokenizer, tmp_path):
+    path = write(tmp_path, " \n", question("1"), question("2", "a b c d"))
+    examples = squad.read_examples(path, False, False)
+    assert (len(examples), examples.num_empty, examples.num_not_found) == (2, 2, 0)
+    assert examples[0].answers is None
+    stream = squad.convert_examples_to_features(
+        [*examples, example("a b", ""), example("a b", "a b c d")], tokenizer, 11, 2, 3, False)
+    assert [feature.tokens for feature in stream] == [
+        ["[CLS]", "[SEP]", "a", "b", "[SEP]"], ["[CLS]", "a", "b", "c", "[SEP]", "a", "b", "[SEP]"]]
+    assert (stream.num_features, stream.num_long_questions) == (2, 2)
+
+
+def test_features_are_made_as_they_are_taken(tokenizer):
+    class Watched(list):
+        taken = 0
+
+        def __getitem__(self, index):
+            self.taken = max(self.taken, index.stop)
+            return super().__getitem__(index)
+
+    examples = Watched([example("a b c")] * (squad_features.EXAMPLES_AT_A_TIME + 5))
+    stream = squad.convert_examples_to_features(examples, tokenizer, 11, 2, 3, False)
+    assert examples.taken == 0
+    assert next(stream).example_index == 0
+    assert examples.taken == squad_features.EXAMPLES_AT_A_TIME
+    assert sum(1 for _ in stream) == squad_features.EXAMPLES_AT_A_TIME + 4
+
+
+def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, tmp_path):
+    path = write(tmp_path, "a b\ud800 c", question("1", "\udfff"))
+    feature, = features_of(squad.read_examples(path, False, False), tokenizer)
+    assert feature.tokens == ["[CLS]", "[UNK]", "[SEP]", "a", "[UNK]", "c", "[SEP]"]
+
+
+def test_ids_may_be_numbers_and_repeat_in_training(tmp_path):
+    path = write(tmp_path, "a b", answered(7, "a", 0), answered(7, "b", 2))
+    assert [each.qas_id for each in squad.read_examples(path, True, False)] == ["7", "7"]
+
+
+@pytest.mark.parametrize(("content", "flags", "message"), [
+    ("{", (False, False), "not a SQuAD file, which is JSON: Expecting property name"),
+    ("[]", (False, False), "squad.json: a list named 'data' is expected, as in a SQuAD file"),
+    ({"data": [{"paragraphs": 3}]}, (False, False), r"data\[0\]: a list named 'paragraphs' is expected"),
+    ({"data": []}, (False, False), "squad.json: has no questions"),
+    ([{"question": "a"}], (False, False), r"data\[0\].paragraphs\[0\].qas\[0\]: a text named 'id' is expected"),
+    ([{"id": "1", "question": None}], (False, False), r"qas\[0\]: a text named 'question' is expected"),
+    ([question("1"), 5], (False, False), r"qas\[1\]: a question with id and text is expected"),
+    ([question("1"), question("1")], (False, False), "two questions have the id '1'"),
+    ([question("1", answers=[{}])], (False, False), r"qas\[0\].answers\[0\]: a text named 'text' is expected"),
+    ([question("1", answers=[{"text": "a"}])], (True, False), r"answers\[0\]: a whole number named 'answer_start'"),
+    ([answered("1", "a", 0), question("2", answers=[])], (True, False),
+     r"qas\[1\]: 0 answers: for training, each question should have exactly 1; SQuAD 2.0, which has questions without, "
+     "needs `version_2_with_negative`"),
+    ([question("1", answers=[{"text": "a"}, {"text": "b"}])], (True, False),
+     r"qas\[0\]: 2 answers: for training, each question should have exactly 1$"),
+    ([answered("1", "a", 0)], (True, True), "has no 'is_impossible', so this is no SQuAD 2.0"),
+    ([answered("1", "c", 0)], (True, False), "none of its 1 answers stands where answer_start says"),
+])
+def test_faulty_files(tmp_path, content, flags, message):
+    path = tmp_path / "squad.json"
+    if isinstance(content, list):
+        write(tmp_path, "a b", *content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content))
+    with pytest.raises(ValueError, match=message):
+        squad.read_examples(str(path), *flags)
+
+
+@pytest.mark.parametrize(("lengths", "message"), [
+    ((12, 4, 9), r"`max_seq_length`=12: must be greater than `max_query_length` \+ 3, which is 12"),
+    ((13, 0, 9), "`doc_stride`=0: must be at least 1"),
+])
+def test_lengths_without_room(tokenizer, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        squad.convert_examples_to_features([], tokenizer, *lengths, False)
+
+
+def test_tokens_are_those_of_the_words_one_by_one():
+    tokenizer = BertTokenizer(str(REFERENCE / "text" / "vocab.txt"))
+    lines = (REFERENCE / "text" / "lines.txt").read_text(encoding="utf-8").split("\n")
+    examples = [example(context) for context in lines[:200]]
+    features = features_of(examples, tokenizer, max_seq_length=5000)
+    by_example = {feature.example_index: feature for feature in features}
+    for index, each in enumerate(examples):
+        words = each.doc_tokens
+        pieces = tokenizer.tokenize(words).to_list() if words else []
+        expected = list(itertools.chain.from_iterable(pieces))
+        got = by_example[index].pieces[3:-1].tolist() if index in by_example else []
+        assert got == expected, each.context

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from run.evaluation import metrics
+
+
+def test_scores_by_hand():
+    labels, predictions = np.array([1, 0, 1, 1, 0]), np.array([1, 1, 0, 1, 0])  # 2 hits of 1, 1 miss, 1 false
+    scores = metrics.score(("accuracy", "f1", "matthews_corrcoef"), labels, predictions)
+    assert scores["eval_accuracy"] == pytest.approx(3 / 5)
+    assert scores["eval_f1"] == pytest.approx(2 * 2 / (2 * 2 + 1 + 1))
+    assert scores["eval_matthews_corrcoef"] == pytest.approx((2 * 1 - 1 * 1) / 6)
+
+
+def test_correlations():
+    scores = metrics.score(("pearson", "spearman"), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 9.0]))
+    assert scores["eval_spearman"] == pytest.approx(1)
+    assert scores["eval_pearson"] == pytest.approx(np.corrcoef([1, 2, 3], [1, 2, 9])[0, 1])
+
+
+@pytest.mark.parametrize("predictions", [[2.0, 2.0, 2.0], [2.0]])
+def test_no_correlation_with_one_number(predictions):
+    scores = metrics.score(("pearson", "spearman"), np.arange(len(predictions)), np.array(predictions))
+    assert scores == {"eval_pearson": 0, "eval_spearman": 0}
+
+
+def test_predictions_and_probabilities():
+    logits = np.array([[0.0, np.log(3)], [2.0, -1.0]], np.float32)
+    np.testing.assert_array_equal(metrics.predictions_of(logits), [1, 0])
+    np.testing.assert_array_equal(metrics.predictions_of(logits, multi_label=True), [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(metrics.predictions_of(logits[:, :1], regression=True), [0, 2])
+    np.testing.assert_allclose(metrics.probabilities_of(logits)[0], [0.25, 0.75], rtol=1e-6)
+    np.testing.assert_allclose(metrics.probabilities_of(logits, multi_label=True)[0], [0.5, 0.75], rtol=1e-6)
+
+
+def test_every_task_is_scored_by_known_metrics():
+    from data_prep.tasks import classification
+
+    named = {name for task in classification.TASKS.values() for name in task.metrics}
+    assert named <= set(metrics.METRICS)

@@ -1,0 +1,61 @@
+"""Evaluation of pre-training: means over the right things, under a strategy as on one device."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.config import BertConfig
+from run.pretraining import evaluation
+
+CONFIG = BertConfig(vocab_size=41, hidden_size=6, num_hidden_layers=1, num_attention_heads=3, intermediate_size=7,
+                    max_position_embeddings=13, type_vocab_size=2)
+S, P, EXAMPLES = 9, 2, 11
+
+
+@pytest.fixture(scope="module")
+def examples():
+    generator = np.random.default_rng(1)
+    arrays = {
+        "input_ids": generator.integers(0, 41, [EXAMPLES, S]), "input_mask": np.ones([EXAMPLES, S]),
+        "segment_ids": np.zeros([EXAMPLES, S]), "masked_lm_positions": generator.integers(0, S, [EXAMPLES, P]),
+        "masked_lm_ids": generator.integers(0, 41, [EXAMPLES, P]),
+        "next_sentence_labels": generator.integers(0, 2, [EXAMPLES, 1])}
+    weights = np.arange(EXAMPLES * P).reshape(EXAMPLES, P) % 3 > 0
+    return {**{name: tf.constant(value, tf.int32) for name, value in arrays.items()},
+            "masked_lm_weights": tf.constant(weights, tf.float32)}
+
+
+def evaluate(strategy, examples, max_steps=99):
+    with strategy.scope():
+        model = models.BertPretrainer(models.BertEncoder(CONFIG, seed=3))
+    evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
+    data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5 and 1
+    results = evaluator(data, max_steps)
+    assert results == evaluator(data, max_steps)  # nothing is left over from the first time
+    return model, results
+
+
+def test_means_are_over_predictions_and_examples(examples):
+    model, results = evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), examples)
+    outputs = model(examples)
+    whole = losses.pretraining_loss(outputs, examples)
+    for name in ("masked_lm_loss", "next_sentence_loss"):
+        assert results[name] == pytest.approx(float(whole[name]), rel=1e-4)  # 1e-5 predictions are added in training
+    hits = np.argmax(outputs["masked_lm_logits"], axis=-1) == examples["masked_lm_ids"].numpy()
+    weights = examples["masked_lm_weights"].numpy()
+    assert results["masked_lm_accuracy"] == pytest.approx((hits * weights).sum() / weights.sum())
+    batches = [losses.pretraining_loss(model(batch), batch)["loss"]
+               for batch in tf.data.Dataset.from_tensor_slices(examples).batch(5)]
+    assert results["loss"] == pytest.approx(np.mean(batches), rel=1e-5)
+
+
+def test_two_replicas_give_the_same_though_the_last_batch_leaves_one_without_examples(examples, two_replicas):
+    _, expected = evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), examples)
+    _, results = evaluate(two_replicas, examples)
+    assert results == pytest.approx(expected, rel=1e-5)
+
+
+def test_nothing_to_evaluate(examples):
+    with pytest.raises(ValueError, match="there is no full batch to evaluate: give more records"):
+        evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), {name: value[:0] for name, value in examples.items()})

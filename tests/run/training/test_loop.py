@@ -1,0 +1,148 @@
+"""The training loop on a model of one weight and evaluations made up by the test."""
+
+import csv
+import json
+
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.optimization import create_optimizer
+from run.training import checkpoints, loop
+
+ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # what an evaluation at a step gives
+
+
+class OneWeight(tf_keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.weight = self.add_weight("weight", [], initializer="zeros")
+
+    def call(self, features, training=False):
+        poison = features.get("poison", tf.constant(False))
+        return {"weight": tf.where(tf.reduce_any(poison), float("nan"), 1.0) * self.weight}
+
+
+def start(folder, steps=13, weight=0.0, **settings):
+    """A run and its model; the weight falls by more than 0.01 a step."""
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with strategy.scope():
+        model = OneWeight()
+        optimizer = create_optimizer(0.1, 100, 0)
+    model.weight.assign(weight)
+    run = loop.TrainingRun(
+        strategy, model, optimizer, lambda outputs, features: {"loss": tf.square(outputs["weight"] + 9.0)}, ("loss",),
+        loop.TrainingSettings(str(folder), steps, 3, **settings))
+    return run, model
+
+
+def batches(skip_steps):
+    return tf.data.Dataset.from_tensors({"input_mask": tf.ones([3, 5], tf.int32)}).repeat()
+
+
+def evaluate_by_step(run, model, seen):
+    """An evaluation that notes in `seen` which step it was called at and the weight."""
+    def evaluate():
+        seen[run.step] = float(model.weight)
+        return {"accuracy": ACCURACIES[run.step], "eval_loss": 2.0}
+    return evaluate
+
+
+def read_rows(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)]
+
+
+def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
+    settings = {"eval_steps": 2, "best_metric": "accuracy", "early_stopping_evals": 3, "save_checkpoints_steps": 5}
+    seen = {}
+    run, model = start(tmp_path, **settings)
+    results = run.train(batches, evaluate_by_step(run, model, seen))
+    assert list(seen) == [2, 4, 6, 8, 10]  # 0.9 at step 10 is no rise over 0.9 at step 4
+    assert results == {"accuracy": 0.9, "eval_loss": 2.0}
+    assert "training has stopped at step 10: accuracy has not risen in 3 evaluations, the best is of step 4" in (
+        capsys.readouterr().out)
+    assert [row["step"] for row in read_rows(tmp_path / "eval_log.csv")] == list(seen)
+    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {
+        "step": 4, "metrics": {"accuracy": 0.9, "eval_loss": 2.0},
+        "before": {"step": 2, "metrics": {"accuracy": 0.3, "eval_loss": 2.0}}}
+    assert float(model.weight) == seen[10] != seen[4]
+    assert run.restore_best() == 4
+    assert float(model.weight) == seen[4]
+
+    again, model = start(tmp_path, **settings)
+    assert again.train(batches, evaluate_by_step(again, model, seen)) is None
+    assert "training has stopped at step 10" in capsys.readouterr().out
+    assert again.step == 10
+    assert again.restore_best() == 4
+
+
+def test_best_weights_that_were_not_saved_to_the_end_are_those_before(tmp_path):
+    model = OneWeight()
+    best = checkpoints.BestWeights(str(tmp_path), model)
+    model.weight.assign(2.0)
+    best.save(3, {"accuracy": 0.25})
+    with pytest.MonkeyPatch.context() as patch:  # as if killed between best.json and the weights
+        patch.setattr(checkpoints.CheckpointManager, "save", lambda *_, **__: None)
+        model.weight.assign(5.0)
+        best.save(8, {"accuracy": 0.5})
+    again = checkpoints.BestWeights(str(tmp_path), model)
+    assert (again.step, again.metrics) == (3, {"accuracy": 0.25})
+    assert again.restore() == 3
+    assert float(model.weight) == 2.0
+    again.save(8, {"accuracy": 0.5})
+    assert checkpoints.BestWeights(str(tmp_path), model).step == 8
+
+
+def test_a_resumed_run_keeps_the_best_and_repeats_what_came_after_its_checkpoint(tmp_path):
+    settings = {"best_metric": "accuracy", "save_checkpoints_steps": 5, "keep_checkpoint_max": 1}
+    first, second = {}, {}
+    run, model = start(tmp_path, eval_steps=2, **settings)
+
+    def evaluate_until_9():
+        if run.step > 9:
+            raise KeyboardInterrupt
+        return evaluate_by_step(run, model, first)()
+
+    with pytest.raises(KeyboardInterrupt):  # at step 10, of which there is a checkpoint but no evaluation
+        run.train(batches, evaluate_until_9)
+    run, model = start(tmp_path, eval_steps=2, **settings)
+    assert run.step == 10
+    run.train(batches, evaluate_by_step(run, model, second))
+    assert list(first) == [2, 4, 6, 8]
+    assert list(second) == [10, 12, 13]
+    assert [row["accuracy"] for row in read_rows(tmp_path / "eval_log.csv")] == [*ACCURACIES.values()]
+    assert run.restore_best() == 12
+    assert float(model.weight) == second[12]
+
+
+def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
+    run, _ = start(tmp_path, save_checkpoints_steps=2)
+    numbers = tf.data.Dataset.range(99)
+    mask = numbers.map(lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)})
+    with pytest.raises(ValueError, match=r"step 7: the loss or a gradient is not a finite number; .* keeps the last "
+                                         "checkpoint before it, ckpt-6"):
+        run.train(lambda skip_steps: mask)
+    assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
+    assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
+
+
+def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):
+    run, _ = start(tmp_path, save_checkpoints_steps=2)
+    run.train(batches)
+    last = tf.train.latest_checkpoint(tmp_path)
+    data = next(tmp_path.glob(f"{last.rsplit('/', 1)[1]}.data*"))
+    data.write_bytes(data.read_bytes()[:9])
+    with pytest.raises(ValueError, match=rf"{last}: its files are damaged or gone; .* in the file .*/checkpoint"):
+        start(tmp_path, save_checkpoints_steps=2)
+    (tmp_path / "checkpoint").write_text('model_checkpoint_path: "ckpt-6"\nall_model_checkpoint_paths: "ckpt-6"\n')
+    run, _ = start(tmp_path, save_checkpoints_steps=2)
+    assert run.step == 6
+
+
+def test_early_stopping_needs_a_metric(tmp_path):
+    with pytest.raises(ValueError, match="early_stopping_evals needs a best_metric"):
+        start(tmp_path, early_stopping_evals=2)
+    run, _ = start(tmp_path, steps=1, best_metric="f1")
+    with pytest.raises(ValueError, match="best_metric is 'f1': the evaluation gives accuracy"):
+        run.train(batches, lambda: {"accuracy": 0.5})

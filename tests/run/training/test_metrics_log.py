@@ -1,0 +1,48 @@
+from run.evaluation import plots
+from run.training import metrics_log
+
+
+def test_a_log_drops_what_came_after_the_step_it_goes_on_from(tmp_path):
+    log = metrics_log.Log(str(tmp_path), "log.csv", 0)
+    assert not (tmp_path / "log.csv").exists()
+    for step in (2, 4, 6):
+        log.add(step, {"loss": step / 8})
+    with open(tmp_path / "log.csv", "a", encoding="utf-8") as file:
+        file.write("8")  # a killed run's last line
+    resumed = metrics_log.Log(str(tmp_path), "log.csv", 4)
+    assert resumed.rows == [{"step": 2, "loss": 0.25}, {"step": 4, "loss": 0.5}]
+    resumed.add(5, {"loss": 0.125})
+    assert (tmp_path / "log.csv").read_text() == "step,loss\n2,0.25\n4,0.5\n5,0.125\n"
+
+
+def test_a_log_takes_up_new_names(tmp_path):
+    metrics_log.Log(str(tmp_path), "log.csv", 0).add(1, {"loss": 0.5})
+    log = metrics_log.Log(str(tmp_path), "log.csv", 1)
+    log.add(3, {"loss": 0.25, "accuracy": 0.75})
+    assert (tmp_path / "log.csv").read_text() == "step,loss,accuracy\n1,0.5,\n3,0.25,0.75\n"
+    again = metrics_log.Log(str(tmp_path), "log.csv", 3)
+    assert again.curves() == {"loss": ((1, 3), (0.5, 0.25)), "accuracy": ((3,), (0.75,))}
+
+
+def test_of_several_workers_one_writes(tmp_path):
+    log = metrics_log.Log(str(tmp_path), "log.csv", 0, writes=False)
+    log.add(1, {"loss": 0.5})
+    log.add(2, {"loss": 0.25})
+    assert log.rows[-1] == {"step": 2, "loss": 0.25}
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_picture_has_a_panel_for_metrics(tmp_path):
+    training, evaluation = (metrics_log.Log(str(tmp_path), name, 0) for name in ("train.csv", "eval.csv"))
+    plots.loss_curves(str(tmp_path), training, evaluation)
+    assert not list(tmp_path.iterdir())
+    training.add(1, {"loss": 2.0})
+    training.add(2, {"loss": 1.0})
+    plots.loss_curves(str(tmp_path), training, evaluation)
+    losses_alone = (tmp_path / "loss.png").read_bytes()
+    assert losses_alone.startswith(b"\x89PNG")
+    evaluation.add(2, {"loss": 1.5, "accuracy": 0.25})
+    plots.loss_curves(str(tmp_path), training, evaluation)
+    def height(png):
+        return int.from_bytes(png[20:24], "big")
+    assert height((tmp_path / "loss.png").read_bytes()) > height(losses_alone)

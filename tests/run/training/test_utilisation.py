@@ -1,0 +1,32 @@
+import tensorflow as tf
+
+from bert_tf import losses
+from bert_tf.config import BertConfig
+from run.training import utilisation
+
+
+def test_flops_counted_by_hand():
+    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
+                        max_position_embeddings=13)
+    tokens = 5
+    projections = 4 * (2 * tokens * 6 * 6)  # query, key, value, output
+    attention = 2 * (2 * tokens * tokens * 6)  # scores and weighted sum, all heads together
+    feed_forward = 2 * (2 * tokens * 6 * 7)
+    assert utilisation.encoder_flops(config, 3, tokens) == 3 * 2 * (projections + attention + feed_forward)
+    head = 4 * (2 * 6 * 6 + 2 * 6 * 11)  # 4 predictions: transform, logits
+    assert utilisation.masked_lm_flops(config, 1, 4) == head
+    assert utilisation.pretraining_flops(config, tokens, 4) == 3 * (
+        2 * (projections + attention + feed_forward) + head)
+
+
+def test_a_matrix_product_has_a_rate(monkeypatch):
+    monkeypatch.setattr(utilisation, "MATRIX_WIDTH", 32)
+    assert utilisation.matmul_rate(tf.distribute.OneDeviceStrategy("CPU:0"), "bfloat16") > 0
+
+
+def test_tokens_are_counted_beside_a_loss():
+    loss = utilisation.LossWithTokens(lambda outputs, features: {"loss": tf.reduce_mean(outputs)})
+    features = {"input_mask": tf.constant([[1, 1, 0], [1, 1, 1]])}
+    whole = loss.share(tf.constant([1.0, 2.0]), features, loss.normalisers(features))
+    assert {name: float(value) for name, value in whole.items()} == {"loss": 1.5, "tokens": 2.5}
+    assert isinstance(losses.in_shares(loss), utilisation.LossWithTokens)

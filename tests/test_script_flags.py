@@ -1,0 +1,40 @@
+"""Every script keeps the names, types and defaults that its flags have had: reference/script_flags.json."""
+
+import importlib
+import json
+
+import pytest
+from absl import flags
+
+from tests.conftest import REFERENCE
+
+SCRIPTS = json.loads((REFERENCE / "script_flags.json").read_text(encoding="utf-8"))
+KEPT = ("type", "default", "lower_bound", "upper_bound", "enum_values")
+
+
+def flags_of(script):
+    """The flags that a script defines, dict of name -> dict as in the file; none are left defined."""
+    module = importlib.import_module("run.demo.__main__" if script == "run.demo" else script)
+    before = set(flags.FLAGS)
+    module.define_flags()
+    defined = {}
+    for name in set(flags.FLAGS) - before:
+        flag = flags.FLAGS[name]
+        values = {"type": flag.flag_type(), "default": flag.default, "help": flag.help}
+        values |= {bound: getattr(flag.parser, bound, None) for bound in KEPT[2:]}
+        defined[name] = json.loads(json.dumps(values))  # tuples become lists, as in the file
+        delattr(flags.FLAGS, name)
+    return defined
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_flags_are_kept(script):
+    now = flags_of(script)
+    for name, before in SCRIPTS[script].items():
+        assert name in now
+        assert {key: now[name].get(key) for key in KEPT} == {key: before.get(key) for key in KEPT}, name
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_flag_has_help(script):
+    assert [name for name, flag in flags_of(script).items() if len(flag["help"].split()) < 2] == []
