@@ -65,6 +65,8 @@ def _define(field, kind, default):
         flags.DEFINE_enum(name, default, field.metadata["choices"], help_text)
     elif kind is str:
         flags.DEFINE_string(name, default, help_text)
+    elif field.metadata["repeated"]:
+        flags.DEFINE_multi_string(name, list(default), help_text)
     else:  # tuple[str, ...]
         flags.DEFINE_list(name, list(default), help_text)
 

@@ -23,15 +23,14 @@ def check_file(argument, path):
         raise InputError(f"`{argument}`={path}: cannot be read")
 
 
-def make_output_dir(argument, path):
-    """Makes the folder `path`; InputError naming `argument` if it is unset, remote, or a file."""
+def check_output_dir(argument, path):
+    """Raises InputError naming `argument` unless `path` is a local folder, or may become one."""
     if not path:
         raise InputError(f"`{argument}` is needed")
     if is_remote(path):
         raise InputError(f"`{argument}`={path}: must be a local folder; copy it from there")
     if os.path.exists(path) and not os.path.isdir(path):
         raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
-    os.makedirs(path, exist_ok=True)
 
 
 def expand_globs(argument, patterns, folders=False):

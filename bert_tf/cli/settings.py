@@ -13,7 +13,7 @@ import dataclasses
 from bert_tf.errors import InputError
 
 
-def setting(default, help_text, *, lower=None, upper=None, choices=None):
+def setting(default, help_text, *, lower=None, upper=None, choices=None, repeated=False):
     """A field of a Settings class.
 
     Args:
@@ -21,9 +21,11 @@ def setting(default, help_text, *, lower=None, upper=None, choices=None):
       help_text: meaning, unit, and what it must agree with.
       lower, upper: bounds of a number, themselves allowed; None for none.
       choices: the only values of a str.
+      repeated: whether the flag of a tuple of str is given once for each, not once with commas between them.
     """
     return dataclasses.field(default=default, metadata={
-        "help": help_text, "lower": lower, "upper": upper, "choices": None if choices is None else tuple(choices)})
+        "help": help_text, "lower": lower, "upper": upper, "choices": None if choices is None else tuple(choices),
+        "repeated": repeated})
 
 
 @dataclasses.dataclass(frozen=True)

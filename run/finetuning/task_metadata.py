@@ -5,29 +5,29 @@ import json
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
-from run.settings import flags as driver_flags
+from bert_tf.files import new_file, read_json
+from run.training.model_files import holds_run, own_folder
 
 TASK_FILE = "task.json"
-KINDS = ("classifier", "token_classifier", "span_labeler", "multiple_choice")
+KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case")  # with which a run is resumed; lengths may change
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class TaskMetadata:
     """A task and how its inputs were made.
 
     Attributes:
-      kind: one of KINDS.
-      max_seq_length: longest input in pieces, [CLS] and [SEP] included.
+      kind: of the task, a key of run.finetuning.tasks.TASKS.
+      max_seq_length: longest input in WordPieces, [CLS] and [SEP] included.
       do_lower_case: casing of the tokenizer.
       labels: names in the order of their ids; none for a regression, a span labeler and multiple choice.
       pairs: whether an example of a classifier is two texts.
       multi_label: whether a text may have several of the labels.
-      doc_stride: of a span labeler: pieces between the starts of two windows of a context.
-      max_query_length: of a span labeler: longest question in pieces.
+      doc_stride: of a span labeler: WordPieces between the starts of two windows of a context.
+      max_query_length: of a span labeler: longest question in WordPieces.
 
     Raises:
-      InputError: an unknown kind.
+      InputError: a value of another type.
     """
 
     kind: str
@@ -40,50 +40,50 @@ class Task:
     max_query_length: int | None = None
 
     def __post_init__(self):
-        if self.kind not in KINDS:
-            raise InputError(f"kind is {self.kind!r}: it must be one of {', '.join(KINDS)}")
+        for name, kind, is_right in (
+            ("kind", "a name", isinstance(self.kind, str)),
+            ("labels", "a list of names", isinstance(self.labels, list | tuple) and all(
+                isinstance(label, str) for label in self.labels)),
+            ("max_seq_length", "a whole number", type(self.max_seq_length) is int),
+            ("do_lower_case", "true or false", isinstance(self.do_lower_case, bool)),
+        ):
+            if not is_right:
+                raise InputError(f"{name} is {getattr(self, name)!r}: it must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
 
 
-def keep(output_dir, task):
-    """Writes task.json into `output_dir`; InputError if the run of another task is there."""
-    path = os.path.join(output_dir, TASK_FILE)
-    if driver_flags.holds_run(output_dir):
-        there = read(output_dir)
-        for name in ("kind", "labels", "pairs", "multi_label", "do_lower_case"):  # lengths may change
-            old, new = (getattr(each, name, None) for each in (there, task))
-            if old != new:
-                raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, "
-                                 f"not {new!r}; choose another folder")
-    with new_file(path) as file:
-        json.dump(dataclasses.asdict(task), file, indent=2, ensure_ascii=False)
+def check(output_dir, metadata):
+    """Raises InputError if the run of another task is in `output_dir`."""
+    if not holds_run(output_dir):
+        return
+    there = read(output_dir)
+    for name in KEPT:
+        old, new = (getattr(each, name, None) for each in (there, metadata))
+        if old != new:
+            raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
+                             f"{new!r}; choose another folder")
+
+
+def keep(output_dir, metadata):
+    """Writes task.json into `output_dir`; `check` comes before."""
+    with new_file(os.path.join(output_dir, TASK_FILE)) as file:
+        json.dump(dataclasses.asdict(metadata), file, indent=2, ensure_ascii=False)
         file.write("\n")
 
 
-def model_folder(checkpoint):
-    """The folder that holds the task.json of a checkpoint, a folder or a prefix; None if there is none.
-
-    It is the checkpoint's own folder or, for the weights in OUTPUT_DIR/best, the one above.
-    """
-    folder = os.path.abspath(checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint))
-    for candidate in (folder, os.path.dirname(folder)):
-        if os.path.exists(os.path.join(candidate, TASK_FILE)):
-            return candidate
-    return None
-
-
 def read(checkpoint):
-    """The Task kept with a checkpoint, a folder or a prefix; None if none is kept there.
+    """The TaskMetadata kept with a checkpoint, a folder or a prefix; None if there is none.
+
+    It lies in the checkpoint's own folder; for the weights in OUTPUT_DIR/best, in OUTPUT_DIR.
 
     Raises:
       InputError: a task.json that is not one.
     """
-    folder = model_folder(checkpoint)
-    if folder is None:
+    path = os.path.join(own_folder(checkpoint), TASK_FILE)
+    if not os.path.exists(path):
         return None
-    path = os.path.join(folder, TASK_FILE)
-    with open(path, encoding="utf-8") as file:
-        try:
-            return Task(**json.load(file))
-        except (TypeError, ValueError) as error:  # not JSON, unknown or missing keys
-            raise InputError(f"{path}: not a task file of these scripts: {error}") from error
+    values = read_json(path)
+    try:
+        return TaskMetadata(**values)
+    except (TypeError, InputError) as error:  # no object, unknown or missing keys, other types
+        raise InputError(f"{path}: not a task file of these scripts: {error}") from error

@@ -5,66 +5,21 @@ examples as one that never stopped. It passes over whole epochs without reading 
 without parsing it.
 """
 
-import contextlib
-import sys
-
 import tensorflow as tf
 
-from bert_tf.errors import InputError
 from data_prep import records
 from run.pretraining import record_checks
 
 SHUFFLE_RECORDS = 10_000  # records held to draw from: about 10 MB at length 128
 READ_FILES = 8  # record files read side by side in training
 READ_RECORDS = 16  # records taken from one file before the next has its turn
-CHECKED_RECORDS = 100  # of each file, before training starts
 MANY_EPOCHS = 2**40  # no run ends with them
-MASKS = "masked_lm_positions"  # the feature of records that hold masks
 
 
 def pretraining_limits(config, max_seq_length):
     """Dict of name -> int: the numbers of a pre-training record's feature must be less, for a BertConfig."""
     return {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.type_vocab_size,
             "masked_lm_positions": max_seq_length, "masked_lm_ids": config.vocab_size, "next_sentence_labels": 2}
-
-
-def check_pretraining_records(paths, features, limits):
-    """Raises InputError, naming the file, unless the first records of each file suit the model.
-
-    Args:
-      paths: TFRecord files.
-      features: of data_prep.records.pretraining_features, or of unmasked_pretraining_features, for records that hold
-        no masks either.
-      limits: of pretraining_limits.
-    """
-    names = {feature.name for feature in features}
-    for path in paths:
-        wrong = record_checks.find_bad_record([path], features, limits, CHECKED_RECORDS)
-        if wrong:
-            raise InputError(wrong)
-        first = next(iter(tf.data.TFRecordDataset(path)), None)
-        if first is None:
-            raise InputError(f"{path}: holds no records")
-        if MASKS not in names and MASKS in tf.train.Example.FromString(first.numpy()).features.feature:
-            raise InputError(f"{path}: its records hold masks, and would be masked twice: give `masking`=static, or "
-                             f"make records with `masking`=dynamic")
-
-
-@contextlib.contextmanager
-def bad_records_named(paths, features, limits):
-    """Turns an error that a bad record causes within into a ValueError that names its file and byte.
-
-    Args:
-      paths, features, limits: as check_pretraining_records's.
-    """
-    try:
-        yield
-    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
-        print(f"looking for a bad record in {len(paths)} files", file=sys.stderr)
-        wrong = record_checks.find_bad_record(paths, features, limits)
-        if wrong:
-            raise InputError(wrong) from error
-        raise
 
 
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, limits=None, transform=None):

@@ -1,8 +1,10 @@
 """Looking through files of records: how many there are, and where one is that training cannot use."""
 
+import contextlib
 import math
 import mmap
 import os
+import sys
 
 import numpy as np
 import tensorflow as tf
@@ -15,6 +17,47 @@ from data_prep.records import tfrecord_format
 
 FRAME_BYTES = tfrecord_format.HEADER.size + tfrecord_format.FOOTER.size  # around each record
 SCAN_RECORDS = 1000  # records looked at together
+CHECKED_RECORDS = 100  # of each file, before training starts
+MASKS = "masked_lm_positions"  # the feature of records that hold masks
+
+
+def check_pretraining_records(paths, features, limits):
+    """Raises InputError, naming the file, unless the first records of each file suit the model.
+
+    Args:
+      paths: TFRecord files.
+      features: of data_prep.records.pretraining_features, or of unmasked_pretraining_features, for records that hold
+        no masks either.
+      limits: of pretraining_limits.
+    """
+    names = {feature.name for feature in features}
+    for path in paths:
+        wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
+        if wrong:
+            raise InputError(wrong)
+        first = next(iter(tf.data.TFRecordDataset(path)), None)
+        if first is None:
+            raise InputError(f"{path}: holds no records")
+        if MASKS not in names and MASKS in tf.train.Example.FromString(first.numpy()).features.feature:
+            raise InputError(f"{path}: its records hold masks, and would be masked twice: give `masking`=static, or "
+                             f"make records with `masking`=dynamic")
+
+
+@contextlib.contextmanager
+def bad_records_named(paths, features, limits):
+    """Turns an error that a bad record causes within into a ValueError that names its file and byte.
+
+    Args:
+      paths, features, limits: as check_pretraining_records's.
+    """
+    try:
+        yield
+    except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+        print(f"looking for a bad record in {len(paths)} files", file=sys.stderr)
+        wrong = find_bad_record(paths, features, limits)
+        if wrong:
+            raise InputError(wrong) from error
+        raise
 
 
 def count_records(paths):

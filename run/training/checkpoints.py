@@ -8,9 +8,9 @@ import shutil
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
+from bert_tf.files import new_file, read_json_object
+from run.training.model_files import BEST_FOLDER
 
-BEST_FOLDER = "best"
 BEST_FILE = "best.json"
 
 
@@ -57,7 +57,8 @@ class BestWeights:
 
     The folder holds a checkpoint of weights alone, which `load_pretrained` reads, and best.json: its step, what the
     evaluation gave, and under "before" the same of the weights that it replaced. best.json is written first: where a
-    run is killed between the two, the weights are still those of "before".
+    run is killed between the two, the weights are still those of "before". "is_superseded" says that the run was then
+    trained on without evaluations, and that its newest weights count.
 
     Args:
       output_dir: of the run.
@@ -67,6 +68,7 @@ class BestWeights:
     Attributes:
       step: of the weights kept, None without any.
       metrics: dict of name -> float, what their evaluation gave; {} without any.
+      is_superseded: whether the run was trained on without evaluations since.
     """
 
     def __init__(self, output_dir, model, writes=True):
@@ -74,11 +76,11 @@ class BestWeights:
         self._model = model
         self._writes = writes
         self._manager = None
-        self.step, self.metrics = None, {}
+        self.step, self.metrics, self.is_superseded = None, {}, False
         latest = tf.train.latest_checkpoint(self._folder)
         if latest and os.path.exists(self._path):
-            with open(self._path, encoding="utf-8") as file:
-                kept = json.load(file)
+            kept = read_json_object(self._path)
+            self.is_superseded = kept.get("is_superseded", False)
             if os.path.basename(latest) != f"ckpt-{kept['step']}":
                 kept = kept["before"]
             self.step, self.metrics = kept["step"], kept["metrics"]
@@ -86,23 +88,35 @@ class BestWeights:
     def save(self, step, metrics):
         """Keeps the model's weights in place of those before."""
         before = {"step": self.step, "metrics": self.metrics}
-        self.step, self.metrics = step, metrics
+        self.step, self.metrics, self.is_superseded = step, metrics, False
         if not self._writes:
             return
         os.makedirs(self._folder, exist_ok=True)
-        with new_file(self._path) as file:
-            json.dump({"step": step, "metrics": metrics, "before": before}, file, indent=2)
-            file.write("\n")
+        self._write({"step": step, "metrics": metrics, "before": before})
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)
         self._manager.save(step, check_interval=False)
 
+    def supersede(self, is_superseded):
+        """Notes whether the run is trained on without evaluations, so that the weights kept count no more."""
+        if self.step is None or is_superseded == self.is_superseded:
+            return
+        self.is_superseded = is_superseded
+        if self._writes:
+            self._write({"step": self.step, "metrics": self.metrics, "is_superseded": is_superseded})
+
     def restore(self):
-        """Gives the model the weights kept; returns their step, None without any."""
-        if self.step is not None:
-            checkpoint = tf.train.Checkpoint(model=self._model)
-            checkpoint.restore(tf.train.latest_checkpoint(self._folder)).assert_existing_objects_matched()
+        """Gives the model the weights kept; returns their step, None where none are kept or they count no more."""
+        if self.step is None or self.is_superseded:
+            return None
+        checkpoint = tf.train.Checkpoint(model=self._model)
+        checkpoint.restore(tf.train.latest_checkpoint(self._folder)).assert_existing_objects_matched()
         return self.step
+
+    def _write(self, values):
+        with new_file(self._path) as file:
+            json.dump(values, file, indent=2)
+            file.write("\n")
 
     @property
     def _path(self):

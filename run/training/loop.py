@@ -2,16 +2,19 @@
 
 import contextlib
 import dataclasses
+import logging
 import os
 import sys
 
 import orbit
+import orbit.controller
 import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from run.evaluation import plots
+from run.settings import StepSettings
 from run.training import metrics_log, strategies, utilisation
 from run.training.checkpoints import BestWeights, CheckpointManager
 from run.training.loop_length import LoopLength
@@ -20,17 +23,11 @@ from run.training.step import Trainer
 
 
 @dataclasses.dataclass(frozen=True)
-class TrainingSettings:
-    """How long to train and what to keep.
+class Evaluations:
+    """Evaluations during training, and what follows from them.
 
     Attributes:
-      output_dir: folder of checkpoints, `training_log.csv`, `eval_log.csv`, `loss.png` and TensorBoard scalars.
-      num_train_steps: the step at which training ends.
-      train_batch_size: examples in a step, over all replicas.
-      save_checkpoints_steps: steps between two checkpoints.
-      keep_checkpoint_max: how many of the newest checkpoints stay.
-      iterations_per_loop: most steps in one call of the training function.
-      eval_steps: steps between two evaluations during training; None for one alone, after the last step.
+      eval_steps: steps between two; None for one alone, after the last step.
       best_metric: a name in what the evaluation gives, the higher the better: the weights where it was highest are
         kept in best/; None to keep none.
       early_stopping_evals: training stops when the best metric has not risen for so many evaluations; None to go on.
@@ -39,30 +36,29 @@ class TrainingSettings:
       InputError: early stopping without a metric.
     """
 
-    output_dir: str
-    num_train_steps: int
-    train_batch_size: int
-    save_checkpoints_steps: int = 1000
-    keep_checkpoint_max: int = 5
-    iterations_per_loop: int = 1000
     eval_steps: int | None = None
     best_metric: str | None = None
     early_stopping_evals: int | None = None
 
     def __post_init__(self):
         if self.early_stopping_evals and not self.best_metric:
-            raise InputError("early_stopping_evals needs a best_metric")
+            raise InputError("`early_stopping_evals` needs a best_metric")
+
+
+_DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
 
 class TrainingRun:
-    """A training run in a folder: new, or taken up where its newest checkpoint left it.
+    """A training run in a folder: new, or resumed where its newest checkpoint left it.
 
     Args:
       strategy: under whose scope the model and the optimizer were made.
       model, optimizer, loss_function, loss_names: see Trainer.
-      settings: TrainingSettings.
+      settings: TrainingSettings, whose output_dir is the folder.
+      num_train_steps: int, the step at which training ends.
+      step_settings: StepSettings.
+      evaluations: Evaluations.
       init_checkpoint: what `load_pretrained` reads, for a new run to start from; or None.
-      accumulate_steps, jit_compile: see Trainer.
       flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
         utilisation by; or None.
 
@@ -70,20 +66,21 @@ class TrainingRun:
       missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
     """
 
-    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, init_checkpoint=None, *,
-                 accumulate_steps=1, jit_compile=False, flops_of=None):
+    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
+                 step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, flops_of=None):
         self._strategy = strategy
         self._settings = settings
+        self._num_train_steps = num_train_steps
+        self._evaluations = evaluations
         self._optimizer = optimizer
         self._flops_of = flops_of
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
         self._writes = strategies.is_chief(strategy)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
-        self._trainer = Trainer(strategy, model, optimizer, utilisation.LossWithTokens(loss_function),
-                                (*loss_names, utilisation.TOKENS), accumulate_steps=accumulate_steps,
-                                jit_compile=jit_compile)
-
+        self._trainer = Trainer(
+            strategy, model, optimizer, utilisation.LossWithTokens(loss_function), (*loss_names, utilisation.TOKENS),
+            accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
         self.missing = ()
 
         def initialize():
@@ -135,24 +132,28 @@ class TrainingRun:
         if ended and not (evaluate and self._evaluation_is_due()):
             print(f"{folder}: {ended}")
             return None
-        print(f"{folder}: going on from step {self.step} of {self._settings.num_train_steps}" if self.step else
-              f"{folder}: a new run of {self._settings.num_train_steps} steps")
+        print(f"{folder}: resuming at step {self.step} of {self._num_train_steps}" if self.step else
+              f"{folder}: a new run of {self._num_train_steps} steps")
+        if evaluate is None and self._best.step is not None and not self._best.is_superseded:
+            print(f"{folder}: the weights of best/, of step {self._best.step}, count no more: this training goes on "
+                  "without evaluations")
+        self._best.supersede(evaluate is None)
         if self._flops_of:
             self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
         self._trainer.set_dataset(make_dataset(self.step))
-        with tqdm(total=self._settings.num_train_steps, initial=self.step, desc="training", unit="step",
+        with tqdm(total=self._num_train_steps, initial=self.step, desc="training", unit="step",
                   dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
             try:
                 results = self._run_to_the_end(evaluate)
             except Preempted:
                 self._save()
                 self._bar.close()
-                print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command goes on from there",
+                print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command resumes there",
                       file=sys.stderr)
                 raise
         if self._writes:
             plots.loss_curves(folder, self._log, self._eval_log)
-        if self.step < self._settings.num_train_steps:
+        if self.step < self._num_train_steps:
             print(f"{folder}: {self._ended()}")
         return results
 
@@ -169,9 +170,9 @@ class TrainingRun:
                 results = self._evaluate(evaluate)
             if self._ended():
                 break
-            stop = self._settings.num_train_steps
-            if evaluate and self._settings.eval_steps:
-                stop = min(stop, self.step + self._settings.eval_steps - self.step % self._settings.eval_steps)
+            stop = self._num_train_steps
+            if evaluate and self._evaluations.eval_steps:
+                stop = min(stop, self.step + self._evaluations.eval_steps - self.step % self._evaluations.eval_steps)
             with _quiet_orbit():
                 self._controller.train(stop, checkpoint_at_completion=False)
         self._save()
@@ -179,26 +180,26 @@ class TrainingRun:
 
     def _ended(self):
         """Why there is nothing to train, None if there is."""
-        if self.step >= self._settings.num_train_steps:
-            return (f"training is finished, at step {self.step} of {self._settings.num_train_steps}; to train on, "
+        if self.step >= self._num_train_steps:
+            return (f"training is finished, at step {self.step} of {self._num_train_steps}; to train on, "
                     "raise the number of steps, to train anew, choose another folder")
-        patience = self._settings.early_stopping_evals
+        patience = self._evaluations.early_stopping_evals
         best = self._best.step
         if patience and best and sum(row["step"] > best for row in self._eval_log.rows) >= patience:
-            return (f"training has stopped at step {self.step}: {self._settings.best_metric} has not risen in "
+            return (f"training has stopped at step {self.step}: {self._evaluations.best_metric} has not risen in "
                     f"{patience} evaluations, the best is of step {best}")
         return None
 
     def _evaluation_is_due(self):
         """Whether the model of this step is to be evaluated, and a run killed after its checkpoint has not done it."""
-        step, interval = self.step, self._settings.eval_steps
-        due = step >= self._settings.num_train_steps or (interval and step and step % interval == 0)
+        step, interval = self.step, self._evaluations.eval_steps
+        due = step >= self._num_train_steps or (interval and step and step % interval == 0)
         return due and all(row["step"] != step for row in self._eval_log.rows)
 
     def _evaluate(self, evaluate):
         with self._preemption.at_once():
             results = {name: float(value) for name, value in evaluate().items()}
-        metric = self._settings.best_metric
+        metric = self._evaluations.best_metric
         if metric:
             if metric not in results:
                 raise InputError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
@@ -248,6 +249,11 @@ def _described(rates):
         yield f"{rates['model_flop_utilisation']:.0%} of matmul rate"
 
 
+@contextlib.contextmanager
 def _quiet_orbit():
-    """Drops what orbit prints after each loop: the progress bar says it in one line."""
-    return contextlib.redirect_stdout(None)
+    """Drops what orbit, and nobody else, prints after each loop: the progress bar says it in one line."""
+    log, orbit.controller._log = orbit.controller._log, logging.getLogger(__name__).info
+    try:
+        yield
+    finally:
+        orbit.controller._log = log

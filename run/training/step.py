@@ -11,7 +11,7 @@ import tf_keras
 
 from bert_tf import losses
 from bert_tf.errors import InputError
-from bert_tf.optimization import gradients as pieces
+from bert_tf.optimization import gradients as gradient_sums
 
 
 class Trainer(orbit.StandardTrainer):
@@ -64,7 +64,7 @@ class Trainer(orbit.StandardTrainer):
 
         Raises:
           InputError: the size of a batch is not fixed, or the part of it that falls to a replica cannot be cut into
-            accumulate_steps equal pieces.
+            accumulate_steps equal micro-batches.
         """
         batch_size = next(iter(dataset.element_spec.values())).shape[0]
         replicas = self._strategy.num_replicas_in_sync
@@ -124,8 +124,8 @@ class Trainer(orbit.StandardTrainer):
           Dict of float32 scalars, the losses; dict of gradients by the index of their variable, where there is any,
           each as bert_tf.optimization.gradients.merge returns it, of the loss times the optimizer's loss scale.
         """
-        def compute(piece):
-            return self._backward(piece, normalisers)
+        def compute(micro_batch):
+            return self._backward(micro_batch, normalisers)
 
         if self._jit_compile or self._accumulate_steps > 1:
             compute = tf.function(compute, autograph=False, jit_compile=self._jit_compile or None)
@@ -134,14 +134,14 @@ class Trainer(orbit.StandardTrainer):
         count = self._accumulate_steps
         micro_batches = {name: _cut(value, count) for name, value in features.items()}
 
-        def piece(number):
+        def micro_batch(number):
             return {name: value[number] for name, value in micro_batches.items()}
 
-        compute = compute.get_concrete_function(piece(0))
+        compute = compute.get_concrete_function(micro_batch(0))
         zeros = tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), compute.structured_outputs)
         _, total = tf.while_loop(
             lambda number, total: number < count,
-            lambda number, total: (number + 1, tf.nest.map_structure(tf.add, total, compute(piece(number)))),
+            lambda number, total: (number + 1, tf.nest.map_structure(tf.add, total, compute(micro_batch(number)))),
             [0, zeros], parallel_iterations=1)
         return total
 
@@ -153,11 +153,11 @@ class Trainer(orbit.StandardTrainer):
             shares = self._loss.share(self._model(features, training=True), features, normalisers)
             minimised = shares["loss"] if scale is None else shares["loss"] * scale
         gradients = tape.gradient(minimised, variables)
-        return shares, {index: pieces.merge(gradient) for index, gradient in enumerate(gradients)
+        return shares, {index: gradient_sums.merge(gradient) for index, gradient in enumerate(gradients)
                         if gradient is not None}
 
 
-def _cut(value, pieces):
-    """[B, ...] -> [pieces, B / pieces, ...], rows in order; dimensions but B may be unknown."""
-    shape = tf.concat([[pieces, value.shape[0] // pieces], tf.shape(value)[1:]], axis=0)
+def _cut(value, parts):
+    """[B, ...] -> [parts, B / parts, ...], rows in order; dimensions but B may be unknown."""
+    shape = tf.concat([[parts, value.shape[0] // parts], tf.shape(value)[1:]], axis=0)
     return tf.reshape(value, shape)

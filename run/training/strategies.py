@@ -1,41 +1,54 @@
 """Which devices a run uses: tf.distribute strategies by name."""
 
+import json
+import os
+
 import tensorflow as tf
 from official.common import distribute_utils
 
 from bert_tf.errors import InputError
 
 
-def make_strategy(name, num_gpus=None, tpu_name=None, num_cpu_devices=None):
-    """Makes a strategy; to be called before TensorFlow computes anything.
-
-    Args:
-      name: "one_device", "mirrored", "multi_worker_mirrored" or "tpu".
-      num_gpus: GPUs to use; None means all that are visible, and at most one for "one_device".
-      tpu_name: name or address of the TPU, None on a TPU machine.
-      num_cpu_devices: for "mirrored": so many replicas on parts of the CPU, in place of GPUs; None for GPUs.
+def make_strategy(devices):
+    """Makes the strategy of DeviceSettings; to be called before TensorFlow computes anything.
 
     Returns:
       tf.distribute.Strategy.
 
     Raises:
-      InputError: more GPUs asked for than are visible, CPU devices for another strategy, no TPU.
+      InputError: more GPUs asked for than are visible, CPU devices for another strategy, no TPU, a TF_CONFIG that
+        cannot be read.
     """
-    if num_cpu_devices is not None:
+    name, num_gpus = devices.strategy_name, devices.num_gpus
+    if devices.num_cpu_devices is not None:
         if name != "mirrored":
-            raise InputError(f"`num_cpu_devices`={num_cpu_devices}: goes with `distribution_strategy`=mirrored, not "
-                             f"{name}")
-        return _mirrored_cpu(num_cpu_devices)
+            raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: goes with "
+                             f"`distribution_strategy`=mirrored, not {name}")
+        return _mirrored_cpu(devices.num_cpu_devices)
     visible = len(tf.config.list_physical_devices("GPU"))
     if num_gpus is None:
         num_gpus = min(visible, 1) if name == "one_device" else visible
     if num_gpus > visible:
         raise InputError(f"`num_gpus`={num_gpus}: TensorFlow sees {visible} on this machine")
+    if name == "multi_worker_mirrored":
+        _check_cluster(os.environ.get("TF_CONFIG"))
     try:
-        return distribute_utils.get_distribution_strategy(name, num_gpus=num_gpus, tpu_address=tpu_name or "local")
+        return distribute_utils.get_distribution_strategy(
+            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
     except tf.errors.NotFoundError as error:
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
                          "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
+
+
+def _check_cluster(text):
+    """Raises InputError unless the environment variable TF_CONFIG, where it is set, describes a cluster."""
+    try:
+        described = json.loads(text or "{}")
+    except json.JSONDecodeError as error:
+        raise InputError(f"the environment variable TF_CONFIG is not JSON: {error}") from error
+    if not isinstance(described, dict):
+        raise InputError(f"the environment variable TF_CONFIG is a {type(described).__name__}: it must be an object "
+                         "with the keys cluster and task")
 
 
 def allows_dynamic_shapes(strategy):
@@ -60,14 +73,14 @@ def wait_for_all_workers(strategy):
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
 
 
-def check_batch_size(flag, batch_size, strategy, pieces=1):
-    """Raises InputError naming `flag` unless the batch divides evenly over replicas, and there into `pieces`."""
+def check_batch_size(argument, batch_size, strategy, micro_batches=1):
+    """Raises InputError naming `argument` unless the batch divides over replicas, and there into micro-batches."""
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
-        raise InputError(f"`{flag}`={batch_size}: must be a multiple of the number of replicas, {replicas}")
-    if batch_size % (replicas * pieces):
-        raise InputError(f"`{flag}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
-                         f"replicas, {pieces} x {replicas}")
+        raise InputError(f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}")
+    if batch_size % (replicas * micro_batches):
+        raise InputError(f"`{argument}`={batch_size}: must be a multiple of `accumulate_steps` times the number of "
+                         f"replicas, {micro_batches} x {replicas}")
 
 
 def _mirrored_cpu(num_devices):

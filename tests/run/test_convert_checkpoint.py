@@ -8,9 +8,8 @@ import shutil
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import huggingface
+from bert_tf.checkpoints import convert, huggingface
 from bert_tf.config import BertConfig
-from run.convert_checkpoint import convert
 from tests import scripts
 
 SCRIPT = "run.convert_checkpoint"

@@ -13,9 +13,9 @@ from run.inference import loading, terminal
 from tests import scripts
 
 TASKS = {
-    "tagger": task_metadata.Task("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
-    "squad": task_metadata.Task("span_labeler", 29, True, doc_stride=5, max_query_length=7),
-    "reviews": task_metadata.Task("classifier", 26, False, ("bad", "good"), pairs=True),
+    "tagger": task_metadata.TaskMetadata("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
+    "squad": task_metadata.TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7),
+    "reviews": task_metadata.TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True),
 }
 
 
@@ -84,18 +84,18 @@ def test_fill_mask_of_an_export(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({}, "--init_checkpoint is needed"),
+    ({}, "`init_checkpoint` is needed"),
     ({"init_checkpoint": "nowhere", "task": "encoder"},
-     "--bert_config_file is needed: there is no bert_config.json beside --init_checkpoint=nowhere"),
-    ({"init_checkpoint": "pretrained"}, "--init_checkpoint=pretrained: no task.json there says what the model does; "
-                                        "give --task, one of encoder, masked_lm, classifier"),
+     "`bert_config_file` is needed: there is no bert_config.json beside `init_checkpoint`=nowhere"),
+    ({"init_checkpoint": "pretrained"}, "`init_checkpoint`=pretrained: no task.json there says what the model does; "
+                                        "give `task`, one of encoder, masked_lm, classifier"),
     ({"init_checkpoint": "pretrained", "task": "multiple_choice", "max_seq_length": 32},
-     "--init_checkpoint=pretrained: is not of a fine-tuned multiple_choice, it lacks output_weights, output_bias"),
-    ({"init_checkpoint": "squad", "max_seq_length": 33}, "--max_seq_length=33: the model was made for at most 32"),
+     "`init_checkpoint`=pretrained: is not of a fine-tuned multiple_choice, it lacks output_weights, output_bias"),
+    ({"init_checkpoint": "squad", "max_seq_length": 33}, "`max_seq_length`=33: the model was made for at most 32"),
     ({"init_checkpoint": "squad", "max_query_length": 26},
      "max_seq_length is 29: it must be over max_query_length + 3, 29"),
-    ({"init_checkpoint": "squad", "task": "classifier"}, "--task=classifier: contradicts task.json of "
-                                                         "--init_checkpoint=squad, which says span_labeler"),
+    ({"init_checkpoint": "squad", "task": "classifier"}, "`task`=classifier: contradicts task.json of "
+                                                         "`init_checkpoint`=squad, which says span_labeler"),
 ])
 def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
     monkeypatch.chdir(folder)
@@ -105,22 +105,22 @@ def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
 
 def test_flags_that_contradict_the_task(tmp_path):
     task_metadata.keep(tmp_path, TASKS["reviews"])
-    settings = loading.settle(str(tmp_path), {"max_seq_length": 19})
-    assert (settings.kind, settings.labels, settings.pairs, settings.do_lower_case, settings.max_seq_length) == (
+    metadata = loading.settle(str(tmp_path), {"max_seq_length": 19}).metadata
+    assert (metadata.kind, metadata.labels, metadata.pairs, metadata.do_lower_case, metadata.max_seq_length) == (
         "classifier", ("bad", "good"), True, False, 19)
-    for given, message in (({"do_lower_case": True}, "--do_lower_case says True: contradicts task.json"),
-                           ({"pairs": False}, "--pairs says False: contradicts"),
-                           ({"labels": ("x",)}, r"--labels_file says \('x',\): contradicts")):
+    for given, message in (({"do_lower_case": True}, "`do_lower_case` says True: contradicts task.json"),
+                           ({"pairs": False}, "`pairs` says False: contradicts"),
+                           ({"labels": ("x",)}, r"`labels_file` says \('x',\): contradicts")):
         with pytest.raises(ValueError, match=message):
             loading.settle(str(tmp_path), given)
-    encoder = loading.settle(str(tmp_path), {"task": "encoder", "pairs": False})
+    encoder = loading.settle(str(tmp_path), {"task": "encoder", "pairs": False}).metadata
     assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
 
 
 def test_saved_models_that_cannot_be_asked(folder, tmp_path):
-    with pytest.raises(ValueError, match="--init_checkpoint is needed, or --saved_model"):
+    with pytest.raises(ValueError, match="`init_checkpoint` is needed, or `saved_model`"):
         terminal.load("masked_lm", {})
-    with pytest.raises(ValueError, match="--saved_model has its own weights; give one of them"):
+    with pytest.raises(ValueError, match="`saved_model` has its own weights; give one of them"):
         terminal.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
     with pytest.raises(ValueError, match="holds no SavedModel"):
         terminal.load("masked_lm", {"saved_model": str(tmp_path)})

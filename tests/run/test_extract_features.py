@@ -10,9 +10,9 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.tokenization import BertTokenizer
-from run import extract_features
 from run.finetuning import prediction
-from run.inference import vector_files
+from run.inference import extraction, vector_files
+from run.inference.settings import ExtractionSettings
 from tests import scripts
 
 SCRIPT = "run.extract_features"
@@ -100,7 +100,7 @@ def encoder(reference, reference_config):
 
 def test_vectors_are_the_originals(encoder, reference_batches, reference_numbers):
     batch = {name: reference_batches[name][0] for name in ("input_ids", "input_mask", "segment_ids")}
-    model = extract_features.chosen_layers(encoder, [0, -1])
+    model = extraction.chosen_layers(encoder, [0, -1])
     predictor = prediction.Predictor(tf.distribute.get_strategy(), model, per_position=True)
     vectors = predictor(batch, 3)["vectors"]
     real = batch["input_mask"] == 1
@@ -113,11 +113,11 @@ def test_vectors_are_the_originals(encoder, reference_batches, reference_numbers
 def test_windows_and_batches_change_nothing(model, encoder, expected, batch_size, window_batches):
     folder, _ = model
     tokenizer = BertTokenizer(str(folder / "vocab.txt"))
-    texts = extract_features.read_texts(str(folder / "input.txt"))
+    texts = extraction.read_texts(str(folder / "input.txt"))
     predictor = prediction.Predictor(
-        tf.distribute.get_strategy(), extract_features.chosen_layers(encoder, [-1, 0]), per_position=True)
-    rows = extract_features.extract(texts, tokenizer, predictor, LENGTH, batch_size, window_batches,
-                                    extract_features.CutTexts(tokenizer, LENGTH))
+        tf.distribute.get_strategy(), extraction.chosen_layers(encoder, [-1, 0]), per_position=True)
+    rows = extraction.extract(texts, tokenizer, predictor, LENGTH, batch_size, window_batches,
+                                    extraction.CutTexts(tokenizer, LENGTH))
     assert_rows(list(rows), expected)
 
 
@@ -173,23 +173,23 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, output_format
 def test_pooling():
     vectors = np.arange(24, dtype=np.float32).reshape(3, 2, 4)
     pieces = ["[CLS]", "a", "[SEP]"]
-    assert extract_features.pool(pieces, vectors, "none") == (pieces, vectors)
-    pooled, first = extract_features.pool(pieces, vectors, "cls")
+    assert extraction.pool(pieces, vectors, "none") == (pieces, vectors)
+    pooled, first = extraction.pool(pieces, vectors, "cls")
     assert pooled == ["[CLS]"]
     np.testing.assert_array_equal(first, vectors[:1])
-    pooled, mean = extract_features.pool(pieces, vectors, "mean")
+    pooled, mean = extraction.pool(pieces, vectors, "mean")
     assert pooled == ["[MEAN]"]
     np.testing.assert_array_equal(mean, vectors[1:2])  # of numbers that rise evenly
     assert mean.dtype == np.float32
 
 
 def test_layers():
-    assert extract_features.parse_layers("-1,-2,0", 2) == [-1, -2, 0]
-    with pytest.raises(ValueError, match="--layers=-1,-3: there is no layer -3, the model has the layers 0 to 1, from "
+    assert ExtractionSettings(layers="-1,-2,0").parse_layers(2) == [-1, -2, 0]
+    with pytest.raises(ValueError, match="`layers`=-1,-3: there is no layer -3, the model has the layers 0 to 1, from "
                                          "the last -1 to -2"):
-        extract_features.parse_layers("-1,-3", 2)
-    with pytest.raises(ValueError, match="--layers=-1;-2: comma-separated whole numbers are needed"):
-        extract_features.parse_layers("-1;-2", 2)
+        ExtractionSettings(layers="-1,-3").parse_layers(2)
+    with pytest.raises(ValueError, match="`layers`=-1;-2: comma-separated whole numbers are needed"):
+        ExtractionSettings(layers="-1;-2").parse_layers(2)
 
 
 @pytest.mark.parametrize(("flags", "message"), [

@@ -9,8 +9,8 @@ import pytest
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
-from run import run_squad
 from run.evaluation import squad_scores
+from run.finetuning.tasks import question_answering
 from tests import scripts
 
 LENGTH, BATCH_SIZE, NUM_RECORDS = 11, 2, 13
@@ -87,7 +87,7 @@ def record_file(tmp_path_factory):
 
 
 def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True):
-    data = run_squad.training_batches(record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step,
+    data = question_answering.training_batches(record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step,
                                       group_by_length)
     return list(data.take(num_batches).as_numpy_iterator())
 

@@ -1,18 +1,21 @@
 """The tagger end to end at toy size, the loss by hand, and what is said of bad files."""
 
 import json
-import os
 import random
 import re
-import types
 
+import numpy as np
 import pytest
 from seqeval import metrics as entity_metrics
 
 from bert_tf.config import BertConfig
+from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import tagging
-from run import run_tagger
 from run.finetuning import task_metadata
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.task_settings import TaggingSettings
+from run.finetuning.tasks import Tagging
+from run.settings import TrainingSettings
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -124,12 +127,23 @@ def test_mistakes(folder, flags, message):
 
 
 def test_labels_of_a_model_that_is_to_be_used(tmp_path):
-    places = types.SimpleNamespace(output_dir=str(tmp_path / "out"), init_checkpoint=None, num_runs=1)
-    os.makedirs(places.output_dir)
-    with pytest.raises(ValueError, match=r"--output_dir=.*out: holds no tagger; train first, or give --init"):
-        run_tagger.kept_labels(places)
-    task = task_metadata.Task("token_classifier", 12, True, ("O", "B-X", "I-X"))
-    os.makedirs(tmp_path / "before")
-    task_metadata.keep(str(tmp_path / "before"), task)
-    places.init_checkpoint = str(tmp_path / "before" / "ckpt-7")
-    assert run_tagger.kept_labels(places) == task.labels
+    (tmp_path / "dev.txt").write_text("one O\n")
+    settings = FineTuningSettings(
+        training=TrainingSettings(output_dir=str(tmp_path / "out")), tuning=TuningSettings(do_eval=True),
+        task=TaggingSettings(dev_file=str(tmp_path / "dev.txt")))
+    with pytest.raises(ValueError, match=r"`output_dir`=.*out: holds no tagger; train first, or give `init"):
+        Tagging(settings, None).read(None, ignore_padding=False)
+
+
+def test_a_model_that_finds_no_entity_where_there_is_none(tmp_path, reference):
+    (tmp_path / "dev.txt").write_text("one O\ntwo O\n\nthree O\n")
+    kept = task_metadata.TaskMetadata("token_classifier", 7, True, ("O", "B-X", "I-X"))
+    settings = FineTuningSettings(tuning=TuningSettings(do_eval=True),
+                                  task=TaggingSettings(dev_file=str(tmp_path / "dev.txt")))
+    tagging_task = Tagging(settings, kept)
+    tagging_task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
+    rows, length = tagging_task.eval_features["input_ids"].shape
+    outputs = {"logits": np.tile(np.float32([3, 1, 2]), [rows, length, 1])}
+    assert tagging_task.score(outputs)["eval_f1"] == 0
+    tagging_task.report(outputs, str(tmp_path))
+    assert (tmp_path / "eval_report.txt").read_text() == "neither the labels nor the predictions hold an entity\n"

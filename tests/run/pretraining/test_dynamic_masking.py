@@ -10,7 +10,7 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from data_prep.pretraining import local_runner, masking
 from data_prep.pretraining.sentence_pairs import InstanceSettings
-from run.pretraining import dynamic_masking, inputs
+from run.pretraining import dynamic_masking, inputs, record_checks
 from tests import scripts
 
 S, P, V = 64, 12, 31
@@ -213,10 +213,10 @@ def test_disk_use_is_a_tenth_and_records_with_masks_are_refused(prepared):
     assert 0.05 < share < 0.1  # dupe_factor 1 in place of 10; and masks take room too
 
     unmasked = records.unmasked_pretraining_features(S)
-    inputs.check_pretraining_records([str(prepared / "records.tfrecord")], unmasked, {})
+    record_checks.check_pretraining_records([str(prepared / "records.tfrecord")], unmasked, {})
     with pytest.raises(ValueError, match=r"masked\.tfrecord: its records hold masks, and would be masked twice: give "
                                          "`masking`=static, or make records with `masking`=dynamic"):
-        inputs.check_pretraining_records([masked], unmasked, {})
+        record_checks.check_pretraining_records([masked], unmasked, {})
 
 
 def test_a_resumed_run_sees_the_same_masks_and_each_epoch_others(prepared):

@@ -75,21 +75,21 @@ def test_records_come_with_their_epoch_and_a_place_of_their_own_in_it(files):
 
 
 def test_records_that_do_not_suit_the_model(files, tmp_path):
-    inputs.check_pretraining_records(files[:2], FEATURES, {"input_ids": 20})
+    record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 20})
     with pytest.raises(ValueError, match=r"1\.tfrecord: the record at byte [\d,]+ holds 19 in input_ids, the model has "
                                          "room for 0 to 18"):
-        inputs.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
+        record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
     with pytest.raises(ValueError, match=r"0\.tfrecord: the record at byte 0 has 7 numbers in input_ids, 8 are "
                                          "expected: it was made for other sizes"):
-        inputs.check_pretraining_records(files, records.pretraining_features(8, P), {})
+        record_checks.check_pretraining_records(files, records.pretraining_features(8, P), {})
     empty = tmp_path / "empty.tfrecord"
     empty.write_bytes(b"")
     with pytest.raises(ValueError, match=r"empty\.tfrecord: holds no records"):
-        inputs.check_pretraining_records([str(empty)], FEATURES, {})
+        record_checks.check_pretraining_records([str(empty)], FEATURES, {})
     broken = tmp_path / "broken.tfrecord"
     broken.write_bytes(b"not a record file")
     with pytest.raises(ValueError, match=r"broken\.tfrecord: is no TFRecord file, or damaged"):
-        inputs.check_pretraining_records([str(broken)], FEATURES, {})
+        record_checks.check_pretraining_records([str(broken)], FEATURES, {})
 
 
 def test_a_record_met_in_training_is_named_by_file_and_byte(files, tmp_path):
@@ -100,13 +100,14 @@ def test_a_record_met_in_training_is_named_by_file_and_byte(files, tmp_path):
     with open(files[2], "wb") as file:
         file.write(data)
     with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is damaged or cut off"),
-          inputs.bad_records_named(files, FEATURES, {})):
+          record_checks.bad_records_named(files, FEATURES, {})):
         first_ids(inputs.pretraining_training_data(files, FEATURES, 5, seed=1), 6)
     limits = {"input_ids": 13}
     with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
-          inputs.bad_records_named(files[:2], FEATURES, limits)):
+          record_checks.bad_records_named(files[:2], FEATURES, limits)):
         first_ids(inputs.pretraining_training_data(files[:2], FEATURES, 5, seed=1, limits=limits), 4)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="mine"), inputs.bad_records_named(files[:2], FEATURES, {}):
+    with (pytest.raises(tf.errors.InvalidArgumentError, match="mine"),
+          record_checks.bad_records_named(files[:2], FEATURES, {})):
         tf.debugging.Assert(False, ["mine"])
 
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization import create_optimizer
+from run.settings import TrainingSettings
 from run.training import checkpoints, loop
 
 ACCURACIES = {2: 0.3, 4: 0.9, 6: 0.5, 8: 0.7, 10: 0.9, 12: 1.0, 13: 0.2}  # what an evaluation at a step gives
@@ -23,8 +24,12 @@ class OneWeight(tf_keras.Model):
         return {"weight": tf.where(tf.reduce_any(poison), float("nan"), 1.0) * self.weight}
 
 
+EVALUATIONS = ("eval_steps", "best_metric", "early_stopping_evals")
+
+
 def start(folder, steps=13, weight=0.0, **settings):
     """A run and its model; the weight falls by more than 0.01 a step."""
+    evaluations = loop.Evaluations(**{name: settings.pop(name) for name in EVALUATIONS if name in settings})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         model = OneWeight()
@@ -32,7 +37,7 @@ def start(folder, steps=13, weight=0.0, **settings):
     model.weight.assign(weight)
     run = loop.TrainingRun(
         strategy, model, optimizer, lambda outputs, features: {"loss": tf.square(outputs["weight"] + 9.0)}, ("loss",),
-        loop.TrainingSettings(str(folder), steps, 3, **settings))
+        TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings), steps, evaluations=evaluations)
     return run, model
 
 
@@ -116,6 +121,35 @@ def test_a_resumed_run_keeps_the_best_and_repeats_what_came_after_its_checkpoint
     assert float(model.weight) == second[12]
 
 
+def test_weights_trained_on_without_evaluations_are_those_to_use(tmp_path, capsys):
+    settings, seen = {"best_metric": "accuracy", "save_checkpoints_steps": 5}, {}
+    run, model = start(tmp_path, steps=6, eval_steps=2, **settings)
+    run.train(batches, evaluate_by_step(run, model, seen))
+    assert run.restore_best() == 4
+
+    run, model = start(tmp_path, steps=9)
+    run.train(batches)
+    assert "the weights of best/, of step 4, count no more" in capsys.readouterr().out
+    assert run.restore_best() is None
+    run, _ = start(tmp_path, steps=9)  # as a command that only predicts
+    assert run.restore_best() is None
+
+    run, model = start(tmp_path, steps=10, eval_steps=2, **settings)  # 0.9 at step 10 is no rise over 0.9 at step 4
+    run.train(batches, evaluate_by_step(run, model, seen))
+    assert run.restore_best() == 4
+
+
+def test_what_others_print_in_training_is_printed(tmp_path, capsys):
+    run, _ = start(tmp_path, steps=2)
+    run.train(lambda skip_steps: batches(skip_steps).map(
+        lambda features: tf.py_function(lambda mask: print("a library speaks") or mask, [features["input_mask"]],
+                                        tf.int32)).map(
+        lambda mask: {"input_mask": tf.ensure_shape(mask, [3, 5])}))
+    printed = capsys.readouterr().out
+    assert "a library speaks" in printed
+    assert "steps/sec" not in printed  # orbit's own lines
+
+
 def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
     run, _ = start(tmp_path, save_checkpoints_steps=2)
     numbers = tf.data.Dataset.range(99)
@@ -141,7 +175,7 @@ def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path
 
 
 def test_early_stopping_needs_a_metric(tmp_path):
-    with pytest.raises(ValueError, match="early_stopping_evals needs a best_metric"):
+    with pytest.raises(ValueError, match="`early_stopping_evals` needs a best_metric"):
         start(tmp_path, early_stopping_evals=2)
     run, _ = start(tmp_path, steps=1, best_metric="f1")
     with pytest.raises(ValueError, match="best_metric is 'f1': the evaluation gives accuracy"):

@@ -1,19 +1,32 @@
+import json
+
 import pytest
 
 from run.training import run_metadata
 
 
-def test_a_run_goes_on_only_with_what_it_was_started_with(tmp_path):
+def test_a_run_is_resumed_only_with_what_it_was_started_with(tmp_path):
     folder = str(tmp_path)
     run_metadata.keep(folder, {"train_batch_size": 6, "optimizer": "adamw"})
-    run_metadata.keep(folder, {"train_batch_size": 7, "optimizer": "adamw"})  # no checkpoint there: nothing to spoil
+    run_metadata.check(folder, {"train_batch_size": 8})  # no checkpoint there: nothing to spoil
+    run_metadata.keep(folder, {"train_batch_size": 7, "optimizer": "adamw"})
     (tmp_path / "checkpoint").touch()
-    run_metadata.keep(folder, {"train_batch_size": 7, "optimizer": "adamw", "masking": "static"})
+    run_metadata.check(folder, {"train_batch_size": 7, "optimizer": "adamw", "masking": "static"})
     with pytest.raises(ValueError, match=r"`output_dir`=.* holds a run with `train_batch_size` 7, not 8; choose"):
-        run_metadata.keep(folder, {"train_batch_size": 8, "optimizer": "adamw"})
+        run_metadata.check(folder, {"train_batch_size": 8, "optimizer": "adamw"})
+    run_metadata.keep(folder, {"train_batch_size": 8})
+    assert json.loads((tmp_path / "run.json").read_text()) == {"train_batch_size": 7, "optimizer": "adamw"}
 
 
-def test_a_fingerprint_tells_names_and_sizes_but_not_folders(tmp_path):
+@pytest.mark.parametrize(("content", "message"), [("{", "run.json: is not JSON"), ("[]", "expected a JSON object")])
+def test_a_run_file_that_is_damaged(tmp_path, content, message):
+    (tmp_path / "checkpoint").touch()
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        run_metadata.check(str(tmp_path), {"train_batch_size": 8})
+
+
+def test_a_fingerprint_tells_names_sizes_and_contents_but_not_folders(tmp_path):
     for name in ("a/1", "a/2", "b/1", "b/2"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * int(name[-1]))
@@ -21,3 +34,29 @@ def test_a_fingerprint_tells_names_and_sizes_but_not_folders(tmp_path):
     assert (first["files"], first["bytes"]) == (2, 3)
     assert first == run_metadata.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
     assert first != run_metadata.fingerprint([str(tmp_path / "b" / "2"), str(tmp_path / "b" / "1")])
+    (tmp_path / "b" / "2").write_bytes(b"xy")
+    assert first != run_metadata.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
+
+
+def test_large_files_are_told_apart_by_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_metadata, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(run_metadata, "BLOCK_BYTES", 10)
+    path = tmp_path / "large"
+    path.write_bytes(bytes(2003))
+    first = run_metadata.fingerprint([str(path)])
+    for place, is_seen in ((0, True), (2002, True), (1000, False)):
+        content = bytearray(2003)
+        content[place] = 1
+        path.write_bytes(content)
+        assert (run_metadata.fingerprint([str(path)]) != first) == is_seen
+
+
+def test_runs_of_before_contents_were_compared(tmp_path):
+    (tmp_path / "data").write_bytes(b"xyz")
+    now = run_metadata.fingerprint([str(tmp_path / "data")])
+    (tmp_path / "checkpoint").touch()
+    old = {name: value for name, value in now.items() if name != "contents"}
+    (tmp_path / "run.json").write_text(json.dumps({"input_file": old}))
+    run_metadata.check(str(tmp_path), {"input_file": now})
+    with pytest.raises(ValueError, match="of 3 bytes"):
+        run_metadata.check(str(tmp_path), {"input_file": {**now, "bytes": 4}})

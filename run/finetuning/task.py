@@ -1,0 +1,140 @@
+"""What the fine-tuning job, export and the terminal ask of a task; run.finetuning.tasks has a module for each.
+
+A new task is a module there, its settings in run.finetuning.task_settings, and a script that names both.
+"""
+
+import abc
+from typing import ClassVar
+
+from run.finetuning import batches
+
+
+class ServedTask(abc.ABC):
+    """What a trained model does with texts, however it was trained.
+
+    Attributes:
+      kind: the name in task.json and of --task.
+      unused_variables: how the names of the variables begin on which no answer depends: a checkpoint may lack them.
+      answers: names of outputs by which an export of this kind is known from others.
+    """
+
+    kind: ClassVar[str]
+    unused_variables: ClassVar[tuple] = ()
+    answers: ClassVar[frozenset] = frozenset()
+
+    @staticmethod
+    @abc.abstractmethod
+    def make_model(encoder, metadata):
+        """The model: BertEncoder, TaskMetadata -> a model of bert_tf.models."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def make_servable(model, tokenizer, metadata, options):
+        """What answers texts: the model, its BertTokenizer, TaskMetadata, ServingOptions -> bert_tf.export.Servable."""
+
+    @classmethod
+    def needs(cls, variable):
+        """Whether answers depend on the variable of that name."""
+        return not variable.startswith(cls.unused_variables)
+
+
+class FineTuningTask(ServedTask):
+    """A task, its data and how a model is judged on it.
+
+    A subclass reads its data in `read`, and there fills `features` or overrides what is made of it.
+
+    Args:
+      settings: FineTuningSettings.
+      kept: TaskMetadata of the model that is used without training, None without one or in training.
+
+    Attributes:
+      metric: name in what `score` gives by which weights and runs are compared, the higher the better.
+      per_position: whether the model's outputs have the positions of the sequence on axis 1.
+      evaluates_predictions: whether the file that is evaluated is the one that is predicted, at once.
+      features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
+    """
+
+    metric: str
+    per_position: ClassVar[bool] = False
+    evaluates_predictions: ClassVar[bool] = False
+
+    def __init__(self, settings, kept):
+        self.settings = settings
+        self.kept = kept
+        self.features = {}
+
+    @abc.abstractmethod
+    def read(self, tokenizer, ignore_padding):
+        """Reads the data of `settings.tuning.splits`; writes nothing.
+
+        Args:
+          tokenizer: BertTokenizer.
+          ignore_padding: whether padding is left out of the model, so that its outputs there mean nothing.
+
+        Raises:
+          InputError: naming file and line, or the setting that does not suit them.
+        """
+
+    def write_training_data(self, folder):
+        """Called before training, once all is checked: for a task that trains from a file in `folder`."""
+
+    @property
+    @abc.abstractmethod
+    def metadata(self):
+        """The TaskMetadata to keep with the model."""
+
+    @property
+    @abc.abstractmethod
+    def training_files(self):
+        """Dict of the setting that names training data -> list of its files."""
+
+    @property
+    def kept_settings(self):
+        """Dict of the settings that shape the task's features, with which a run is resumed."""
+        return {}
+
+    @property
+    def num_train_examples(self):
+        """Examples of an epoch, int."""
+        return len(self.features["train"]["input_ids"])
+
+    def training_batches(self, seed, first_step, static_shapes):
+        """Endless dataset of batches, beginning with batch `first_step`; see run.finetuning.batches."""
+        return batches.training_batches(
+            self.features["train"], self.settings.training.train_batch_size, seed, first_step=first_step,
+            static_shapes=static_shapes)
+
+    @property
+    def eval_features(self):
+        """Features of the development data, dict of arrays; None where there is nothing to evaluate."""
+        return self.features.get("dev")
+
+    @property
+    def eval_batch_size(self):
+        """Examples in an evaluation step."""
+        if self.evaluates_predictions and self.settings.tuning.do_predict:
+            return self.settings.tuning.predict_batch_size
+        return self.settings.training.eval_batch_size
+
+    @property
+    @abc.abstractmethod
+    def loss(self):
+        """(outputs of the model, features) -> dict with the scalar "loss"; see bert_tf.losses for its shares."""
+
+    @abc.abstractmethod
+    def score(self, outputs):
+        """Outputs for the development data, dict of arrays -> dict of name -> float."""
+
+    @abc.abstractmethod
+    def report(self, outputs, folder):
+        """Writes what is to be seen of an evaluation, beside its scores, into `folder`; `outputs` as `score`'s."""
+
+    @abc.abstractmethod
+    def predict(self, predictor, eval_outputs, folder):
+        """Writes predictions for the test data.
+
+        Args:
+          predictor: run.finetuning.prediction.Predictor.
+          eval_outputs: outputs for the development data, None without evaluation.
+          folder: where the files go.
+        """

@@ -1,0 +1,139 @@
+"""What each task is told beside what all are told. Free of TensorFlow: scripts define their flags of it.
+
+Each class has `kind`, the task's name in task.json, and `check_files(splits)`: it raises InputError, naming the
+argument, where a file that one of the splits ("train", "dev", "test") needs is not given or cannot be read.
+"""
+
+import dataclasses
+import os
+from typing import ClassVar
+
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+
+NEEDED_WITH = {"train": "do_train", "dev": "do_eval", "test": "do_predict"}
+WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
+QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassificationSettings(Settings):
+    """Sentences or sentence pairs: GLUE, XNLI, or files of one's own."""
+
+    kind: ClassVar[str] = "classifier"
+
+    data_dir: str | None = setting(
+        None, "Folder of the task's files (train.tsv, dev.tsv, ...; of one's own tasks train.csv too, where there is "
+              "no train.tsv). Needed.")
+    task_name: str | None = setting(
+        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are read as "
+              "published; or own, for files with a header. Needed.")
+    text_a_column: str = setting("text", "With --task_name=own: the column of the text.")
+    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.")
+    label_column: str = setting("label", "With --task_name=own: the column of the label or number.")
+    regression: bool = setting(False, "With --task_name=own: whether the label is a number.")
+    label_separator: str | None = setting(
+        None, "With --task_name=own: what stands between labels where a row may have several.")
+    glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.")
+
+    def check_files(self, splits):
+        if self.glue_submission and "test" not in splits:
+            raise InputError("`glue_submission`: writes predictions, give `do_predict` too")
+        if not self.task_name:
+            raise InputError("`task_name` is needed")
+        if not self.data_dir:
+            raise InputError("`data_dir` is needed")
+        if not os.path.isdir(self.data_dir):
+            raise InputError(f"`data_dir`={self.data_dir}: no such folder")
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggingSettings(Settings):
+    """Words with a label each, in columns."""
+
+    kind: ClassVar[str] = "token_classifier"
+
+    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.")
+    dev_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_eval.")
+    test_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_predict.")
+    token_column: int = setting(0, "Column of the word: 0 is the first, -1 the last.")
+    label_column: int = setting(
+        -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or any other "
+            "labels.")
+
+    def check_files(self, splits):
+        for split in splits:
+            _check_split_file(self, split)
+
+
+@dataclasses.dataclass(frozen=True)
+class MultipleChoiceSettings(Settings):
+    """Questions with some choices each."""
+
+    kind: ClassVar[str] = "multiple_choice"
+
+    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.")
+    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.")
+    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.")
+    data_format: str = setting(
+        "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
+                "keys article, questions, options and answers.", choices=("swag", "race"))
+
+    def check_files(self, splits):
+        for split in splits:
+            _check_split_file(self, split, allow_folder=self.data_format == "race")
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionAnsweringSettings(Settings):
+    """Questions about contexts: SQuAD and files in its form."""
+
+    kind: ClassVar[str] = "span_labeler"
+
+    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.")
+    predict_file: str | None = setting(
+        None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. Needed to evaluate "
+              "and to predict.")
+    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
+    max_query_length: int = setting(
+        64, "Longest question in WordPieces; longer ones are cut. Less than --max_seq_length - 3.", lower=1)
+    n_best_size: int = setting(
+        20, "Starts and ends to try in each window, and answers a question in nbest_predictions.json.", lower=1)
+    max_answer_length: int = setting(30, "Longest answer in WordPieces.", lower=1)
+    version_2_with_negative: bool = setting(False, "Whether some questions have no answer, as in SQuAD 2.0.")
+    null_score_diff_threshold: float = setting(
+        0.0, "With --version_2_with_negative: a question has no answer if the score of none exceeds that of the best "
+             "answer by more than this.")
+    use_best_threshold: bool = setting(
+        False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold; right for "
+               "development data only.")
+    answer_metric: str = setting(
+        "squad", "squad: the official evaluation; korquad: KorQuAD's, whose F1 counts characters.",
+        choices=("squad", "korquad"))
+    verbose_logging: bool = setting(False, "Say of every answer that could not be found in its context again.")
+
+    def check(self):
+        if self.use_best_threshold and not self.version_2_with_negative:
+            raise InputError("`use_best_threshold`: only SQuAD 2.0 has one; give `version_2_with_negative` too")
+        if self.answer_metric == "korquad" and self.version_2_with_negative:
+            raise InputError("`answer_metric`=korquad: KorQuAD has no questions without answer; leave "
+                             "`version_2_with_negative` out")
+
+    def check_files(self, splits):
+        if "train" in splits:
+            paths.check_file("train_file", self.train_file)
+        if "dev" in splits or "test" in splits:
+            paths.check_file("predict_file", self.predict_file)
+
+
+KINDS = tuple(each.kind for each in (
+    ClassificationSettings, TaggingSettings, QuestionAnsweringSettings, MultipleChoiceSettings))
+
+
+def _check_split_file(settings, split, allow_folder=False):
+    path = getattr(settings, f"{split}_file")
+    if not path:
+        raise InputError(f"`{split}_file` is needed with `{NEEDED_WITH[split]}`")
+    if not (allow_folder and os.path.isdir(path)):
+        paths.check_file(f"{split}_file", path)

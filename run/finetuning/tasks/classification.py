@@ -1,0 +1,133 @@
+"""Sentences or sentence pairs and their label, labels or number (sections 4.1 of the paper: GLUE)."""
+
+import os
+import sys
+
+from bert_tf import export, losses, models
+from bert_tf.errors import InputError
+from data_prep.tasks import classification
+from run.evaluation import glue_submission, metrics, plots, results
+from run.finetuning.task import FineTuningTask
+from run.finetuning.task_metadata import TaskMetadata
+from run.finetuning.task_settings import ClassificationSettings
+
+
+class Classification(FineTuningTask):
+    """The task of --task_name, of ClassificationSettings."""
+
+    kind = ClassificationSettings.kind
+
+    def __init__(self, settings, kept):
+        super().__init__(settings, kept)
+        self._dataset = _find_dataset(settings.task, kept)
+        if settings.task.glue_submission:
+            glue_submission.check_task(self._dataset.name)
+        self.metric = f"eval_{self._dataset.metrics[0]}"
+        self._examples = {}
+
+    @staticmethod
+    def make_model(encoder, metadata):
+        return models.BertClassifier(encoder, len(metadata.labels) or 1)
+
+    @staticmethod
+    def make_servable(model, tokenizer, metadata, options):
+        return export.ServedClassifier(
+            model, tokenizer, list(metadata.labels), pairs=metadata.pairs, multi_label=metadata.multi_label,
+            max_seq_length=metadata.max_seq_length, static_length=options.static_length)
+
+    def read(self, tokenizer, ignore_padding):
+        for split in self.settings.tuning.splits:
+            self._examples[split], self.features[split] = read_split(
+                self._dataset, self.settings.task.data_dir, split, tokenizer, self.settings.tokenizer.max_seq_length)
+
+    @property
+    def metadata(self):
+        return TaskMetadata(
+            self.kind, self.settings.tokenizer.max_seq_length, self.settings.tokenizer.do_lower_case,
+            self._dataset.labels, pairs=self._dataset.splits["train"].text_b is not None,
+            multi_label=bool(self._dataset.label_separator))
+
+    @property
+    def training_files(self):
+        return {"data_dir": [os.path.join(self.settings.task.data_dir, self._dataset.splits["train"].file)]}
+
+    @property
+    def kept_settings(self):
+        names = ("task_name", "text_a_column", "text_b_column", "label_column", "regression", "label_separator")
+        return {name: getattr(self.settings.task, name) for name in names}
+
+    @property
+    def loss(self):
+        return lambda outputs, features: {"loss": self._loss(outputs, features["label_ids"])}
+
+    def score(self, outputs):
+        labels = self.features["dev"]["label_ids"]
+        loss = float(self._loss(outputs, labels))
+        predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
+
+    def report(self, outputs, folder):
+        """Draws confusion.png, for a task of one label an example."""
+        if not any(self._label_kind):
+            plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"],
+                                   outputs["logits"].argmax(axis=1), self._dataset.labels)
+
+    def predict(self, predictor, eval_outputs, folder):
+        """Writes test_results.tsv: a row for each example, a probability for each label, or the number.
+
+        With `glue_submission`, the file that the GLUE server takes too.
+        """
+        logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
+        results.write_predictions(folder, metrics.probabilities_of(logits, *self._label_kind))
+        if self.settings.task.glue_submission:
+            print(glue_submission.write(folder, self._dataset, self._examples["test"].guids,
+                                        metrics.predictions_of(logits, *self._label_kind)))
+
+    @property
+    def _label_kind(self):
+        """Whether the label is a number; whether a row may have several labels."""
+        return self._dataset.regression, bool(self._dataset.label_separator)
+
+    @property
+    def _loss(self):
+        if self._dataset.regression:
+            return losses.regression_loss
+        return losses.multi_label_loss if self._dataset.label_separator else losses.classification_loss
+
+
+def _find_dataset(task, kept):
+    """The data_prep.tasks.classification.ClassificationTask that settings name; InputError if there is none.
+
+    The labels of one's own files are those of the training file, or of the model if it is only to be used.
+    """
+    if task.task_name == "own":
+        return classification.own_task(
+            task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
+            labels=kept.labels if kept else (), regression=task.regression, label_separator=task.label_separator)
+    try:
+        dataset = classification.find_task(task.task_name)
+    except InputError as error:
+        raise InputError(f"`task_name`: {error}, and own") from error
+    if kept and kept.labels != dataset.labels:
+        learned, needed = (", ".join(each.labels) or "a number" for each in (kept, dataset))
+        raise InputError(f"`task_name`={task.task_name}: the model was trained for another task, its labels are "
+                         f"{learned}, those of the task {needed}")
+    return dataset
+
+
+def read_split(dataset, data_dir, split, tokenizer, max_seq_length):
+    """The Examples of a split and their features; says what is odd about them on standard error."""
+    examples = classification.read_examples(dataset, data_dir, split)
+    features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
+    cut = classification.count_cut(examples, tokenizer, max_seq_length)
+    notes = []
+    if examples.num_broken:
+        notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
+    if examples.num_empty:
+        notes.append(f"{examples.num_empty:,} rows have an empty text")
+    if cut.num_examples:
+        notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={max_seq_length}: "
+                     f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+    for note in notes:
+        print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+    return examples, features

@@ -1,0 +1,142 @@
+"""Writes the vectors that a BERT gives each token of a text, of any of its layers."""
+
+import itertools
+import re
+import sys
+
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained
+from run.finetuning import prediction
+from run.inference import vector_files
+from run.training import strategies
+
+MEAN_TOKEN = "[MEAN]"
+WINDOW_BYTES = 1 << 29  # most memory for vectors that wait to be put into the order of the input
+PAIR = re.compile(r"(.*) \|\|\| (.*)")
+
+
+def run(settings, config):
+    """Loads the model once, and goes through the input window by window.
+
+    Args:
+      settings: ExtractionSettings.
+      config: BertConfig, of `settings.read_config`.
+    """
+    layers = settings.parse_layers(config.num_hidden_layers)
+    strategy = strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
+    strategies.check_batch_size("batch_size", settings.batch_size, strategy)
+    for note in settings.devices.notes():
+        print(note)
+    checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
+    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
+    is_dynamic = strategies.allows_dynamic_shapes(strategy)
+    with strategy.scope():
+        encoder = models.BertEncoder(
+            config, use_one_hot_embeddings=settings.use_one_hot_embeddings, remove_padding=is_dynamic)
+    print(load_pretrained(encoder, checkpoint), file=sys.stderr)
+    predictor = prediction.Predictor(
+        strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic)
+    batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
+    cut = CutTexts(tokenizer, max_seq_length)
+    rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
+                   max(1, WINDOW_BYTES // batch_bytes), cut)
+    with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
+        for pieces, vectors in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
+            writer.write(*pool(pieces, vectors, settings.pooling))
+    print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{cut}")
+
+
+def read_texts(path):
+    """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
+
+    As the original's `read_examples`: bytes that are not UTF-8 are dropped, white space around a line too, and the
+    last ` ||| ` divides it. An empty line is an empty text, so that line numbers stay.
+    """
+    with sys.stdin.buffer if path == "-" else tf.io.gfile.GFile(path, "rb") as file:
+        for line in file:
+            text = line.decode("utf-8", "ignore").strip()
+            pair = PAIR.fullmatch(text)
+            yield pair.groups() if pair else (text, "")
+
+
+class CutTexts:
+    """Counts the lines that are longer than the model takes; as a string, says how many there were.
+
+    Args:
+      tokenizer: BertTokenizer.
+      max_seq_length: length that lines are cut to.
+    """
+
+    def __init__(self, tokenizer, max_seq_length):
+        self._tokenizer, self._max_seq_length = tokenizer, max_seq_length
+        self._num_cut = self._num_pieces = 0
+
+    def count(self, texts, features):
+        """Takes a list of (text_a, text_b) and their features, dict of arrays [n, S]."""
+        is_full = features["input_mask"].all(axis=1)
+        full = [pair for pair, each in zip(texts, is_full, strict=True) if each]
+        if not full:
+            return
+        lengths = [self._tokenizer.tokenize(column).row_lengths().numpy() for column in zip(*full, strict=True)]
+        special = 2 + (lengths[1] > 0)
+        excess = lengths[0] + lengths[1] + special - self._max_seq_length
+        self._num_cut += int((excess > 0).sum())
+        self._num_pieces += int(excess.sum())
+
+    def __str__(self):
+        if not self._num_cut:
+            return ""
+        return (f"; {self._num_cut:,} of them were longer than --max_seq_length={self._max_seq_length} and lost "
+                f"{self._num_pieces:,} pieces together")
+
+
+def chosen_layers(encoder, layers):
+    """A model that gives the outputs of some of an encoder's layers, for run.finetuning.prediction.
+
+    Args:
+      encoder: BertEncoder.
+      layers: indexes of layers, list of int.
+
+    Returns:
+      (features, training) -> {"vectors": float32 [B, S, layers, H]}.
+    """
+    def model(features, training=False):
+        outputs = encoder(features, training=training)["encoder_outputs"]
+        return {"vectors": tf.cast(tf.stack([outputs[layer] for layer in layers], axis=2), tf.float32)}
+
+    return model
+
+
+def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches, cut):
+    """Yields the pieces of each text, list of str, and their vectors, float32 [pieces, layers, H].
+
+    Args:
+      texts: iterable of (text_a, text_b).
+      tokenizer: BertTokenizer.
+      predictor: run.finetuning.prediction.Predictor of `chosen_layers`.
+      max_seq_length: length that texts are cut to.
+      batch_size: texts that go through the model together.
+      window_batches: how many batches of consecutive texts are sorted by length together.
+      cut: CutTexts.
+    """
+    texts = iter(texts)
+    while window := list(itertools.islice(texts, window_batches * batch_size)):
+        encoded = tokenizer.encode(*zip(*window, strict=True), max_seq_length)
+        features = {name: values.numpy() for name, values in encoded.items()}
+        cut.count(window, features)
+        vectors = predictor(features, batch_size, "encoding")["vectors"]
+        lengths = features["input_mask"].sum(axis=1)
+        for ids, of_text, length in zip(features["input_ids"], vectors, lengths, strict=True):
+            yield [tokenizer.vocabulary[id_] for id_ in ids[:length]], of_text[:length]
+
+
+def pool(pieces, vectors, pooling):
+    """The pieces of a line, list of str, and their vectors [pieces, layers, H], as `--pooling` leaves them."""
+    if pooling == "cls":
+        return pieces[:1], vectors[:1]
+    if pooling == "mean":
+        return [MEAN_TOKEN], vectors.mean(axis=0, keepdims=True)
+    return pieces, vectors

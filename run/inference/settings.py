@@ -1,0 +1,202 @@
+"""What models that answer are told. Free of TensorFlow: scripts define their flags of it.
+
+A folder that a fine-tuning script wrote says in task.json what its model does. So of these settings those count that
+are given (`bert_tf.cli.flags.given`); for the others task.json comes before the defaults.
+"""
+
+import dataclasses
+import os
+
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote, read_text
+from run.finetuning import task_settings
+from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
+
+UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
+KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
+WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "tflite": ("float32", "float16", "int8")}
+LATENCY_CALLS = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionSettings(Settings):
+    """How contexts are searched for answers; names and defaults are those of the original's run_squad."""
+
+    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
+    max_query_length: int = setting(64, "WordPieces at which a question is cut.", lower=1)
+    max_answer_length: int = setting(30, "Most WordPieces of an answer.", lower=1)
+    version_2_with_negative: bool = setting(
+        False, "Whether a question may have no answer; the answer is then ''.")
+    null_score_diff_threshold: float = setting(
+        0.0, "With --version_2_with_negative: how much the score of no answer must exceed that of the best for the "
+             "answer to be none.")
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedModelSettings(Settings):
+    """An export in place of a checkpoint, and how fast it is."""
+
+    saved_model: str | None = setting(
+        None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
+              "--init_checkpoint and all that goes with it.")
+    latency: bool = setting(
+        False, f"At the end, ask the last question {LATENCY_CALLS} times more and say how long an answer takes.")
+
+
+@dataclasses.dataclass(frozen=True)
+class FillMaskSettings(Settings):
+    """Texts with masks to fill."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
+    text: tuple[str, ...] = setting(
+        (), "A text with one [MASK] or more; may be given several times.", repeated=True)
+    top_k: int = setting(5, "Candidates to show for each [MASK].", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnswerSettings(Settings):
+    """Questions about a text."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
+    question: tuple[str, ...] = setting((), "A question; may be given several times.", repeated=True)
+    context: str | None = setting(None, "The text that holds the answers.")
+    context_file: str | None = setting(
+        None, "A UTF-8 file of the text that holds the answers, in place of --context.")
+    top_k: int = setting(5, "Answers to show for each question.", lower=1)
+
+    def read_context(self):
+        """The text of `context` or `context_file`; InputError unless just one is given."""
+        if (self.context is None) == (self.context_file is None):
+            raise InputError("either `context` or `context_file` is needed")
+        if self.context is not None:
+            return self.context
+        paths.check_file("context_file", self.context_file)
+        with open(self.context_file, encoding="utf-8", errors="ignore") as file:
+            return file.read()
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportSettings(Settings):
+    """A model to be written as a file that answers raw text."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    export_dir: str | None = setting(
+        None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model "
+              "export_dir/model_WEIGHTS.tflite. Needed.")
+    task: str | None = setting(
+        None, "What the model does; unset means what task.json beside the checkpoint says. Any checkpoint can be an "
+              "encoder, and a pre-trained one a masked_lm.", choices=KINDS)
+    version: int | None = setting(
+        None, "Version number; unset means one more than the highest in --export_dir.", lower=1)
+    labels_file: str | None = setting(
+        None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
+              "without labels gives a number.")
+    pairs: bool = setting(
+        False, "Whether an example of a classifier or encoder is two texts: inputs text_a and text_b in place of text.")
+    multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
+    top_k: int = setting(5, "Candidates for each [MASK], or answers to a question.", lower=1)
+    static_length: bool = setting(
+        False, "Pad every input to --max_seq_length, as TPUs and XLA need, in place of to the longest of a request.")
+    format: str = setting(
+        "saved_model", "saved_model: for TensorFlow Serving; tflite: for small devices, from ids.",
+        choices=("saved_model", "tflite"))
+    weights: str = setting(
+        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all float32 once loaded; tflite: "
+                   "float32, float16, or int8 (dynamic range, which computes in integers).",
+        choices=("float32", "float16", "bfloat16", "int8"))
+
+    def check(self):
+        if self.weights not in WEIGHTS[self.format]:
+            raise InputError(f"`weights`={self.weights}: `format`={self.format} stores "
+                             f"{', '.join(WEIGHTS[self.format])}")
+
+    def check_files(self):
+        """Raises InputError unless `export_dir` is, or may become, a folder, and the labels can be read."""
+        if not self.export_dir:
+            raise InputError("`export_dir` is needed")
+        if os.path.exists(self.export_dir) and not os.path.isdir(self.export_dir):
+            raise InputError(f"`export_dir`={self.export_dir}: is a file, a folder is needed")
+        if self.labels_file:
+            self.read_labels()
+
+    def read_labels(self):
+        """The label names of `labels_file`, a tuple of str."""
+        paths.check_file("labels_file", self.labels_file)
+        labels = tuple(read_text(self.labels_file).splitlines())
+        if not labels:
+            raise InputError(f"`labels_file`={self.labels_file}: is empty; leave it out for a model that gives a "
+                             "number")
+        return labels
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtractionSettings(Settings):
+    """Texts whose vectors are to be written."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    input_file: str | None = setting(
+        None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Needed.")
+    output_file: str | None = setting(None, "File to write. Needed.")
+    output_format: str = setting(
+        "jsonl", "jsonl: the original's JSON lines; npz: NumPy arrays vectors [tokens, layers, hidden_size], tokens, "
+                 "row_splits and layers; tfrecord: a tf.train.Example a line with linex_index, tokens and vectors.",
+        choices=("jsonl", "npz", "tfrecord"))
+    layers: str = setting("-1,-2,-3,-4", "Layers to write, comma-separated: 0 is the first, -1 the last.")
+    pooling: str = setting(
+        "none", "none: a vector for each token; cls: that of [CLS] alone; mean: the mean over the tokens of a line, "
+                "[CLS] and [SEP] included, under the token [MEAN].", choices=("none", "cls", "mean"))
+    batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
+    use_one_hot_embeddings: bool = setting(
+        False, "Whether to look words up by a matrix product, as suits a TPU; the vectors are the same.")
+
+    def read_config(self):
+        """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
+        self._check_files()
+        if not self.model.init_checkpoint:
+            raise InputError("`init_checkpoint` is needed")
+        if self.devices.strategy_name == "multi_worker_mirrored":
+            raise InputError("`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; "
+                             "divide the input, and run one process for each part")
+        config = self.model.read_config(self.tokenizer.max_seq_length)
+        self.parse_layers(config.num_hidden_layers)
+        paths.check_file("vocab_file", self.tokenizer.vocab_file)
+        return config
+
+    def _check_files(self):
+        if self.input_file != "-":
+            paths.check_file("input_file", self.input_file)
+        if not self.output_file:
+            raise InputError("`output_file` is needed")
+        if is_remote(self.output_file):
+            if self.output_format == "npz":
+                raise InputError(f"`output_file`={self.output_file}: `output_format`=npz needs a local file; copy it "
+                                 "from there")
+        elif os.path.isdir(self.output_file):
+            raise InputError(f"`output_file`={self.output_file}: is a directory, a file is needed")
+        elif not os.path.isdir(os.path.dirname(self.output_file) or "."):
+            raise InputError(f"`output_file`={self.output_file}: there is no folder "
+                             f"{os.path.dirname(self.output_file)}")
+
+    def parse_layers(self, num_layers):
+        """The indexes of `layers`, list of int as given; InputError if one is no layer of a model of `num_layers`."""
+        try:
+            layers = [int(layer) for layer in self.layers.split(",")]
+        except ValueError:
+            raise InputError(
+                f"`layers`={self.layers}: comma-separated whole numbers are needed, as -1,-2") from None
+        for layer in layers:
+            if not -num_layers <= layer < num_layers:
+                raise InputError(f"`layers`={self.layers}: there is no layer {layer}, the model has the layers 0 to "
+                                 f"{num_layers - 1}, from the last -1 to {-num_layers}")
+        return layers

@@ -1,0 +1,74 @@
+"""What a pre-training run is told. Free of TensorFlow: the script defines its flags of it."""
+
+import dataclasses
+
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from run.settings import DeviceSettings, ModelSettings, OptimizerSettings, StepSettings, TrainingSettings
+
+
+@dataclasses.dataclass(frozen=True)
+class RecordSettings(Settings):
+    """The records to train and evaluate on, and the masks where they hold none."""
+
+    input_file: str | None = setting(None, "Record files: comma-separated glob patterns or folders. Needed.")
+    eval_input_file: str | None = setting(
+        None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
+    max_seq_length: int = setting(
+        128, "Sequence length in tokens, with which the records were made.", lower=4)
+    max_predictions_per_seq: int = setting(
+        20, "Masked positions in a record, with which the records were made.", lower=1)
+    masking: str = setting(
+        "static", "static: the records hold masks; dynamic: they were made without, by the same flag of "
+                  "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"))
+    vocab_file: str | None = setting(
+        None, "With --masking=dynamic, needed: the vocabulary with which the records were made.")
+    masked_lm_prob: float = setting(
+        0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1)
+    do_whole_word_mask: bool = setting(
+        False, "With --masking=dynamic: mask all WordPieces of a word or none.")
+
+
+@dataclasses.dataclass(frozen=True)
+class ScheduleSettings(Settings):
+    """What to do, and for how long."""
+
+    do_train: bool = setting(False, "Whether to train.")
+    do_eval: bool = setting(False, "Whether to evaluate, after training if there is any.")
+    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1)
+    num_warmup_steps: int = setting(
+        10000, "Steps over which the learning rate rises from 0; with more than --num_train_steps it never reaches its "
+               "peak.", lower=0)
+    max_eval_steps: int = setting(100, "Batches to evaluate at most.", lower=1)
+    eval_steps: int | None = setting(
+        None, "Evaluate also during training, every so many steps, into eval_log.csv and loss.png. Needs --do_train "
+              "and --do_eval.", lower=1)
+
+    def check(self):
+        if self.eval_steps and not (self.do_train and self.do_eval):
+            raise InputError(f"`eval_steps`={self.eval_steps}: evaluates during training, give `do_train` and "
+                             "`do_eval`")
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingSettings(Settings):
+    """A pre-training run."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    schedule: ScheduleSettings = dataclasses.field(default_factory=ScheduleSettings)
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
+
+    def read_config(self):
+        """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
+        if not (self.schedule.do_train or self.schedule.do_eval):
+            raise InputError("nothing to do: give `do_train`, `do_eval` or both")
+        if self.records.masking == "dynamic":
+            paths.check_file("vocab_file", self.records.vocab_file)
+        config = self.model.read_config(self.records.max_seq_length)
+        paths.check_output_dir("output_dir", self.training.output_dir)
+        return config

@@ -1,0 +1,40 @@
+"""Devices to run on. Free of TensorFlow."""
+
+import dataclasses
+
+from bert_tf.cli.settings import Settings, setting
+
+UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # flags of the original that mean nothing here
+
+
+@dataclasses.dataclass(frozen=True)
+class DeviceSettings(Settings):
+    """Which devices; run.training.strategies makes the strategy of them."""
+
+    distribution_strategy: str = setting(
+        "one_device", "one_device: one CPU or GPU; mirrored: all GPUs of this machine; multi_worker_mirrored: the "
+                      "machines that the environment variable TF_CONFIG lists; tpu: the TPU that --tpu_name names.",
+        choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"))
+    num_gpus: int | None = setting(
+        None, "GPUs to use; unset means all that are visible (one for one_device).", lower=0)
+    num_cpu_devices: int | None = setting(
+        None, "With --distribution_strategy=mirrored: so many replicas on the CPU, to try it on a machine without "
+              "GPUs; it is no faster.", lower=1)
+    use_tpu: bool = setting(False, "Short for --distribution_strategy=tpu.")
+    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
+    tpu_zone: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
+    gcp_project: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
+    master: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
+    num_tpu_cores: int = setting(8, "Accepted as in the original, not needed: all cores are used.")
+
+    @property
+    def strategy_name(self):
+        """The strategy to make, `use_tpu` taken into account."""
+        return "tpu" if self.use_tpu else self.distribution_strategy
+
+    def notes(self):
+        """Yields a line for each flag of the original that is given and no longer needed."""
+        defaults = DeviceSettings()
+        for name in UNNEEDED:
+            if getattr(self, name) != getattr(defaults, name):
+                yield f"--{name}: accepted, and not needed any more (see --help)"

@@ -1,0 +1,62 @@
+"""How a model is trained, whatever it is trained for. Free of TensorFlow."""
+
+import dataclasses
+
+from bert_tf.cli.settings import Settings, setting
+
+DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingSettings(Settings):
+    """Batches, checkpoints and the seed of a run."""
+
+    output_dir: str | None = setting(
+        None, "Folder for checkpoints, results and curves; made if missing. Needed.")
+    train_batch_size: int = setting(32, "Examples in a training step, over all replicas together.", lower=1)
+    eval_batch_size: int = setting(8, "Examples in an evaluation step.", lower=1)
+    save_checkpoints_steps: int = setting(
+        1000, "Steps between two checkpoints; the last step always saves one.", lower=1)
+    keep_checkpoint_max: int = setting(5, "How many of the newest checkpoints stay.", lower=1)
+    iterations_per_loop: int = setting(
+        1000, "Most steps that run in one call of the training function; fewer where that keeps the progress bar "
+              "moving.", lower=1)
+    random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.")
+
+
+@dataclasses.dataclass(frozen=True)
+class StepSettings(Settings):
+    """How a training step is computed."""
+
+    accumulate_steps: int = setting(
+        1, "Micro-batches into which each replica cuts its part of a batch, one after the other, to need less memory; "
+           "the update is that of the whole batch.", lower=1)
+    mixed_precision: str = setting(
+        "float32", "Type to compute in; weights, their updates, normalisation and losses stay float32. bfloat16 on TPU "
+                   "and newer GPUs; float16, with a loss scale against underflow, on older ones.",
+        choices=DTYPE_POLICIES)
+    jit_compile: bool = setting(
+        False, "Whether XLA compiles forward and backward pass. Padding is then computed too, since XLA needs fixed "
+               "shapes; TPUs always compile.")
+
+    @property
+    def dtype_policy(self):
+        """Keras' name of `mixed_precision`."""
+        return DTYPE_POLICIES[self.mixed_precision]
+
+
+@dataclasses.dataclass(frozen=True)
+class OptimizerSettings(Settings):
+    """Which optimizer, and its settings; bert_tf.optimization makes it."""
+
+    learning_rate: float = setting(5e-5, "Peak learning rate, reached at the end of the warm-up.", lower=0)
+    optimizer: str = setting(
+        "adamw", "adamw: the original's, for batches up to about a thousand; lamb: for larger ones, with a higher "
+                 "--learning_rate.", choices=("adamw", "lamb"))
+    weight_decay_rate: float = setting(
+        0.01, "Share of a weight that decays in a step at rate 1; 0 for none.", lower=0)
+    no_weight_decay: tuple[str, ...] = setting(
+        ("LayerNorm", "layer_norm", "bias"), "Regular expressions; a weight in whose name one is found does not decay.")
+    clip_norm: float = setting(1.0, "Largest global norm of the gradients; 0 for no clipping.", lower=0)
+    decay_power: float = setting(
+        1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.", lower=1e-3)

@@ -1,0 +1,18 @@
+"""The optimizer of a run, by its settings."""
+
+from bert_tf import optimization
+
+
+def make_optimizer(optimizer, step, num_train_steps, num_warmup_steps):
+    """Makes the optimizer; to be called in the strategy's scope.
+
+    Args:
+      optimizer: OptimizerSettings.
+      step: StepSettings, whose precision says whether the loss is scaled.
+      num_train_steps: int, the step at which the rate reaches 0.
+      num_warmup_steps: int, steps over which it rises.
+    """
+    return optimization.create_optimizer(
+        optimizer.learning_rate, num_train_steps, num_warmup_steps, optimizer.optimizer,
+        decay_power=optimizer.decay_power, weight_decay=optimizer.weight_decay_rate, clip_norm=optimizer.clip_norm,
+        no_decay=optimizer.no_weight_decay, scale_loss=step.mixed_precision == "float16")
