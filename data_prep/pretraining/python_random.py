@@ -2,8 +2,6 @@
 
 import random
 
-from bert_tf.errors import InputError
-
 
 class RandomDraws(random.Random):
     """`random.Random` with `shuffle` and `randint` written out over `getrandbits`.
@@ -29,9 +27,9 @@ class RandomDraws(random.Random):
             top = bottom - 1
 
     def randint(self, low, high):
-        """An integer of low..high, both included; InputError when that range is empty."""
+        """An integer of low..high, both included; ValueError when that range is empty."""
         if high < low:
-            raise InputError(f"no integer is at least {low} and at most {high}")
+            raise ValueError(f"no integer is at least {low} and at most {high}")
         last = high - low
         bits = (last + 1).bit_length()
         draw = self.getrandbits(bits)
