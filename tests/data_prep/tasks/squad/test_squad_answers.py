@@ -12,7 +12,7 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from data_prep.tasks.squad.final_text import final_text
 from tests.conftest import REFERENCE
-from tests.data_prep.tasks.test_squad_features import LENGTHS
+from tests.data_prep.tasks.squad.test_squad_features import LENGTHS
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "e", ",", "."]
 
