@@ -2,7 +2,7 @@
 
 The text is cut into units, and each made into a shard, as by local_runner: into the same files with the same bytes,
 whatever the runner and however many workers there are. A unit is read, tokenized, made into instances
-and written by one worker, so that no text goes from one to another and the memory taken is that of a shard.
+and written by one worker, so that no text is sent between workers, and each needs the memory of one shard.
 
 This module needs apache-beam. Workers need this project, and all paths must be such that every worker can open them.
 """
@@ -182,9 +182,9 @@ def _mistakes_of_workers():
     try:
         yield
     except Exception as error:
-        told = "".join(traceback.format_exception_only(error))
+        message = "".join(traceback.format_exception_only(error))
         for kind in (InputError, OSError):
-            found = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", told,
+            found = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", message,
                               re.MULTILINE)
             if found:
                 raise kind(found["message"]) from error

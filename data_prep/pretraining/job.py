@@ -1,7 +1,7 @@
 """A run of create_pretraining_data: its settings checked, a runner chosen, the records made.
 
-Imports TensorFlow and Apache Beam, which take seconds, when the settings and paths are known to be right: a mistake
-in them is told at once.
+Imports TensorFlow and Apache Beam, which take seconds, only after the settings and paths are checked: a mistake in them
+is reported at once.
 """
 
 import functools

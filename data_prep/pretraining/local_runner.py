@@ -29,7 +29,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
       settings: InstanceSettings.
       seed: any integer.
       num_output_shards: shards wanted.
-      max_shard_bytes: most text of a shard, and with it the memory taken: there are more shards than
+      max_shard_bytes: most text of a shard, and with it the memory needed: there are more shards than
         wanted where needed. 0 for no limit.
       num_workers: processes; None for one a core.
       announce: called with each line for people, before and between the work.

@@ -108,7 +108,7 @@ def no_partial_files_left(plan, missing):
         yield
     except BaseException:
         for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
-            with contextlib.suppress(OSError):  # what went wrong first is what is told
+            with contextlib.suppress(OSError):  # the first error is the one to report
                 discard(path)
         raise
 

@@ -6,8 +6,8 @@ import random
 class RandomDraws(random.Random):
     """`random.Random` with `shuffle` and `randint` written out over `getrandbits`.
 
-    Python's own versions reach `getrandbits` through two more calls a draw, and most of the time that it
-    takes to make pre-training instances went there. Results and the state afterwards equal those of
+    Python's own versions reach `getrandbits` through two more calls a draw, which took most of the time of
+    making pre-training instances. Results and the state afterwards equal those of
     `random.Random` for the same seed, so records made with either are the same. What both compute: a number
     below n is the first of `getrandbits(n.bit_length())`, drawn again and again, that is below n.
     """

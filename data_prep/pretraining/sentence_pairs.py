@@ -114,7 +114,7 @@ def document_pairs(corpus, documents, place, settings, rng):
     """Yields the sentence pairs of a document, as the original's `create_instances_from_document`.
 
     Sentences are gathered until they fill a sequence, then cut in two at a random sentence. Half of the time
-    the second part is replaced by a random place's sentences, and its own go back to be used for the next
+    the second part is replaced by a random place's sentences, and its own are used again for the next
     pair.
 
     Args:

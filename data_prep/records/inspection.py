@@ -143,7 +143,7 @@ class _Layout:
         return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(shares)}"
 
     def describe(self, values):
-        """What a record's line says of it."""
+        """The line about one record."""
         parts = [f"{sum(values['input_mask'])} of {len(values['input_ids'])} ids are real"]
         if "masked_lm_positions" in values:
             parts.append(f"{int(sum(values['masked_lm_weights']))} masked")

@@ -1,6 +1,6 @@
 """Sentence and sentence-pair tasks: the nine of GLUE, XNLI and files of one's own -> features.
 
-`TASKS` says where each published data set keeps its texts and labels; `own_task` says it of a TSV or CSV file
+`TASKS` describes where each published data set keeps its texts and labels; `own_task` describes a TSV or CSV file
 with named columns. Published files are read as the processors of the original's run_classifier.py read them:
 by position, TSV without quoting, a header where the file has one.
 """

@@ -25,7 +25,7 @@ BLOCK_BYTES = 4 << 20
 CACHED_CHUNKS = 1 << 17  # about 40 MB a worker
 
 # `BasicTokenizer` deletes control characters before it splits on white space, but str.split() takes these for
-# white space: they have to go first.
+# white space: they are deleted first.
 CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
 # max_input_chars_per_word of the original's WordpieceTokenizer: a longer word is [UNK] in any vocabulary.
@@ -120,7 +120,7 @@ class _Block:
       text: the bytes, decompressed.
       path: the file.
       line: the number of the line in which the block begins, from 1.
-      size_in_file: how far reading them moved on in the file, compressed where the file is.
+      size_in_file: bytes of the file that were read for them, compressed where the file is.
     """
 
     text: bytes
@@ -146,7 +146,7 @@ def _blocks_of_stream(stream, file, path):
             fresh = stream.read(BLOCK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"{path}: not a gzip file, or one that is damaged: {error}") from error
-        # No word goes over a space or the end of a line, and neither byte occurs inside a UTF-8 character.
+        # No word extends over a space or the end of a line, and neither byte occurs inside a UTF-8 character.
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:
             rest += fresh

@@ -21,7 +21,7 @@ MAX_LEARNED_OCCURRENCES = 20_000_000
 # TensorFlow Text's WordPiece kernel takes entries of up to 256 bytes, and a character may have four.
 MAX_PIECE_CHARACTERS = 64
 
-REPEATS = 512  # occurrences of a word that are handed to the learner in one string
+REPEATS = 512  # occurrences of a word that the learner is given in one string
 
 
 def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, num_unused=99,
