@@ -10,8 +10,7 @@ Beam: --runner.
 """
 
 from bert_tf.cli import flags, script
-from data_prep.pretraining import job
-from data_prep.pretraining.settings import JobSettings
+from data_prep.pretraining import JobSettings, job
 
 
 def define_flags():

@@ -7,7 +7,7 @@ position: "may" is to be predicted, "[MASK]" stands there. Without --vocab_file,
 """
 
 from bert_tf.cli import flags, paths, script
-from data_prep.records.settings import InspectionSettings
+from data_prep.records import InspectionSettings
 
 
 def define_flags():

@@ -116,5 +116,7 @@ class JobSettings(Settings):
 
     @property
     def max_shard_bytes(self):
-        """`max_shard_mb` in bytes."""
-        return round(self.max_shard_mb * 1e6)
+        """`max_shard_mb` in bytes, 0 for no limit."""
+        if not self.max_shard_mb:
+            return 0
+        return max(1, round(self.max_shard_mb * 1e6))

@@ -1,3 +1,5 @@
+"""Text to documents of token ids."""
+
 import itertools
 
 import numpy as np

@@ -1,3 +1,5 @@
+"""Records on this machine: the original's, whatever the shards and workers, and runs that resume."""
+
 import json
 import os
 import pathlib

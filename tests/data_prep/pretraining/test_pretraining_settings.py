@@ -42,4 +42,6 @@ def test_sizes_and_names():
     settings = JobSettings(output_file="a,b", max_shard_mb=0.0015)
     assert settings.output_files == ["a", "b"]
     assert settings.max_shard_bytes == 1500
+    assert JobSettings(max_shard_mb=1e-9).max_shard_bytes == 1
+    assert JobSettings(max_shard_mb=0.0).max_shard_bytes == 0
     assert sentence_pairs.InstanceSettings is InstanceSettings

@@ -1,3 +1,5 @@
+"""Documents to sentence pairs, and pairs to features."""
+
 import array
 import dataclasses
 import random

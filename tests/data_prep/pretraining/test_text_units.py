@@ -1,3 +1,5 @@
+"""Text files cut into units, and what is wrong with files."""
+
 import gzip
 import random
 

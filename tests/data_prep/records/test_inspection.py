@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from data_prep import records
-from data_prep.records import inspection
-from data_prep.records.settings import InspectionSettings
+from data_prep.records import InspectionSettings, inspection
 from tests import scripts
 
 ANY = InspectionSettings(num_records=0)

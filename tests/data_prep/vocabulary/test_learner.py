@@ -63,6 +63,11 @@ def test_every_character_above_the_threshold_is_an_entry_and_no_other():
     assert not {"z", "##z", "?", "##!"} & set(learned)
 
 
+def test_an_error_of_writing_names_the_file(tmp_path):
+    with pytest.raises(OSError, match=r"none/vocab\.txt: cannot be written: No such file or directory"):
+        learner.write_vocabulary(str(tmp_path / "none" / "vocab.txt"), SPECIALS)
+
+
 def test_domain_words_fill_the_unused_slots_that_save_most():
     entries = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused1]", "[unused2]", "ab", "##c",
                "a", "##b", "x"]

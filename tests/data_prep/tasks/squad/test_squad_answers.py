@@ -141,6 +141,12 @@ def test_questions_without_windows():
         assert answers.choose(0.0) == {"id": text}
 
 
+def test_an_error_of_writing_names_the_file(tmp_path):
+    answers = squad.Answers({"1": [Candidate("a", 1.0, 2.0)]}, None)
+    with pytest.raises(OSError, match=r"none/nbest_predictions\.json: cannot be written: No such file or directory"):
+        squad.write_answers(answers, str(tmp_path / "none"), 0.0)
+
+
 def test_scores_of_another_number_of_windows(tokenizer):
     with pytest.raises(ValueError, match="3 rows of start logits, 2 of end logits: 0 features need one each"):
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
