@@ -20,7 +20,7 @@ END_SECONDS = 5  # what a process that closed its connection may take to end
 def map_in_processes(function, items, num_workers, in_order=True):
     """Yields `function(item)` for each of `items`; a generator, to be closed (contextlib.closing).
 
-    Items are taken from their iterator in a thread, one ahead of need. No more than num_workers + 2 of them, and as
+    Items are prefetched from their iterator by a thread, one at a time. No more than num_workers + 2 of them, and as
     many results (twice as many where order is kept), exist at a time. Workers are started as they are needed and
     end when the generator does, or when this process is killed; Ctrl-C is left to this process.
 
@@ -39,7 +39,7 @@ def map_in_processes(function, items, num_workers, in_order=True):
     limit = AHEAD * num_workers if in_order else num_workers
     workers, results, num_sent, num_yielded, is_exhausted = [], {}, 0, 0, False
     with contextlib.ExitStack() as stack:
-        ahead = stack.enter_context(_TakenAhead(items))
+        ahead = stack.enter_context(_Prefetched(items))
         stack.callback(_end, workers)
         while True:
             busy = [worker for worker in workers if worker.item is not None]
@@ -137,8 +137,8 @@ def _tie_to_parent():
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-class _TakenAhead:
-    """Iterates over items that a thread takes from their iterator, one ahead; a context manager, which ends it."""
+class _Prefetched:
+    """Iterates over items that a thread prefetches, one at a time; a context manager, which ends the thread."""
 
     def __init__(self, items):
         self._taken = queue.Queue(maxsize=1)

@@ -2,13 +2,14 @@
 
 The text is cut into units, and each made into a shard, as by local_runner: into the same files with the same bytes,
 whatever the runner and however many workers there are. A unit is read, tokenized, made into instances
-and written by one worker, so that no text goes from one to another and the memory taken is that of a shard.
+and written by one worker, so that no text is sent between workers, and each needs the memory of one shard.
 
 This module needs apache-beam. Workers need this project, and all paths must be such that every worker can open them.
 """
 
 import contextlib
 import dataclasses
+import io
 import logging
 import os
 import re
@@ -18,13 +19,15 @@ import traceback
 
 import apache_beam as beam
 from apache_beam.options.pipeline_options import PipelineOptions
+from apache_beam.options.pipeline_options_validator import PipelineOptionsValidator
 from apache_beam.runners.runner import create_runner
 from apache_beam.utils.shared import Shared
 
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import local_runner, shard_plan, shards
+from data_prep.pretraining import plan as plan_lib
+from data_prep.pretraining import shards, text_units
 from data_prep.pretraining.manifest import Manifest
 
 RUNNERS = {
@@ -51,9 +54,13 @@ def make_options(runner, beam_options="", num_workers=None):
       num_workers: worker processes of the direct runner; None for one a core, and with every other runner.
 
     Raises:
-      InputError: a runner that is not installed; an option that Beam does not know; `num_workers` with another runner.
+      InputError: a runner that is not installed; options that Beam does not know or cannot parse, or that the runner
+        refuses; `num_workers` with another runner.
     """
-    arguments = shlex.split(beam_options)
+    try:
+        arguments = shlex.split(beam_options)
+    except ValueError as error:  # a quote that does not close
+        raise InputError(f"`beam_options`={beam_options}: {error}") from error
     if runner == "direct":
         num_workers = num_workers or len(os.sched_getaffinity(0))
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
@@ -63,13 +70,28 @@ def make_options(runner, beam_options="", num_workers=None):
                          f"what {runner} is to be told of its workers")
     options = PipelineOptions(arguments, runner=RUNNERS[runner])
     try:
-        create_runner(RUNNERS[runner])
+        beams_runner = create_runner(RUNNERS[runner])
     except ImportError as error:
         raise InputError(f"`runner`={runner}: {error}") from error
-    unknown = options.get_all_options(retain_unknown_options=True).keys() - options.get_all_options().keys()
+    known, given = _parsed(options, beam_options)
+    unknown = given - known
     if unknown and runner not in RUNNERS_WITH_OWN_OPTIONS:
         raise InputError(f"`beam_options`={beam_options}: Apache Beam has no option --{min(unknown)}")
+    mistakes = PipelineOptionsValidator(options, beams_runner).validate()
+    if mistakes:
+        raise InputError(f"`beam_options`={beam_options}: {' '.join(mistakes)}")
     return options
+
+
+def _parsed(options, beam_options):
+    """The names of the options that Beam knows, and of these with all others that were given; two sets."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            return (set(options.get_all_options()), set(options.get_all_options(retain_unknown_options=True)))
+    except SystemExit as error:  # Beam parses with argparse, which prints its usage and what is wrong, and exits
+        mistake = said.getvalue().strip().rpartition("error: ")[2]
+        raise InputError(f"`beam_options`={beam_options}: {mistake}") from error
 
 
 def check_paths(runner, paths):
@@ -96,15 +118,16 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
         local_runner.create_pretraining_data's; the tokenizer's vocabulary file must be one that workers can open.
 
     Returns:
-      local_runner.Summary.
+      plan.Summary.
 
     Raises:
       InputError, OSError: as local_runner.create_pretraining_data's; InputError also for an option that the
         runner does not take.
     """
     start = time.perf_counter()
-    plan, manifest = local_runner.begin(
-        input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, announce)
+    plan, manifest = plan_lib.begin(
+        input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
+        max_shard_bytes=max_shard_bytes, announce=announce)
     missing, made_from = manifest.missing, plan.describe()
     if missing:
         pipeline = beam.Pipeline(options=options)
@@ -114,14 +137,14 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
              | "MakeShards" >> beam.ParDo(MakeShard(plan))
              | "Gather" >> beam.combiners.ToList()
              | "NoteInManifest" >> beam.Map(note_in_manifest, manifest.path, made_from, plan.shard_files))
-        with local_runner.no_partial_files_left(plan, missing), _mistakes_of_workers():
+        with plan_lib.no_partial_files_left(plan, missing), _mistakes_of_workers():
             pipeline.run().wait_until_finish()
         manifest = Manifest(manifest.path, made_from, plan.shard_files)
     if manifest.missing:
         raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards are not to be found after "
                       f"the run: workers must write to a file system that this machine can read")
     num_bytes_made = sum(plan.units[i].num_bytes for i in missing)
-    return local_runner.Summary(
+    return plan_lib.Summary(
         manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
@@ -129,7 +152,7 @@ class MakeShard(beam.DoFn):
     """Number of a shard -> shards.Shard, made and written. Beam's counters of the same names add its Counts up."""
 
     def __init__(self, plan):
-        """`plan`: local_runner.Plan."""
+        """`plan`: plan.Plan."""
         self._plan = dataclasses.replace(plan, tokenizer=None)
         self._vocab_file, self._lower_case = plan.tokenizer.vocab_file, plan.tokenizer.lower_case
         self._shared = Shared()
@@ -141,7 +164,7 @@ class MakeShard(beam.DoFn):
 
     def process(self, index):
         """Yields the Shard."""
-        with shard_plan.TextReader() as reader:
+        with text_units.TextReader() as reader:
             shard = shards.make_shard(self._plan.task(index, reader))
         for name, number in dataclasses.asdict(shard.counts).items():
             beam.metrics.Metrics.counter("pretraining_data", name).inc(number)
@@ -159,9 +182,9 @@ def _mistakes_of_workers():
     try:
         yield
     except Exception as error:
-        told = "".join(traceback.format_exception_only(error))
+        message = "".join(traceback.format_exception_only(error))
         for kind in (InputError, OSError):
-            found = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", told,
+            found = re.search(rf"^([\w.]+\.)?{kind.__name__}: (?P<message>.*?)(?: \[while running .*)?$", message,
                               re.MULTILINE)
             if found:
                 raise kind(found["message"]) from error

@@ -37,7 +37,7 @@ def tokenize(blocks, tokenizer):
 
     Args:
       blocks: iterable of bytes objects, each of whole lines in UTF-8: one sentence a line, documents end with a blank
-        line; a document may go on in the next block. Blocks of about half a megabyte are fast.
+        line; a document may continue in the next block. Blocks of about half a megabyte are fast.
       tokenizer: a BertTokenizer; its `tokenize` is called on batches of lines.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32

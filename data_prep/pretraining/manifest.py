@@ -1,6 +1,6 @@
 """The manifest of an output: what it is made from, and which of its shards are finished.
 
-A JSON file beside the output. It lets a run that was killed go on, and refuses to mix records of different
+A JSON file beside the output. It lets a run that was killed resume, and refuses to mix records of different
 settings. Fields: "format"; "made_from", what `describe` gives; "shards", one item each, null until it is
 finished, then its files with their sizes and SHA-256, and its counts.
 """
@@ -40,7 +40,7 @@ def describe(input_files, vocab_file, flags):
 
 
 class Manifest:
-    """The manifest of one output, in memory and on the disk, where it appears with the first finished shard.
+    """The manifest of one output, in memory and on disk, where it appears with the first finished shard.
 
     Attributes:
       path: of the JSON file.
@@ -82,7 +82,7 @@ class Manifest:
         return sum((Counts(**shard["counts"]) for shard in self._content["shards"] if shard), Counts())
 
     def add(self, *shards):
-        """Notes finished shards (shards.Shard), on the disk too."""
+        """Records finished shards (shards.Shard), on disk too."""
         for shard in shards:
             self._content["shards"][shard.index] = {"files": shard.files, "counts": dataclasses.asdict(shard.counts)}
         with new_file(self.path) as file:
@@ -91,9 +91,19 @@ class Manifest:
 
 def _read(path):
     content = read_json(path)
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
+    if not _is_manifest(content):
         raise InputError(f"{path}: is no manifest of format {FORMAT}")
     return content
+
+
+def _is_manifest(content):
+    """Whether the value of a JSON file has the fields of a manifest, which a file edited by hand may lack."""
+    def has(value, *fields):
+        return isinstance(value, dict) and set(fields) == set(value)
+
+    return (has(content, "format", "made_from", "shards") and content["format"] == FORMAT
+            and has(content["made_from"], "flags", "vocabulary", "inputs") and isinstance(content["shards"], list)
+            and all(shard is None or has(shard, "files", "counts") for shard in content["shards"]))
 
 
 def _has_sizes(paths, files):

@@ -19,7 +19,7 @@ class Vocabulary:
     Attributes:
       size: number of pieces; a random piece is any id below it, special pieces included, as in the original.
       cls_id, sep_id, mask_id: ids of [CLS], [SEP] and [MASK].
-      is_continuation: [size] bool; True for a piece that goes on with a word, "##...".
+      is_continuation: [size] bool; True for a piece that continues a word, "##...".
     """
 
     size: int

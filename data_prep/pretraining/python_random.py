@@ -2,14 +2,12 @@
 
 import random
 
-from bert_tf.errors import InputError
-
 
 class RandomDraws(random.Random):
     """`random.Random` with `shuffle` and `randint` written out over `getrandbits`.
 
-    Python's own versions reach `getrandbits` through two more calls a draw, and most of the time that it
-    takes to make pre-training instances went there. Results and the state afterwards equal those of
+    Python's own versions reach `getrandbits` through two more calls a draw, which took most of the time of
+    making pre-training instances. Results and the state afterwards equal those of
     `random.Random` for the same seed, so records made with either are the same. What both compute: a number
     below n is the first of `getrandbits(n.bit_length())`, drawn again and again, that is below n.
     """
@@ -29,9 +27,9 @@ class RandomDraws(random.Random):
             top = bottom - 1
 
     def randint(self, low, high):
-        """An integer of low..high, both included; InputError when that range is empty."""
+        """An integer of low..high, both included; ValueError when that range is empty."""
         if high < low:
-            raise InputError(f"no integer is at least {low} and at most {high}")
+            raise ValueError(f"no integer is at least {low} and at most {high}")
         last = high - low
         bits = (last + 1).bit_length()
         draw = self.getrandbits(bits)

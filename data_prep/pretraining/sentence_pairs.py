@@ -11,59 +11,12 @@ from bisect import bisect_left
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep import records
 from data_prep.pretraining import masking
+from data_prep.pretraining.settings import NUM_SPECIAL, InstanceSettings
 
-NUM_SPECIAL = 3  # [CLS], [SEP], [SEP]
+__all__ = ["InstanceSettings", "Instances", "assemble", "create_instances", "document_pairs"]
+
 RANDOM_DOCUMENT_TRIES = 10  # of the original's create_instances_from_document
-MASKINGS = ("static", "dynamic")
-
-
-@dataclasses.dataclass(frozen=True)
-class InstanceSettings:
-    """How instances are made; names, meanings and defaults are those of the original's flags.
-
-    Attributes:
-      max_seq_length: ids of a packed sequence, S, special pieces included.
-      max_predictions_per_seq: most masked positions of a sequence, P.
-      dupe_factor: how many times each document is gone through, with other pairs and masks.
-      masked_lm_prob: share of a sequence's positions to predict.
-      short_seq_prob: probability that a document is cut into sequences of a random shorter length.
-      do_whole_word_mask: mask all pieces of a word or none.
-      masking: "static", or "dynamic" for instances without masks, which are then drawn in training.
-
-    Raises:
-      InputError: on construction, naming the flag, its value and what would be right.
-    """
-
-    max_seq_length: int = 128
-    max_predictions_per_seq: int = 20
-    dupe_factor: int = 10
-    masked_lm_prob: float = 0.15
-    short_seq_prob: float = 0.1
-    do_whole_word_mask: bool = False
-    masking: str = "static"
-
-    def __post_init__(self):
-        longest = np.iinfo(np.uint16).max  # of a position in `Instances`
-        if not NUM_SPECIAL + 2 <= self.max_seq_length <= longest:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "
-                             f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {longest}")
-        for name in ("max_predictions_per_seq", "dupe_factor"):
-            if getattr(self, name) < 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: it must be at least 1")
-        for name in ("masked_lm_prob", "short_seq_prob"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: a probability lies between 0 and 1")
-        if self.masking not in MASKINGS:
-            raise InputError(f"`masking`={self.masking}: it must be one of {', '.join(MASKINGS)}")
-
-    @property
-    def features(self):
-        """Features of the records of such instances: tuple of records.Feature."""
-        if self.masking == "dynamic":
-            return records.unmasked_pretraining_features(self.max_seq_length)
-        return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,8 +61,8 @@ def create_instances(corpus, settings, vocabulary, rng, on_progress=None):
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
       rng: random.Random; advanced.
-      on_progress: called with the number of sentences gone through since the last call; each sentence of the
-        corpus counts `dupe_factor` times.
+      on_progress: called with the number of sentences done since the last call; each sentence of the corpus
+        counts `settings.num_passes` times.
 
     Returns:
       Instances.
@@ -128,7 +81,7 @@ def create_instances(corpus, settings, vocabulary, rng, on_progress=None):
         masker = masking.Masker(settings, vocabulary, corpus.tokens, rng)
     spans, is_random_next = array.array(_typecode(len(corpus.tokens))), bytearray()
     mask_counts, positions, replacements = array.array("H"), array.array("H"), array.array(_typecode(vocabulary.size))
-    for _ in range(settings.dupe_factor):
+    for _ in range(settings.num_passes):
         for place, document in enumerate(documents):
             # A generator: the next pair is drawn when asked for, after this one's masks, as in the original.
             for span, is_random in document_pairs(corpus, documents, place, settings, rng):
@@ -161,7 +114,7 @@ def document_pairs(corpus, documents, place, settings, rng):
     """Yields the sentence pairs of a document, as the original's `create_instances_from_document`.
 
     Sentences are gathered until they fill a sequence, then cut in two at a random sentence. Half of the time
-    the second part is replaced by a random place's sentences, and its own go back to be used for the next
+    the second part is replaced by a random place's sentences, and its own are used again for the next
     pair.
 
     Args:

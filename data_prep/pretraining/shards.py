@@ -10,10 +10,10 @@ import os
 import numpy as np
 
 from data_prep import records
-from data_prep.pretraining import masking
-from data_prep.pretraining import sentence_pairs as instances_lib
+from data_prep.pretraining import masking, sentence_pairs
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.python_random import RandomDraws
+from data_prep.pretraining.settings import InstanceSettings
 
 BATCH = 1024  # records assembled and serialized together
 MAX_UNKNOWN_SHARE = 0.05  # a text with more [UNK] is not what the vocabulary was made for
@@ -36,7 +36,7 @@ class ShardTask:
     index: int
     corpus: Corpus
     output_files: tuple
-    settings: instances_lib.InstanceSettings
+    settings: InstanceSettings
     vocabulary: masking.Vocabulary
     unk_id: int
     seed: int | str
@@ -122,8 +122,8 @@ def make_shard(task, progress=no_progress):
     corpus, settings = task.corpus, task.settings
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(records.RecordWriter(path, settings.features)) for path in task.output_files]
-        with progress("making instances", settings.dupe_factor * corpus.num_sentences, " sentences") as advance:
-            instances = instances_lib.create_instances(
+        with progress("making instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
+            instances = sentence_pairs.create_instances(
                 corpus, settings, task.vocabulary, RandomDraws(task.seed), advance)
         with progress("writing", len(instances), " records") as advance:
             write_instances(corpus, instances, settings, task.vocabulary, writers, advance)
@@ -141,7 +141,7 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
     for start in range(0, len(instances), batch):
         rows = instances.order[start:start + batch]
         serialized = records.serialize(
-            instances_lib.assemble(corpus, instances, rows, settings, vocabulary), settings.features)
+            sentence_pairs.assemble(corpus, instances, rows, settings, vocabulary), settings.features)
         for i, writer in enumerate(writers):
             writer.write_serialized(serialized[i::len(writers)])
         on_progress(len(rows))

@@ -34,8 +34,8 @@ def pretraining_features(max_seq_length, max_predictions_per_seq):
 def unmasked_pretraining_features(max_seq_length):
     """Features of a pre-training record whose masks are drawn in training: those of the sentence pair alone.
 
-    The masks of whole words need to know of each id whether its piece goes on with a word ("##..."), which a table
-    over the vocabulary says (`masking.Vocabulary.is_continuation`); the record need not.
+    Whole-word masking needs to know of each id whether its piece continues a word ("##..."): that is a property of the
+    vocabulary (`masking.Vocabulary.is_continuation`), which records need not hold.
     """
     return (
         Feature("input_ids", max_seq_length),

@@ -33,8 +33,8 @@ def frames(records):
 def masked_checksums(records):
     """The masked CRC-32C of each of the bytes objects `records`, a list of int.
 
-    A CRC is linear. So all chunks of all records are gone through together, each from a state of zero, four bytes at a
-    time, and a record's chunks are added up, each moved on to the record's end. Zero bytes in front leave a state of
+    A CRC is linear. So all chunks of all records are processed together, each from a state of zero, four bytes at a
+    time, and a record's chunks are added up, each advanced to the record's end. Zero bytes in front leave a state of
     zero as it is, so that records of any lengths end together. The initial state, all ones, is the same as ones added
     to the first four bytes; what of it is left after fewer bytes is added at the end.
     """
@@ -52,15 +52,15 @@ def masked_checksums(records):
         rows[longer, width - lengths[longer] + i] ^= 0xFF
     chunk_states = np.zeros(len(records) * num_chunks, np.uint32)
     for word in np.ascontiguousarray(rows.view("<u4").reshape(len(chunk_states), -1).T):
-        chunk_states = _moved_on(chunk_states ^ word, 4)
+        chunk_states = _advanced(chunk_states ^ word, 4)
     state, *others = chunk_states.reshape(len(records), num_chunks).T
     for chunk_state in others:
-        state = _moved_on(state, CHUNK_BYTES) ^ chunk_state
+        state = _advanced(state, CHUNK_BYTES) ^ chunk_state
     state = ~(state ^ (0xFFFFFFFF >> 8 * np.minimum(lengths, 4)).astype(np.uint32))
     return ((state >> 15 | state << 17) + np.uint32(MASK_DELTA)).tolist()
 
 
-def _moved_on(states, num_bytes):
+def _advanced(states, num_bytes):
     """What `num_bytes` zero bytes make of states, an array of uint32. `num_bytes`: 4 times a power of two."""
     low, high = _tables(num_bytes)
     return low.take(states & 0xFFFF) ^ high.take(states >> 16)
@@ -68,10 +68,10 @@ def _moved_on(states, num_bytes):
 
 @functools.cache
 def _tables(num_bytes):
-    """`_moved_on` of states that are all low, and of those that are all high 16 bits: two [65536] uint32 arrays."""
+    """`_advanced` of states that are all low, and of those that are all high 16 bits: two [65536] uint32 arrays."""
     if num_bytes > 4:
-        return tuple(_moved_on(_moved_on(states, num_bytes // 2), num_bytes // 2) for states in _halves())
-    return tuple(map(_four_bytes_on, _halves()))
+        return tuple(_advanced(_advanced(states, num_bytes // 2), num_bytes // 2) for states in _halves())
+    return tuple(map(_advanced_four_bytes, _halves()))
 
 
 def _halves():
@@ -79,7 +79,7 @@ def _halves():
     return states, states << 16
 
 
-def _four_bytes_on(states):
+def _advanced_four_bytes(states):
     for _ in range(32):
         states = np.where(states & 1, states >> 1 ^ np.uint32(POLYNOMIAL), states >> 1)
     return states

@@ -135,13 +135,13 @@ def _packed_varints(values, name):
     for place in range(data.shape[-1]):
         data[..., place] = rest & 127
         rest = rest >> 7
-        goes_on = rest > 0
-        data[..., place] |= goes_on.view(np.uint8) << 7
-        is_used[..., place + 1:] &= goes_on[..., np.newaxis]
+        continues = rest > 0
+        data[..., place] |= continues.view(np.uint8) << 7
+        is_used[..., place + 1:] &= continues[..., np.newaxis]
     return _rows(data[is_used].tobytes(), is_used.sum(axis=(1, 2)))
 
 
 def _rows(data, lengths):
-    """Cuts `data` into pieces of `lengths` [B]."""
+    """Cuts `data` into rows of `lengths` [B] bytes."""
     stops = np.cumsum(lengths).tolist()
     return [data[start:stop] for start, stop in zip([0, *stops], stops, strict=False)]

@@ -1,12 +1,13 @@
 """Sentence and sentence-pair tasks: the nine of GLUE, XNLI and files of one's own -> features.
 
-`TASKS` says where each published data set keeps its texts and labels; `own_task` says it of a TSV or CSV file
+`TASKS` describes where each published data set keeps its texts and labels; `own_task` describes a TSV or CSV file
 with named columns. Published files are read as the processors of the original's run_classifier.py read them:
 by position, TSV without quoting, a header where the file has one.
 """
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -17,6 +18,8 @@ from bert_tf.errors import InputError
 from data_prep.tasks import tables
 
 ROWS_AT_A_TIME = 1024
+
+_WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +183,7 @@ def read_examples(task, data_dir, split):
         if row.label is not None:
             try:
                 labels.append(parse_label(row.label))
-            except ValueError as error:
+            except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
         raise InputError(f"{path}: has no rows")
@@ -256,7 +259,7 @@ def _label_parser(task):
             value = float(text)
         except ValueError:
             value = np.nan
-        if not np.isfinite(value):
+        if not abs(value) <= float(np.finfo(np.float32).max):
             raise InputError(f"label {text!r}: a number is expected")
         return value
 
@@ -291,7 +294,7 @@ def _labels_of_file(path, layout, separator):
         raise InputError(f"{path}: has no labels")
     if len(labels) < 2 and not separator:
         raise InputError(f"{path}: all rows have the label {labels.pop()!r}: is another column meant?")
-    if all(label.removeprefix("-").isdecimal() for label in labels):
+    if all(map(_WHOLE_NUMBER.fullmatch, labels)):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)
 

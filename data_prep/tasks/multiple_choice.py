@@ -5,16 +5,17 @@ and an ending. RACE: A is the article, B the question and an option, which takes
 """
 
 import dataclasses
-import json
 import os
 import re
 
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.files import read_json
 from data_prep.tasks import classification, tables
+from data_prep.tasks.surrogates import without_surrogates
 
-ENDING = re.compile(r"ending(\d+)")
+ENDING = re.compile(r"ending(\d{1,9})")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,9 +104,9 @@ def read_race(path):
             expected = len(text_b[0]) if text_b else len(options)
             if len(options) != expected or expected < 2:
                 raise InputError(f"{place}: {max(2, expected)} options are expected, {len(options)} found")
-            guids.append(f"{article.get('id', os.path.basename(file))}-{number}")
-            text_a.append(article["article"])
-            text_b.append([_statement(question, option) for option in options])
+            guids.append(without_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
+            text_a.append(without_surrogates(article["article"]))
+            text_b.append([without_surrogates(_statement(question, option)) for option in options])
             if answers is not None:
                 labels.append(_race_label(answers[number], len(options), place))
     return _questions(path, guids, text_a, text_b, labels)
@@ -162,15 +163,13 @@ def _race_files(path):
 
 def _read_article(path):
     """The object in a RACE file, checked as far as the lengths of its lists."""
-    with open(path, "rb") as file:
-        try:
-            article = json.load(file)
-        except ValueError as error:  # bytes that are not UTF-8 too
-            raise InputError(f"{path}: not a JSON file: {error}") from error
+    article = read_json(path)
     kinds = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
         raise InputError(f"{path}: an object with the keys article, a text, questions and options, lists, is expected")
     num_questions = len(article["questions"])
+    if not isinstance(article.get("answers", []), list):
+        raise InputError(f"{path}: a list is expected under the key answers")
     for key in ("options", "answers"):
         if key in article and len(article[key]) != num_questions:
             raise InputError(f"{path}: {num_questions} {key} are expected, one a question, {len(article[key])} found")

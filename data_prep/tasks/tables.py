@@ -5,6 +5,8 @@ import os
 
 from bert_tf.errors import InputError
 
+MAX_FIELD_CHARACTERS = (1 << 31) - 1  # in place of Python's 131,072, which a long document exceeds; the most it takes
+
 
 def read_rows(path):
     """Yields (line number, list of fields) of a table, its header included; empty lines are left out.
@@ -45,11 +47,21 @@ def position(column, header, path):
 def _csv_rows(lines, path):
     reader = csv.reader(lines, strict=True)
     try:
-        for fields in reader:
+        while (fields := _next_row(reader)) is not None:
             if fields:
                 yield reader.line_num, fields
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: {error}") from error
+
+
+def _next_row(reader):
+    """The next row of a csv.reader, None at its end."""
+    # The limit is one for the whole process: other readers in it keep theirs.
+    limit = csv.field_size_limit(MAX_FIELD_CHARACTERS)
+    try:
+        return next(reader, None)
+    finally:
+        csv.field_size_limit(limit)
 
 
 def _decoded_lines(file, path):

@@ -2,7 +2,7 @@
 
 A file has a word a row, its columns divided by tabs or, where a row has none, by spaces; an empty line ends a sentence,
 and rows that begin with -DOCSTART- are left out. Entity labels may be in IOB1, IOB2, or IOBES (BIOES); all are read
-into IOB2 (B- begins an entity, I- goes on with it, O is outside), and predictions are written so. Labels without such
+into IOB2 (B- begins an entity, I- continues it, O is outside), and predictions are written so. Labels without such
 prefixes, as parts of speech, stay as they are.
 """
 
@@ -96,8 +96,8 @@ def to_iob2(labels):
             type_before = None
             continue
         prefix, type_ = label.split("-", 1)
-        goes_on = prefix in "IE" and type_ == type_before
-        converted.append(f"{'I' if goes_on else 'B'}-{type_}")
+        continues = prefix in "IE" and type_ == type_before
+        converted.append(f"{'I' if continues else 'B'}-{type_}")
         type_before = type_
     return converted
 

@@ -25,7 +25,7 @@ BLOCK_BYTES = 4 << 20
 CACHED_CHUNKS = 1 << 17  # about 40 MB a worker
 
 # `BasicTokenizer` deletes control characters before it splits on white space, but str.split() takes these for
-# white space: they have to go first.
+# white space: they are deleted first.
 CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
 # max_input_chars_per_word of the original's WordpieceTokenizer: a longer word is [UNK] in any vocabulary.
@@ -39,22 +39,22 @@ class WordCounts:
     Attributes:
       words: dict from word to number of occurrences; words of over MAX_WORD_CHARACTERS are not in it.
       characters: dict from character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
-      forgotten: number of occurrences of words that were dropped from `words` to stay within the limit of
+      dropped: number of occurrences of words that were dropped from `words` to stay within the limit of
         distinct words; `characters` has theirs.
     """
 
     words: dict
     characters: dict
-    forgotten: int
+    dropped: int
 
 
 def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False):
     """Counts the words and characters of text files.
 
     Memory is bounded by `max_distinct_words` (some 150 bytes each) and by the blocks in flight, not by the
-    size of the text. Where distinct words exceed the limit, the rarest are dropped, all with one count
-    together, until at most half remain. The result depends on the files and their order, not on the number of
-    workers.
+    size of the text. Where distinct words exceed the limit, the rarest are dropped until half the limit remain
+    (so that this is seldom needed); of equally rare words those seen first are kept. The result depends on the
+    files and their order, not on the number of workers.
 
     Args:
       paths: list of UTF-8 text files; a name that ends in .gz is decompressed.
@@ -69,7 +69,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
     Raises:
       InputError: naming file and line, where bytes are not UTF-8; naming the file, where a .gz is damaged.
     """
-    words, characters, forgotten = collections.Counter(), collections.Counter(), 0
+    words, characters, dropped = collections.Counter(), collections.Counter(), 0
     progress = tqdm(total=sum(map(os.path.getsize, paths)), desc="counting words", unit="B", unit_scale=True,
                     disable=not show_progress)
     with progress:
@@ -78,9 +78,9 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
                 for character in word:
                     characters[character] += count
             words.update(block_words)
-            forgotten += _drop_rarest(words, max_distinct_words)
+            dropped += _drop_rarest(words, max_distinct_words)
             progress.update(compressed_size)
-    return WordCounts(dict(words), dict(characters), forgotten)
+    return WordCounts(dict(words), dict(characters), dropped)
 
 
 def words_of_text(text, lower_case):
@@ -89,16 +89,14 @@ def words_of_text(text, lower_case):
 
 
 def _drop_rarest(words, limit):
-    """Drops the rarest words in place where there are over `limit`; returns the occurrences dropped."""
+    """Where there are over `limit` words, drops the rarest in place, of equals the last seen, until half of it remain.
+
+    `words`: dict from word to number of occurrences, in the order of first occurrence. Returns the occurrences dropped.
+    """
     if len(words) <= limit:
         return 0
-    sizes = collections.Counter(words.values())
-    remaining, threshold = len(words), 0
-    while remaining > limit // 2:
-        threshold += 1
-        remaining -= sizes[threshold]
-    rare = [word for word, count in words.items() if count <= threshold]
-    return sum(words.pop(word) for word in rare)
+    by_count = sorted(words, key=words.get, reverse=True)  # stable: equals stay in their order
+    return sum(words.pop(word) for word in by_count[limit // 2:])
 
 
 def _count_blocks(paths, lower_case, num_workers):
@@ -122,7 +120,7 @@ class _Block:
       text: the bytes, decompressed.
       path: the file.
       line: the number of the line in which the block begins, from 1.
-      size_in_file: how far reading them moved on in the file, compressed where the file is.
+      size_in_file: bytes of the file that were read for them, compressed where the file is.
     """
 
     text: bytes
@@ -148,7 +146,7 @@ def _blocks_of_stream(stream, file, path):
             fresh = stream.read(BLOCK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"{path}: not a gzip file, or one that is damaged: {error}") from error
-        # No word goes over a space or the end of a line, and neither byte occurs inside a UTF-8 character.
+        # No word extends over a space or the end of a line, and neither byte occurs inside a UTF-8 character.
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:
             rest += fresh

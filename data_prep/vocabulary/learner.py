@@ -3,6 +3,8 @@
 import itertools
 import sys
 
+from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from bert_tf.tokenization.unicode_rules import is_cjk, is_punctuation
@@ -19,7 +21,7 @@ MAX_LEARNED_OCCURRENCES = 20_000_000
 # TensorFlow Text's WordPiece kernel takes entries of up to 256 bytes, and a character may have four.
 MAX_PIECE_CHARACTERS = 64
 
-REPEATS = 512  # occurrences of a word that are handed to the learner in one string
+REPEATS = 512  # occurrences of a word that the learner is given in one string
 
 
 def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, num_unused=99,
@@ -141,11 +143,6 @@ def _merge_pieces(words, characters, num_pieces, min_count, show_progress):
     differs from run to run, and settles ties by these numbers. So each entry of `characters` is written as
     one code point here, and the learner is plain byte-pair encoding, which sorts its alphabet.
     """
-    try:
-        from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-    except ImportError as error:
-        raise InputError("the package tokenizers is needed to learn pieces: pip install tokenizers") from error
-
     entry_of_symbol = dict(zip(_symbols(len(characters)), characters, strict=True))
     learned_words = _words_to_learn(words, set(characters), min_count)
     scale = max(1, sum(learned_words.values()) / MAX_LEARNED_OCCURRENCES)

@@ -26,35 +26,6 @@ from tests.data_prep.pretraining.pretraining_records import (
     read_records,
 )
 
-
-@pytest.mark.parametrize(("outputs", "message"), [
-    ("{}/out,{}/in", r"--output_file=.*/in: is an input file too"),
-    ("{}/../{name}/in", r"--output_file=.*/in: is an input file too"),
-    ("{}/out,{}/./out", r"--output_file=.*/out: is named twice"),
-    ("{}", r"--output_file=.*: is a directory"),
-    ("{}/out,", r"--output_file=.*/out,: one of the names is empty"),
-])
-def test_check_outputs_refuses(tmp_path, outputs, message):
-    outputs = outputs.replace("{}", str(tmp_path)).replace("{name}", tmp_path.name).split(",")
-
-    with pytest.raises(ValueError, match=message):
-        create_pretraining_data.check_outputs([str(tmp_path / "in")], outputs)
-
-
-def test_check_outputs_refuses_folders(tmp_path):
-    (tmp_path / "file").write_text("x")
-    inputs = [str(tmp_path / "texts" / "in")]
-    (tmp_path / "texts").mkdir()
-
-    with pytest.raises(ValueError, match=r"texts/new/out: lies where --input_file=x,.*/texts looks"):
-        create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/new/out"], f"x,{tmp_path}/texts")
-    with pytest.raises(ValueError, match=r"texts/out.x: lies where --input_file=.*/t\*/\*.x looks"):
-        create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/out.x"], f"{tmp_path}/t*/*.x")
-    create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
-    with pytest.raises(ValueError, match=r"out: .*/file is a file, not a directory"):
-        create_pretraining_data.check_outputs(inputs, [f"{tmp_path}/file/new/out"], f"{tmp_path}/texts")
-
-
 NAME = "data_prep.create_pretraining_data"
 MODULE = ["-m", NAME]
 SCRIPT = [create_pretraining_data.__file__]
@@ -84,21 +55,11 @@ def test_script(tmp_path, command):
     assert digest(read_records(output)) == sha256
 
 
-@pytest.mark.parametrize(("flags", "message"), [
-    ({}, "--input_file is needed"),
-    ({"input_file": CORPUS_FILE}, "--output_file is needed"),
-    ({"input_file": CORPUS_FILE, "output_file": "x"}, "--vocab_file is needed"),
-    ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": "none.txt"},
-     "--vocab_file=none.txt: no such file"),
-    ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, "dupe_factor": 0},
-     "--dupe_factor=0: it must be at least 1"),
-])
-def test_script_refuses(flags, message):
-    done = run_script(SCRIPT, **flags)
+def test_script_refuses():
+    done = run_script(SCRIPT, input_file=CORPUS_FILE, output_file="x", vocab_file="none.txt")
 
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == f"create_pretraining_data.py: {message}"
-    assert "Traceback" not in done.stderr
+    assert done.stderr.splitlines() == ["create_pretraining_data.py: --vocab_file=none.txt: no such file"]
 
 
 def make_text(path, repeats):
@@ -120,7 +81,7 @@ def children(process):
         return []
 
 
-def test_stopped_at_random_moments_it_goes_on_to_the_same_bytes(tmp_path):
+def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
     draw = random.Random(11)
     text, folder = make_text(tmp_path / "text.txt", 12), tmp_path / "stopped"
     flags = sharded(folder, text)

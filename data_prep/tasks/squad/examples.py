@@ -2,11 +2,10 @@
 
 import bisect
 import dataclasses
-import json
 import re
 
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
+from bert_tf.files import read_json
 
 # The original splits a context here, and nowhere else; U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
@@ -74,8 +73,9 @@ def read_examples(path, is_training, version_2_with_negative):
       Examples.
 
     Raises:
-      InputError: naming the file, and in it the place, for what is not of SQuAD's form; for a training question
+      InputError: naming the file, and in it the place, for what is not JSON of SQuAD's form; for a training question
         that has not one answer; for two questions to predict of the same id; for a file without questions.
+      OSError: a file that cannot be read.
     """
     examples = Examples()
     for place, context, question in _questions(path):
@@ -102,11 +102,7 @@ def read_examples(path, is_training, version_2_with_negative):
 
 def _questions(path):
     """Yields (place in the file, context, question as a dict)."""
-    try:
-        content = json.loads(_read(path))
-    except ValueError as error:  # of the JSON, or of its UTF-8
-        raise InputError(f"{path}: not a SQuAD file, which is JSON: {error}") from error
-    for article_index, article in enumerate(_field(content, "data", list, path)):
+    for article_index, article in enumerate(_field(read_json(path), "data", list, path)):
         article_place = f"{path}: data[{article_index}]"
         for paragraph_index, paragraph in enumerate(_field(article, "paragraphs", list, article_place)):
             place = f"{article_place}.paragraphs[{paragraph_index}]"
@@ -115,16 +111,6 @@ def _questions(path):
                 if not isinstance(question, dict):
                     raise InputError(f"{place}.qas[{index}]: a question with id and text is expected")
                 yield f"{place}.qas[{index}]", context, question
-
-
-def _read(path):
-    if not is_remote(path):
-        with open(path, "rb") as file:
-            return file.read()
-    import tensorflow as tf
-
-    with tf.io.gfile.GFile(path, "rb") as file:
-        return file.read()
 
 
 def _field(mapping, name, kind, place):

@@ -2,19 +2,17 @@
 
 import dataclasses
 import itertools
-import re
 
 import numpy as np
 
 from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
+from data_prep.tasks.surrogates import without_surrogates
 
 FIRST_UNIQUE_ID = 1_000_000_000  # the original's
 EXAMPLES_AT_A_TIME = 512
 RECORDS_AT_A_TIME = 256
-
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -120,7 +118,7 @@ class FeatureStream:
 
     def _tokenize(self, texts):
         """list of str -> list of int32 arrays, the pieces of each."""
-        pieces = self._tokenizer.tokenize([_utf8(text) for text in texts])
+        pieces = self._tokenizer.tokenize([without_surrogates(text).encode() for text in texts])
         values, splits = pieces.values.numpy(), pieces.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 
@@ -293,11 +291,3 @@ def _fullest_windows(spans, num_pieces):
         best[start:stop][is_better] = score[is_better]
         fullest[start:stop][is_better] = index
     return fullest
-
-
-def _utf8(text):
-    """A text as bytes. Half a surrogate pair, which JSON can hold, becomes a character in no vocabulary."""
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return _LONE_SURROGATE.sub("\U0010ffff", text).encode()

@@ -1,3 +1,5 @@
+"""Functions applied in several processes: results, errors, and no process left behind."""
+
 import contextlib
 import itertools
 import os

@@ -13,10 +13,9 @@ pytest.importorskip("apache_beam")
 
 from apache_beam.options.pipeline_options import PipelineOptions
 
+from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep import create_pretraining_data
-from data_prep.pretraining import beam_runner, local_runner
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining import InstanceSettings, JobSettings, beam_runner, job, local_runner
 from tests import scripts
 from tests.data_prep.pretraining import pretraining_records
 
@@ -28,7 +27,7 @@ IN_THIS_PROCESS = PipelineOptions(
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Two files, one of them .gz; a document goes on from the first to the second."""
+    """Two files, one of them .gz; a document continues from the first in the second."""
     folder = tmp_path_factory.mktemp("text")
     lines = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines() if line.strip()]
     documents = ["\n".join(lines[start:start + 13]) for start in range(0, 2600, 13)]
@@ -156,22 +155,32 @@ def test_options_pass_through(runner, beam_options, expected):
     assert {name: options[name] for name in expected} == expected
 
 
-def test_wrong_options(monkeypatch):
-    choose = create_pretraining_data.choose_runner
+def choose(runner, beam_options="", num_workers=None, files=()):
+    return job.choose_runner(JobSettings(runner=runner, beam_options=beam_options, num_workers=num_workers), files)
+
+
+def test_wrong_options():
     with pytest.raises(ValueError, match="`beam_options`=--jobname=x: Apache Beam has no option --jobname"):
-        choose("direct", None, "--jobname=x", [])
+        choose("direct", "--jobname=x")
     with pytest.raises(ValueError, match="`num_workers`=2: is for `runner`=local and `runner`=direct; give "
                                          "`beam_options` what flink is to be told of its workers"):
-        choose("flink", 2, "", [])
+        choose("flink", num_workers=2)
     with pytest.raises(ValueError, match=r"`runner`=dataflow: corpus/a\.txt: is on this machine, where Dataflow's "
                                          "workers cannot open it: give a path that begins with gs://"):
-        choose("dataflow", None, "", ["gs://bucket/vocab.txt", "corpus/a.txt"])
+        choose("dataflow", files=["gs://bucket/vocab.txt", "corpus/a.txt"])
     with pytest.raises(ValueError, match="`runner`=spark: corpus: workers do not run in this folder: give the full "
                                          "path"):
-        choose("spark", None, "", ["gs://bucket/vocab.txt", "/shared/text", "corpus"])
-    with pytest.raises(ValueError, match="--beam_options=--region=x: is for a --runner of Apache Beam, and that is "
-                                         "local"):
-        choose("local", None, "--region=x", [])
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"--runner=spark: Apache Beam is not installed: pip install -e '\.\[beam\]'"):
-        choose("spark", None, "", [])
+        choose("spark", files=["gs://bucket/vocab.txt", "/shared/text", "corpus"])
+
+
+@pytest.mark.parametrize(("runner", "beam_options", "message"), [
+    ("direct", "--job_name='x", "`beam_options`=--job_name='x: No closing quotation"),
+    ("direct", "--direct_num_workers=two",
+     "`beam_options`=--direct_num_workers=two: argument --direct_num_workers: invalid int value: 'two'"),
+    ("dataflow", "--project=some-project",
+     "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
+])
+def test_options_that_beam_refuses(capfd, runner, beam_options, message):
+    with pytest.raises(InputError, match=message):
+        choose(runner, beam_options)
+    assert "usage" not in capfd.readouterr().err

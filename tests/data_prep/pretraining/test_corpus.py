@@ -1,10 +1,12 @@
+"""Text to documents of token ids."""
+
 import itertools
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.pretraining import corpus, shard_plan
+from data_prep.pretraining import corpus, text_units
 
 
 class CharacterTokenizer:
@@ -20,8 +22,8 @@ class CharacterTokenizer:
 
 def read(*paths, **kwargs):
     """The corpus of files as nested lists: documents of sentences of ids; and the Corpus."""
-    (unit,) = shard_plan.plan_units([str(path) for path in paths])
-    with shard_plan.TextReader() as reader:
+    (unit,) = text_units.plan_units([str(path) for path in paths])
+    with text_units.TextReader() as reader:
         read_corpus = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer())
     sentences = [read_corpus.tokens[start:stop].tolist()
                  for start, stop in itertools.pairwise(read_corpus.sentence_starts)]

@@ -1,3 +1,5 @@
+"""Records on this machine: the original's, whatever the shards and workers, and runs that resume."""
+
 import json
 import os
 import pathlib
@@ -8,7 +10,7 @@ import pytest
 
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import corpus as corpus_lib
-from data_prep.pretraining import local_runner, masking, shard_plan, shards
+from data_prep.pretraining import local_runner, masking, shards, text_units
 from data_prep.pretraining.sentence_pairs import InstanceSettings
 from tests.data_prep.pretraining.pretraining_records import (
     CORPUS_FILE,
@@ -108,6 +110,8 @@ def test_summary_warns_of_unknown_tokens(tmp_path, tokenizer):
     (b"one document\n", 1, r"the text is one document, in .*a.txt: at least two documents"),
     (b"\n \n", 1, r"no sentence in .*a.txt: an input file holds one sentence a line"),
     (b"", 1, r"no sentence in .*a.txt"),
+    (b"", 2, r"no sentence in .*a.txt: an input file holds one sentence a line"),
+    (b"\n", 2, r"the text, 1 bytes, cannot be cut into 2 shards"),
     (b"one\n\ntwo\n\nthree", 2, r"shard 2 of 2, from byte 10 of .*a.txt, would be of one document: .*lower `num"),
     (b"one\n\ntwo\n\n\xe9", 1, r"a.txt, line 5: byte 0xe9 is not UTF-8"),
 ])
@@ -125,10 +129,10 @@ def test_bad_text_leaves_no_file(tmp_path, tokenizer, text, num_shards, message)
 def test_shards_are_each_made_of_a_part_of_the_text(in_shards, tokenizer):
     folder, summary = in_shards
     names = [f"a-{i:05}-of-{NUM_SHARDS:05}.tfrecord" for i in range(NUM_SHARDS)]
-    units = shard_plan.plan_units([CORPUS_FILE], NUM_SHARDS)
+    units = text_units.plan_units([CORPUS_FILE], NUM_SHARDS)
     total = shards.Counts()
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
-        with shard_plan.TextReader() as reader:
+        with text_units.TextReader() as reader:
             corpus = corpus_lib.tokenize(reader.read(unit), tokenizer)
         task = shards.ShardTask(i, corpus, (str(folder / "again"),), SETTINGS,
                                 masking.Vocabulary.of_tokenizer(tokenizer), tokenizer.unk_id, f"5, shard {i}")
@@ -225,11 +229,12 @@ def test_changed_inputs_and_vocabularies_are_noticed(tmp_path, in_shards, tokeni
         create(tmp_path, BertTokenizer(str(vocab_file)), input_files=[str(text)])
 
 
-@pytest.mark.parametrize("content", ["[", "{}", "[]"])
+@pytest.mark.parametrize("content", ["[", "{}", "[]", '{"format": 1}', "[" * 100_000, '{"format": 1, "made_from": '
+                                     '{"flags": {}, "vocabulary": "", "inputs": []}, "shards": [{}]}'])
 def test_a_file_that_is_no_manifest(tmp_path, tokenizer, content):
     (tmp_path / "a.tfrecord.manifest.json").write_text(content)
 
-    with pytest.raises(ValueError, match=r"a.tfrecord.manifest.json: is (no manifest|not JSON)"):
+    with pytest.raises(ValueError, match=r"a.tfrecord.manifest.json: (is (no manifest|not JSON)|its JSON is nested)"):
         create(tmp_path, tokenizer)
 
 
@@ -238,6 +243,18 @@ def test_an_error_of_a_worker_ends_the_run(tmp_path, tokenizer):
 
     with pytest.raises(OSError, match=r"a-00002-of-00004.tfrecord: cannot be written: Is a directory"):
         create(tmp_path, tokenizer, num_output_shards=NUM_SHARDS, num_workers=2)
+
+
+@pytest.mark.parametrize("seed", [-5, -(1 << 70)])
+def test_a_negative_seed_is_taken_as_python_takes_it(tmp_path, tokenizer, seed):
+    """random.Random seeds itself with the absolute value of an int, and with each str differently."""
+    def made(name, seed, num_shards):
+        create(tmp_path / name, tokenizer, seed=seed, num_output_shards=num_shards, num_workers=1)
+        return list(contents(tmp_path / name).values())
+
+    assert made("negative", seed, 1) == made("positive", -seed, 1)
+    for negative, positive in zip(made("negatives", seed, 2), made("positives", -seed, 2), strict=True):
+        assert negative != positive
 
 
 def test_dynamic_masking_writes_pairs_only(tmp_path, tokenizer):

@@ -1,3 +1,5 @@
+"""Which pieces are masked, by what."""
+
 import random
 
 import numpy as np

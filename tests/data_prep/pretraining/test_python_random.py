@@ -1,3 +1,5 @@
+"""Draws equal to those of Python's random.Random."""
+
 import random
 
 import pytest

@@ -1,3 +1,5 @@
+"""Documents to sentence pairs, and pairs to features."""
+
 import array
 import dataclasses
 import random
@@ -174,17 +176,3 @@ def test_the_ids_of_a_large_vocabulary_fit_in():
 def test_one_document_is_refused():
     with pytest.raises(ValueError, match="the text is one document: at least two documents"):
         sentence_pairs.create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, random.Random(1))
-
-
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"max_seq_length": 4}, "`max_seq_length`=4: it must be at least 5"),
-    ({"max_seq_length": 65536}, "`max_seq_length`=65536: .* at most 65535"),
-    ({"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: it must be at least 1"),
-    ({"dupe_factor": 0}, "`dupe_factor`=0: it must be at least 1"),
-    ({"masked_lm_prob": 15}, "`masked_lm_prob`=15: a probability lies between 0 and 1"),
-    ({"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: a probability lies between 0 and 1"),
-    ({"masking": "none"}, "`masking`=none: it must be one of static, dynamic"),
-])
-def test_settings_refuse(settings, message):
-    with pytest.raises(ValueError, match=message):
-        InstanceSettings(**settings)

@@ -1,3 +1,5 @@
+"""The TFRecord format written and read without TensorFlow."""
+
 import random
 
 import pytest

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import multiple_choice
 
@@ -97,13 +98,31 @@ def test_bad_rows_of_swag_are_named(write, header, row, message):
     (article(options=[["c", "d", "e"], "fga"]), r"1\.txt, question 2: a text, and as options a list of texts, are"),
     (article(answers=["A"]), r"1\.txt: 2 answers are expected, one a question, 1 found"),
     ({"article": "a"}, r"1\.txt: an object with the keys article, a text, questions and options, lists, is expected"),
-    ("{", r"1\.txt: not a JSON file"),
+    ("{", r"1\.txt: is not JSON: Expecting property name"),
+    ("[" * 100_000, r"1\.txt: its JSON is nested too deeply"),
+    (article(answers=5), r"1\.txt: a list is expected under the key answers"),
+    (article(answers=None), r"1\.txt: a list is expected under the key answers"),
     (article(questions=[], options=[], answers=[]), "has no questions"),
 ])
 def test_bad_questions_of_race_are_named(write, tmp_path, content, message):
     write("race/1.txt", content)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         multiple_choice.read_race(str(tmp_path / "race"))
+
+
+def test_bytes_of_race_that_are_not_utf8_are_named(tmp_path):
+    (tmp_path / "1.json").write_bytes(b'{"article": "caf\xe9"}')
+    with pytest.raises(InputError, match=r"1\.json: byte 17 is 0xe9, which is not UTF-8"):
+        multiple_choice.read_race(str(tmp_path))
+
+
+def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
+    path = write("1.json", json.dumps(article(article="a \ud800", questions=["\udfff _", "b _"], id="\ud83d")))
+    questions = multiple_choice.read_race(path)
+    assert "".join([*questions.guids, *questions.text_a]).encode().decode().count("\U0010ffff") == 4
+    features = multiple_choice.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
+    cls, unk, sep, a, c = (PIECES.index(piece) for piece in ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
+    assert features["input_ids"][0, 0].tolist() == [cls, a, unk, sep, unk, c, sep, 0]
 
 
 def test_what_is_missing_of_race_is_named(write, tmp_path):

@@ -147,3 +147,5 @@ def test_predictions_are_a_column_more(write, tmp_path):
     tagging.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
     assert (tmp_path / "out").read_text() == "Anna  NNP I-PER B-PER\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "words.txt"]
+    with pytest.raises(OSError, match=r"none/out: cannot be written: No such file or directory"):
+        tagging.write_predictions(str(tmp_path / "none" / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])

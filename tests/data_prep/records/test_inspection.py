@@ -1,14 +1,17 @@
-"""inspect_records: records as text, and what it says of files that are wrong."""
+"""Records as text, and what inspect_records says of files that are wrong."""
 
 import subprocess
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from data_prep import inspect_records, records
+from bert_tf.errors import InputError
+from data_prep import records
+from data_prep.records import InspectionSettings, inspection
 from tests import scripts
 
-ANY = {"max_seq_length": None, "max_predictions_per_seq": None}
+ANY = InspectionSettings(num_records=0)
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "may", "##be", "not", "so"]
 
 PRETRAINING = {
@@ -68,7 +71,7 @@ def test_unmasked_records(tmp_path, capsys):
     features = records.unmasked_pretraining_features(9)
     path = write(tmp_path / "a", {feature.name: PRETRAINING[feature.name] for feature in features}, features)
 
-    line = inspect_records.inspect(path, ANY, VOCABULARY, 1)
+    line = inspection.inspect(path, InspectionSettings(num_records=1), VOCABULARY)
 
     assert line == (f"{path}: 2 unmasked pre-training records, max_seq_length 9: 66.7% of their ids are real, "
                     "50.0% random next")
@@ -81,7 +84,7 @@ def test_classification_records(tmp_path, capsys):
     path = write(tmp_path / "a", {**columns, "label_ids": [[3], [0]], "is_real_example": [[1], [0]]},
                  records.classification_features(9))
 
-    line = inspect_records.inspect(path, ANY, None, 2)
+    line = inspection.inspect(path, InspectionSettings(num_records=2))
 
     assert line == (f"{path}: 2 classification records, max_seq_length 9: 66.7% of their ids are real, "
                     "labels 0 (1), 3 (1)")
@@ -91,34 +94,35 @@ def test_classification_records(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("wanted", "message"), [
-    ({"max_seq_length": 12}, "a: its records were made with --max_seq_length=9, not 12"),
-    ({"max_predictions_per_seq": 3}, "a: its records were made with --max_predictions_per_seq=4, not 3"),
+    ({"max_seq_length": 12}, "a: its records were made with `max_seq_length`=9, not 12"),
+    ({"max_predictions_per_seq": 3}, "a: its records were made with `max_predictions_per_seq`=4, not 3"),
 ])
 def test_other_lengths_than_asked(tmp_path, wanted, message):
     path = pretraining_file(tmp_path / "a")
 
-    with pytest.raises(ValueError, match=message):
-        inspect_records.inspect(path, ANY | wanted)
+    with pytest.raises(InputError, match=message):
+        inspection.inspect(path, InspectionSettings(**wanted))
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "a, record 1: input_ids holds 30, and --vocab_file has 9 entries"),
+    ({"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "a, record 1: input_ids holds 30, and `vocab_file` has 9 entries"),
     ({"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids holds 9"),
     ({"masked_lm_positions": [[1] * 4, [9] * 4]}, "a, record 1: masked_lm_positions holds 9, beyond the end"),
+    ({"input_mask": [[1] * 9, [2] + [0] * 8]}, "a, record 1: input_mask holds 2, which is neither 0 nor 1"),
 ])
 def test_numbers_out_of_range(tmp_path, changes, message):
     path = pretraining_file(tmp_path / "a", **changes)
 
-    with pytest.raises(ValueError, match=message):
-        inspect_records.inspect(path, ANY, VOCABULARY)
+    with pytest.raises(InputError, match=message):
+        inspection.inspect(path, ANY, VOCABULARY)
 
 
 def test_records_of_other_features(tmp_path):
     features = (records.Feature("tokens", 2), records.Feature("length", 1))
     path = write(tmp_path / "a", {"tokens": [[1, 2]], "length": [[2]]}, features)
 
-    with pytest.raises(ValueError, match="a: its records have the features length, tokens: neither those of pre-train"):
-        inspect_records.inspect(path, ANY)
+    with pytest.raises(InputError, match="a: its records have the features length, tokens: neither those of pre-train"):
+        inspection.inspect(path, ANY)
 
 
 def test_records_that_differ(tmp_path):
@@ -129,8 +133,8 @@ def test_records_that_differ(tmp_path):
     write(other, {feature.name: [[0] * feature.length] for feature in longer}, longer)
     path.write_bytes(path.read_bytes() + other.read_bytes())
 
-    with pytest.raises(ValueError, match="a, record 2: is_real_example has 1 numbers, not 0"):
-        inspect_records.inspect(str(path), ANY)
+    with pytest.raises(InputError, match="a, record 2: is_real_example has 1 numbers, not 0"):
+        inspection.inspect(str(path), ANY)
 
 
 def test_records_that_are_no_examples(tmp_path):
@@ -138,5 +142,43 @@ def test_records_that_are_no_examples(tmp_path):
     with records.RecordWriter(path, ()) as writer:
         writer.write_serialized([b"\xff\xff"])
 
-    with pytest.raises(ValueError, match=r"a, record 0: is no tf.train.Example"):
-        inspect_records.inspect(str(path), ANY)
+    with pytest.raises(InputError, match=r"a, record 0: is no tf.train.Example"):
+        inspection.inspect(str(path), ANY)
+
+
+@pytest.mark.parametrize(("name", "feature", "message"), [
+    ("input_ids", tf.train.Feature(float_list=tf.train.FloatList(value=[2.0] * 9)),
+     "a, record 0: input_ids holds floats, not integers"),
+    ("masked_lm_weights", tf.train.Feature(int64_list=tf.train.Int64List(value=[1] * 4)),
+     "a, record 0: masked_lm_weights holds integers, not floats"),
+    ("input_ids", tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"may"] * 9)),
+     "a, record 0: input_ids holds bytes, not numbers"),
+    ("segment_ids", tf.train.Feature(int64_list=tf.train.Int64List(value=[-1] * 9)),
+     "a, record 0: segment_ids holds -1, which is negative"),
+])
+def test_records_of_others(tmp_path, name, feature, message):
+    path = pretraining_file(tmp_path / "a")
+    (record, _) = tf.data.TFRecordDataset(path).as_numpy_iterator()
+    example = tf.train.Example.FromString(record)
+    example.features.feature[name].CopyFrom(feature)
+    with records.RecordWriter(path, ()) as writer:
+        writer.write_serialized([example.SerializeToString()])
+
+    with pytest.raises(InputError, match=message):
+        inspection.inspect(path, ANY)
+
+
+def test_a_mask_in_the_padding_is_not_shown(tmp_path, capsys):
+    path = pretraining_file(tmp_path / "a", masked_lm_positions=[[1, 8, 5, 0], [1, 0, 0, 0]])
+
+    inspection.inspect(path, InspectionSettings(num_records=1), VOCABULARY)
+
+    assert capsys.readouterr().out.splitlines()[1] == "  [CLS] {may -> [MASK]} ##be [SEP] not {so -> so} [SEP]"
+
+
+def test_records_without_ids(tmp_path):
+    features = records.unmasked_pretraining_features(0)
+    path = write(tmp_path / "a", {feature.name: np.zeros([1, feature.length], int) for feature in features}, features)
+
+    with pytest.raises(InputError, match="a: input_ids of its records are empty"):
+        inspection.inspect(path, ANY)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from data_prep.tasks import squad
@@ -183,7 +184,9 @@ def test_ids_may_be_numbers_and_repeat_in_training(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "flags", "message"), [
-    ("{", (False, False), "not a SQuAD file, which is JSON: Expecting property name"),
+    ("{", (False, False), "squad.json: is not JSON: Expecting property name"),
+    ("[" * 100_000, (False, False), "squad.json: its JSON is nested too deeply"),
+    (b'{"data": "\xe9"}', (False, False), "squad.json: byte 11 is 0xe9, which is not UTF-8"),
     ("[]", (False, False), "squad.json: a list named 'data' is expected, as in a SQuAD file"),
     ({"data": [{"paragraphs": 3}]}, (False, False), r"data\[0\]: a list named 'paragraphs' is expected"),
     ({"data": []}, (False, False), "squad.json: has no questions"),
@@ -205,9 +208,11 @@ def test_faulty_files(tmp_path, content, flags, message):
     path = tmp_path / "squad.json"
     if isinstance(content, list):
         write(tmp_path, "a b", *content)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
     else:
         path.write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         squad.read_examples(str(path), *flags)
 
 

@@ -12,7 +12,7 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from data_prep.tasks.squad.final_text import final_text
 from tests.conftest import REFERENCE
-from tests.data_prep.tasks.test_squad_features import LENGTHS
+from tests.data_prep.tasks.squad.test_squad_features import LENGTHS
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "e", ",", "."]
 
@@ -139,6 +139,12 @@ def test_questions_without_windows():
         answers = squad.predict_answers([example], [], [], [], 20, 30, True, is_v2)
         assert answers.nbest == {"id": [Candidate(text, 0.0, 0.0)]}
         assert answers.choose(0.0) == {"id": text}
+
+
+def test_an_error_of_writing_names_the_file(tmp_path):
+    answers = squad.Answers({"1": [Candidate("a", 1.0, 2.0)]}, None)
+    with pytest.raises(OSError, match=r"none/nbest_predictions\.json: cannot be written: No such file or directory"):
+        squad.write_answers(answers, str(tmp_path / "none"), 0.0)
 
 
 def test_scores_of_another_number_of_windows(tokenizer):

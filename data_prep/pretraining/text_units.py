@@ -17,14 +17,14 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from data_prep.pretraining.corpus import is_blank
 
-BLOCK_BYTES = 1 << 19  # text handed on at a time; tokenizing larger blocks was not measurably faster
+BLOCK_BYTES = 1 << 19  # text read and tokenized at a time; tokenizing larger blocks was not measurably faster
 SCAN_BYTES = 1 << 14  # read at a time where a document's end is looked for
 MAX_LINE_BYTES = 1 << 26
 FEWER_SHARDS = "give a lower `num_output_shards` or a higher `max_shard_mb`"
 
 
 @dataclasses.dataclass(frozen=True)
-class Piece:
+class FileRange:
     """Bytes start to stop - 1 of a file, after decompression; lines are whole."""
 
     path: str
@@ -34,18 +34,18 @@ class Piece:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """Pieces of consecutive files, together whole documents."""
+    """Ranges of consecutive files, together whole documents; the text of a shard."""
 
-    pieces: tuple
+    ranges: tuple
 
     @property
     def num_bytes(self):
         """Bytes of text, after decompression."""
-        return sum(piece.stop - piece.start for piece in self.pieces)
+        return sum(each.stop - each.start for each in self.ranges)
 
 
 def plan_units(paths, num_units=1, max_bytes=0):
-    """Cuts files into units: unit k of N, from 0, goes on to the first document after (k + 1) / N of all bytes.
+    """Cuts files into units: unit k of N, from 0, ends before the first document after (k + 1) / N of all bytes.
 
     Plain files are read about the cuts only; .gz files are decompressed once to learn their size, and once
     more where they are cut.
@@ -65,6 +65,8 @@ def plan_units(paths, num_units=1, max_bytes=0):
     """
     sizes = [_text_size(path) for path in paths]
     total = sum(sizes)
+    if not total and num_units > 1:
+        raise no_sentence(paths)
     if max_bytes:
         num_units = max(num_units, -(-total // max_bytes))
     cuts = [0]
@@ -79,8 +81,18 @@ def plan_units(paths, num_units=1, max_bytes=0):
     return [_part(paths, sizes, start, stop) for start, stop in itertools.pairwise([*cuts, total])]
 
 
+def no_sentence(paths):
+    """The InputError of text files without a sentence."""
+    return InputError(f"no sentence in {named(paths)}: an input file holds one sentence a line")
+
+
+def named(paths):
+    """How a message names text files."""
+    return paths[0] if len(paths) == 1 else f"any of {len(paths)} files, {paths[0]} the first"
+
+
 class TextReader:
-    """Reads pieces of text files. A context manager; a .gz file whose pieces are read in order is read once."""
+    """Reads units of text files. A context manager; a .gz file whose ranges are read in order is read once."""
 
     def __init__(self):
         self._path = None
@@ -95,7 +107,7 @@ class TextReader:
     def read(self, unit, on_progress=None, block_bytes=BLOCK_BYTES):
         """Yields the text of a unit as bytes objects of whole lines, each of about `block_bytes`.
 
-        The last line of a file may lack its line end, and no block goes on in the next file.
+        The last line of a file may lack its line end; the next file begins a new block.
 
         `on_progress` is called with the number of bytes yielded since the last call.
 
@@ -104,10 +116,10 @@ class TextReader:
             .gz file.
           OSError: a file that cannot be read.
         """
-        for piece in unit.pieces:
-            position = piece.start
-            for block in self._blocks(piece, block_bytes):
-                _check_utf8(block, piece.path, position)
+        for file_range in unit.ranges:
+            position = file_range.start
+            for block in self._blocks(file_range, block_bytes):
+                _check_utf8(block, file_range.path, position)
                 position += len(block)
                 yield block
                 if on_progress:
@@ -115,23 +127,23 @@ class TextReader:
 
     def lines(self, unit):
         """Yields (path, line) of the lines of a unit, with their line ends, which need not be UTF-8."""
-        for piece in unit.pieces:
-            for block in self._blocks(piece, SCAN_BYTES):
+        for file_range in unit.ranges:
+            for block in self._blocks(file_range, SCAN_BYTES):
                 for line in io.BytesIO(block):  # which, unlike bytes.splitlines, ends lines at \n only
-                    yield piece.path, line
+                    yield file_range.path, line
 
-    def _blocks(self, piece, block_bytes):
-        with _errors_naming(piece.path):
-            file = self._file(piece.path)
-            file.seek(piece.start)
-            remaining, rest = piece.stop - piece.start, b""
+    def _blocks(self, file_range, block_bytes):
+        with _errors_naming(file_range.path):
+            file = self._file(file_range.path)
+            file.seek(file_range.start)
+            remaining, rest = file_range.stop - file_range.start, b""
             while remaining and (fresh := file.read(min(block_bytes, remaining))):
                 remaining -= len(fresh)
                 end = fresh.rfind(b"\n") + 1
                 if not end:
                     rest += fresh
                     if len(rest) > MAX_LINE_BYTES:
-                        raise InputError(f"{piece.path}: a line of over {MAX_LINE_BYTES:,} bytes: an input file "
+                        raise InputError(f"{file_range.path}: a line of over {MAX_LINE_BYTES:,} bytes: an input file "
                                          f"holds one sentence a line")
                     continue
                 yield rest + fresh[:end]
@@ -177,22 +189,22 @@ def _text_size(path):
 
 def _part(paths, sizes, start, stop):
     """Bytes start to stop - 1 of all files, one after another, as a Unit."""
-    pieces, file_start = [], 0
+    ranges, file_start = [], 0
     for path, size in zip(paths, sizes, strict=True):
         first, last = max(start - file_start, 0), min(stop - file_start, size)
         if first < last:
-            pieces.append(Piece(path, first, last))
+            ranges.append(FileRange(path, first, last))
         file_start += size
-    return Unit(tuple(pieces))
+    return Unit(tuple(ranges))
 
 
 def _bytes_to_next_document(reader, part, max_bytes):
-    """How far a part of the text, which begins somewhere in a line, goes before a document begins after that line."""
-    lines = reader.lines(part)
-    _, rest_of_line = next(lines)
-    position = len(rest_of_line)
-    for path, line in lines:
+    """How far a part of the text, which begins somewhere in a line, extends until a document begins after that line."""
+    position = 0
+    for number, (path, line) in enumerate(reader.lines(part)):
         position += len(line)
+        if not number:  # the rest of a line, which ends no document: its beginning may hold a sentence
+            continue
         if is_blank(line):
             break
         if max_bytes and position > max_bytes:
@@ -215,4 +227,4 @@ def _line_number(path, position):
     """The line, from 1, in which byte `position` of a file stands."""
     with TextReader() as reader:
         return 1 + sum(line.endswith(b"\n")
-                       for _, line in reader.lines(Unit((Piece(path, 0, position),))))
+                       for _, line in reader.lines(Unit((FileRange(path, 0, position),))))

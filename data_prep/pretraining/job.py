@@ -1,0 +1,102 @@
+"""A run of create_pretraining_data: its settings checked, a runner chosen, the records made.
+
+Imports TensorFlow and Apache Beam, which take seconds, only after the settings and paths are checked: a mistake in them
+is reported at once.
+"""
+
+import functools
+import importlib.util
+import os
+import pathlib
+
+from bert_tf.cli import paths
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote
+
+
+def run(settings, announce=print):
+    """Makes records of text files, or those shards of them that an earlier run left out.
+
+    Args:
+      settings: JobSettings.
+      announce: called with each text for people, a str or a plan.Summary.
+
+    Returns:
+      plan.Summary.
+
+    Raises:
+      InputError: files and settings that do not go together; as the runner's `create_pretraining_data`.
+      OSError: a file that cannot be read or written.
+    """
+    input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
+    if not settings.output_file:
+        raise InputError("`output_file` is needed")
+    check_outputs(input_files, settings.output_files, settings.input_file)
+    paths.check_file("vocab_file", settings.vocab_file)
+    create = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
+    from bert_tf.tokenization import BertTokenizer
+
+    tokenizer = BertTokenizer(settings.vocab_file, lower_case=settings.do_lower_case)
+    summary = create(
+        input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
+        num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, announce=announce)
+    announce(summary)
+    return summary
+
+
+def choose_runner(settings, files):
+    """The create_pretraining_data of local_runner or beam_runner, with the arguments in which they differ filled in.
+
+    Args:
+      settings: JobSettings.
+      files: paths of all files to be read and written.
+
+    Raises:
+      InputError: options that do not suit the runner; Apache Beam is not installed.
+    """
+    if settings.runner == "local":
+        if settings.beam_options:
+            raise InputError(f"`beam_options`={settings.beam_options}: is for a `runner` of Apache Beam, and that is "
+                             "local")
+        from data_prep.pretraining import local_runner
+
+        return functools.partial(local_runner.create_pretraining_data, num_workers=settings.num_workers)
+    if not importlib.util.find_spec("apache_beam"):
+        raise InputError(f"`runner`={settings.runner}: Apache Beam is not installed: pip install -e '.[beam]'")
+    from data_prep.pretraining import beam_runner
+
+    beam_runner.check_paths(settings.runner, files)
+    options = beam_runner.make_options(settings.runner, settings.beam_options, settings.num_workers)
+    return functools.partial(beam_runner.create_pretraining_data, options=options)
+
+
+def check_outputs(input_files, output_files, patterns=""):
+    """Raises InputError for an output that is an input, another output, a folder, or in a folder that is none.
+
+    `patterns` is the value of `input_file`: no output may be where the next run would find it.
+    """
+    taken = {os.path.realpath(path): "is an input file too" for path in input_files}
+    for path in output_files:
+        if not path:
+            raise InputError(f"`output_file`={','.join(output_files)}: one of the names is empty")
+        if os.path.isdir(path):
+            raise InputError(f"`output_file`={path}: is a directory, a file name is needed")
+        real_path = os.path.realpath(path)
+        if real_path in taken:
+            raise InputError(f"`output_file`={path}: {taken[real_path]}")
+        if any(_is_found(path, pattern) for pattern in patterns.split(",")):
+            raise InputError(f"`output_file`={path}: lies where `input_file`={patterns} looks: it would be read as "
+                             f"text by the next run")
+        parent = os.path.dirname(path)
+        while parent and not is_remote(path) and not os.path.exists(parent):
+            parent = os.path.dirname(parent)
+        if parent and not is_remote(path) and not os.path.isdir(parent):
+            raise InputError(f"`output_file`={path}: {parent} is a file, not a directory")
+        taken[real_path] = "is named twice"
+
+
+def _is_found(path, pattern):
+    """Whether a path is in a folder, or is matched by a glob pattern; neither need exist."""
+    if os.path.isdir(pattern):
+        return os.path.realpath(path).startswith(os.path.join(os.path.realpath(pattern), ""))
+    return pathlib.PurePath(os.path.abspath(path)).match(os.path.abspath(pattern))

@@ -1,0 +1,23 @@
+"""The settings of a run of inspect_records."""
+
+import dataclasses
+
+from bert_tf.cli.settings import Settings, setting
+
+
+@dataclasses.dataclass(frozen=True)
+class InspectionSettings(Settings):
+    """Which records are read, what they must be, and how many of them are shown.
+
+    Raises:
+      InputError: on construction, naming the field, its value and what would be right.
+    """
+
+    input_file: str | None = setting(
+        None, "TFRecord files: comma-separated paths or glob patterns; they may be named without this flag, too.")
+    vocab_file: str | None = setting(None, "Vocabulary with which the records were made.")
+    num_records: int = setting(3, "How many records of each file are printed.", lower=0)
+    max_seq_length: int | None = setting(
+        None, "What the records must have been made with; unless given, what the first one has.")
+    max_predictions_per_seq: int | None = setting(
+        None, "What the records must have been made with; unless given, what the first one has.")

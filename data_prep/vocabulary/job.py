@@ -1,0 +1,68 @@
+"""A run of learn_vocab: its settings checked, words counted, entries learned and written."""
+
+import os
+import sys
+import time
+
+from bert_tf.cli import paths
+from bert_tf.errors import InputError
+from bert_tf.tokenization import read_vocabulary
+from data_prep.vocabulary import learner
+from data_prep.vocabulary.counts import count_words
+from data_prep.vocabulary.settings import DEFAULT_NUM_UNUSED, DEFAULT_VOCAB_SIZE
+
+
+def run(settings, announce=print):
+    """Learns a vocabulary from text, or adds the text's words to an existing one, and writes it.
+
+    Args:
+      settings: VocabularySettings.
+      announce: called with each line for people.
+
+    Raises:
+      InputError: files and settings that do not go together; text without a word, not UTF-8, or too small for the
+        vocabulary's size.
+      OSError: a file that cannot be read or written.
+    """
+    started = time.monotonic()
+    files = paths.expand_globs("input_file", settings.input_file)
+    check_output(settings.vocab_file, files)
+    initial = None
+    if settings.initial_vocab is not None:
+        initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)
+    counts = count_words(files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
+                         show_progress=True)
+    if not counts.words:
+        raise InputError(f"`input_file`={settings.input_file}: there are no words in it")
+    if counts.dropped:
+        announce(f"{counts.dropped:,} occurrences of rare words were dropped (`max_distinct_words`)")
+    if initial:
+        announce(f"{settings.initial_vocab}: {learner.describe(initial, counts.words)}")
+        entries = learner.fill_unused(initial, counts.words, settings.min_count, settings.num_unused or 0)
+    else:
+        entries = learner.learn_vocabulary(
+            counts, settings.vocab_size or DEFAULT_VOCAB_SIZE, settings.min_count, settings.min_character_count,
+            DEFAULT_NUM_UNUSED if settings.num_unused is None else settings.num_unused,
+            show_progress=sys.stderr.isatty())
+    learner.write_vocabulary(settings.vocab_file, entries)
+    announce(f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s")
+
+
+def check_output(vocab_file, input_files):
+    """Raises InputError unless `vocab_file` can be written and is none of the inputs."""
+    if not vocab_file:
+        raise InputError("`vocab_file` is needed")
+    if os.path.isdir(vocab_file) or not os.path.isdir(os.path.dirname(vocab_file) or "."):
+        raise InputError(f"`vocab_file`={vocab_file}: a file in a folder that exists is needed")
+    if os.path.exists(vocab_file) and any(os.path.samefile(vocab_file, path) for path in input_files):
+        raise InputError(f"`vocab_file`={vocab_file}: is one of the files of `input_file`")
+
+
+def read_initial_vocabulary(path, vocab_size):
+    """The entries of `initial_vocab`; InputError if `vocab_size` is given and another number."""
+    paths.check_file("initial_vocab", path)
+    entries = read_vocabulary(path)
+    if vocab_size not in (None, len(entries)):
+        raise InputError(f"`vocab_size`={vocab_size}: `initial_vocab` has {len(entries)} entries and keeps that "
+                         "number; leave `vocab_size` out")
+    return entries

@@ -1,0 +1,39 @@
+"""The settings of a run of learn_vocab."""
+
+import dataclasses
+
+from bert_tf.cli.settings import Settings, setting
+
+DEFAULT_VOCAB_SIZE = 30522  # the original's BERT-Base, Uncased
+DEFAULT_NUM_UNUSED = 99  # as before [UNK] in the original's vocabularies, so [UNK] has id 100
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabularySettings(Settings):
+    """What a vocabulary is learned from, and how.
+
+    Raises:
+      InputError: on construction, naming the field, its value and what would be right.
+    """
+
+    input_file: str | None = setting(
+        None, "Text files, UTF-8: comma-separated names or globs; .gz is decompressed.")
+    vocab_file: str | None = setting(None, "The vocabulary to write, one entry a line.")
+    vocab_size: int | None = setting(
+        None, f"Number of entries; the model's vocab_size must be the same. {DEFAULT_VOCAB_SIZE} unless given; with "
+              "`initial_vocab`, the size of that one.", lower=1)
+    do_lower_case: bool = setting(
+        True, "Whether to lower-case and strip accents; all later steps must do the same.")
+    min_count: int = setting(2, "Words and pieces that occur less often are not learned.", lower=1)
+    min_character_count: int | None = setting(
+        None, "Characters that occur less often get no entry, and words with them are [UNK]; `min_count` unless given.",
+        lower=1)
+    num_unused: int | None = setting(
+        None, f"Number of [unusedN] entries, room for later words; {DEFAULT_NUM_UNUSED} unless given. With "
+              "`initial_vocab`, how many of its own to leave free; 0 unless given.", lower=0)
+    initial_vocab: str | None = setting(
+        None, "An existing vocabulary: words of the text replace its [unusedN] entries, all others keep their ids, so "
+              "its checkpoint still fits.")
+    num_workers: int | None = setting(None, "Processes that count words; one a core unless given.", lower=1)
+    max_distinct_words: int = setting(
+        5_000_000, "Distinct words held in memory, some 150 bytes each; beyond it the rarest are dropped.", lower=1000)

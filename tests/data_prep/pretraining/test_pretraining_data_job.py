@@ -1,0 +1,64 @@
+"""A run of create_pretraining_data: what is refused before the work begins."""
+
+import subprocess
+import sys
+
+import pytest
+
+from bert_tf.errors import InputError
+from data_prep.pretraining import JobSettings, job
+from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
+
+
+@pytest.mark.parametrize(("outputs", "message"), [
+    ("{}/out,{}/in", r"`output_file`=.*/in: is an input file too"),
+    ("{}/../{name}/in", r"`output_file`=.*/in: is an input file too"),
+    ("{}/out,{}/./out", r"`output_file`=.*/out: is named twice"),
+    ("{}", r"`output_file`=.*: is a directory"),
+    ("{}/out,", r"`output_file`=.*/out,: one of the names is empty"),
+])
+def test_check_outputs_refuses(tmp_path, outputs, message):
+    outputs = outputs.replace("{}", str(tmp_path)).replace("{name}", tmp_path.name).split(",")
+
+    with pytest.raises(InputError, match=message):
+        job.check_outputs([str(tmp_path / "in")], outputs)
+
+
+def test_check_outputs_refuses_folders(tmp_path):
+    (tmp_path / "file").write_text("x")
+    inputs = [str(tmp_path / "texts" / "in")]
+    (tmp_path / "texts").mkdir()
+
+    with pytest.raises(InputError, match=r"texts/new/out: lies where `input_file`=x,.*/texts looks"):
+        job.check_outputs(inputs, [f"{tmp_path}/texts/new/out"], f"x,{tmp_path}/texts")
+    with pytest.raises(InputError, match=r"texts/out.x: lies where `input_file`=.*/t\*/\*.x looks"):
+        job.check_outputs(inputs, [f"{tmp_path}/texts/out.x"], f"{tmp_path}/t*/*.x")
+    job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
+    with pytest.raises(InputError, match=r"out: .*/file is a file, not a directory"):
+        job.check_outputs(inputs, [f"{tmp_path}/file/new/out"], f"{tmp_path}/texts")
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({}, "`input_file` is needed"),
+    ({"input_file": CORPUS_FILE}, "`output_file` is needed"),
+    ({"input_file": CORPUS_FILE, "output_file": "x"}, "`vocab_file` is needed"),
+    ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": "none.txt"}, "`vocab_file`=none.txt: no such file"),
+    ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, "beam_options": "--region=x"},
+     "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
+])
+def test_what_is_refused(settings, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        job.run(JobSettings(**settings))
+
+
+def test_apache_beam_is_not_installed(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"`runner`=spark: Apache Beam is not installed: pip install -e '\.\[beam\]'"):
+        job.choose_runner(JobSettings(runner="spark"), [])
+
+
+@pytest.mark.parametrize("module", ["data_prep.pretraining.job", "data_prep.pretraining.shards",
+                                    "data_prep.create_pretraining_data"])
+def test_modules_that_import_no_tensorflow(module):
+    code = f"import sys, {module}; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
