@@ -26,8 +26,7 @@ from apache_beam.utils.shared import Shared
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import plan as plan_lib
-from data_prep.pretraining import shards, text_units
+from data_prep.pretraining import run_plan, shard_plan, shards
 from data_prep.pretraining.manifest import Manifest
 
 RUNNERS = {
@@ -125,7 +124,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
         runner does not take.
     """
     start = time.perf_counter()
-    plan, manifest = plan_lib.begin(
+    plan, manifest = run_plan.begin(
         input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
         max_shard_bytes=max_shard_bytes, announce=announce)
     missing, made_from = manifest.missing, plan.describe()
@@ -137,14 +136,14 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
              | "MakeShards" >> beam.ParDo(MakeShard(plan))
              | "Gather" >> beam.combiners.ToList()
              | "NoteInManifest" >> beam.Map(note_in_manifest, manifest.path, made_from, plan.shard_files))
-        with plan_lib.no_partial_files_left(plan, missing), _mistakes_of_workers():
+        with run_plan.no_partial_files_left(plan, missing), _mistakes_of_workers():
             pipeline.run().wait_until_finish()
         manifest = Manifest(manifest.path, made_from, plan.shard_files)
     if manifest.missing:
         raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards are not to be found after "
                       f"the run: workers must write to a file system that this machine can read")
     num_bytes_made = sum(plan.units[i].num_bytes for i in missing)
-    return plan_lib.Summary(
+    return run_plan.Summary(
         manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
@@ -164,7 +163,7 @@ class MakeShard(beam.DoFn):
 
     def process(self, index):
         """Yields the Shard."""
-        with text_units.TextReader() as reader:
+        with shard_plan.TextReader() as reader:
             shard = shards.make_shard(self._plan.task(index, reader))
         for name, number in dataclasses.asdict(shard.counts).items():
             beam.metrics.Metrics.counter("pretraining_data", name).inc(number)

@@ -8,8 +8,8 @@ import time
 import tqdm
 
 from data_prep.parallel import process_pool
-from data_prep.pretraining import shards, text_units
-from data_prep.pretraining.plan import Summary, begin, no_partial_files_left
+from data_prep.pretraining import shard_plan, shards
+from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, *, num_output_shards=1,
@@ -65,7 +65,7 @@ def _made(plan, missing, num_workers):
 def _made_alone(plan, missing):
     """The only shard, in this process, with a progress bar for each step."""
     for index in missing:
-        with text_units.TextReader() as reader, _progress_bar("tokenizing", plan.num_bytes, "B") as advance:
+        with shard_plan.TextReader() as reader, _progress_bar("tokenizing", plan.num_bytes, "B") as advance:
             task = plan.task(index, reader, advance)
         yield shards.make_shard(task, _progress_bar)
 
@@ -75,7 +75,7 @@ def _made_in_turn(plan, missing, num_workers):
     with contextlib.ExitStack() as stack:
         advance = stack.enter_context(_progress_bar("making shards", plan.num_bytes, "B"))
         advance(sum(unit.num_bytes for i, unit in enumerate(plan.units) if i not in missing))
-        reader = stack.enter_context(text_units.TextReader())
+        reader = stack.enter_context(shard_plan.TextReader())
         tasks = (plan.task(index, reader) for index in missing)
         if num_workers > 1:
             made = stack.enter_context(contextlib.closing(

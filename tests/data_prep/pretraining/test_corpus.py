@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from data_prep.pretraining import corpus, text_units
+from data_prep.pretraining import corpus, shard_plan
 
 
 class CharacterTokenizer:
@@ -22,8 +22,8 @@ class CharacterTokenizer:
 
 def read(*paths, **kwargs):
     """The corpus of files as nested lists: documents of sentences of ids; and the Corpus."""
-    (unit,) = text_units.plan_units([str(path) for path in paths])
-    with text_units.TextReader() as reader:
+    (unit,) = shard_plan.plan_units([str(path) for path in paths])
+    with shard_plan.TextReader() as reader:
         read_corpus = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer())
     sentences = [read_corpus.tokens[start:stop].tolist()
                  for start, stop in itertools.pairwise(read_corpus.sentence_starts)]

@@ -10,7 +10,7 @@ import pytest
 
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import corpus as corpus_lib
-from data_prep.pretraining import local_runner, masking, shards, text_units
+from data_prep.pretraining import local_runner, masking, shard_plan, shards
 from data_prep.pretraining.sentence_pairs import InstanceSettings
 from tests.data_prep.pretraining.pretraining_records import (
     CORPUS_FILE,
@@ -129,10 +129,10 @@ def test_bad_text_leaves_no_file(tmp_path, tokenizer, text, num_shards, message)
 def test_shards_are_each_made_of_a_part_of_the_text(in_shards, tokenizer):
     folder, summary = in_shards
     names = [f"a-{i:05}-of-{NUM_SHARDS:05}.tfrecord" for i in range(NUM_SHARDS)]
-    units = text_units.plan_units([CORPUS_FILE], NUM_SHARDS)
+    units = shard_plan.plan_units([CORPUS_FILE], NUM_SHARDS)
     total = shards.Counts()
     for i, (name, unit) in enumerate(zip(names, units, strict=True)):
-        with text_units.TextReader() as reader:
+        with shard_plan.TextReader() as reader:
             corpus = corpus_lib.tokenize(reader.read(unit), tokenizer)
         task = shards.ShardTask(i, corpus, (str(folder / "again"),), SETTINGS,
                                 masking.Vocabulary.of_tokenizer(tokenizer), tokenizer.unk_id, f"5, shard {i}")

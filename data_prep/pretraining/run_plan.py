@@ -12,7 +12,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import discard
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining import manifest as manifest_lib
-from data_prep.pretraining import masking, shards, text_units
+from data_prep.pretraining import masking, shard_plan, shards
 from data_prep.pretraining.settings import InstanceSettings
 
 
@@ -24,7 +24,7 @@ def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_sh
     Returns:
       Plan and Manifest.
     """
-    units = text_units.plan_units(input_files, num_output_shards, max_shard_bytes)
+    units = shard_plan.plan_units(input_files, num_output_shards, max_shard_bytes)
     plan = Plan(input_files, output_files, units, tokenizer, settings, seed)
     manifest = manifest_lib.Manifest(output_files[0] + manifest_lib.SUFFIX, plan.describe(), plan.shard_files)
     _announce(plan, manifest, num_output_shards, announce)
@@ -87,10 +87,10 @@ class Plan:
             start = self.units[index].ranges[0]
             documents = ("no document", "one document")[corpus.num_documents]
             raise InputError(f"shard {index + 1} of {len(self.units)}, from byte {start.start:,} of {start.path}, "
-                             f"would be of {documents}: {needed}; {text_units.FEWER_SHARDS}")
+                             f"would be of {documents}: {needed}; {shard_plan.FEWER_SHARDS}")
         if not corpus.num_documents:
-            raise text_units.no_sentence(self.input_files)
-        raise InputError(f"the text is one document, in {text_units.named(self.input_files)}: {needed}")
+            raise shard_plan.no_sentence(self.input_files)
+        raise InputError(f"the text is one document, in {shard_plan.named(self.input_files)}: {needed}")
 
 
 def shard_file(path, index, num_shards):
