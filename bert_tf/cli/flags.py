@@ -65,8 +65,10 @@ def _define(field, kind, default):
         flags.DEFINE_enum(name, default, field.metadata["choices"], help_text)
     elif kind is str:
         flags.DEFINE_string(name, default, help_text)
-    else:  # tuple[str, ...]
+    elif typing.get_origin(kind) is tuple:
         flags.DEFINE_list(name, list(default), help_text)
+    else:
+        raise TypeError(f"{name}: there is no flag for {kind}")
 
 
 def _without_none(kind):
