@@ -369,7 +369,7 @@ def test_versions(tokenizer, tmp_path, monkeypatch):
     assert not (tmp_path / "7" / "assets.extra").exists()
     with pytest.raises(ValueError, match="6: exists; choose another version"):
         export.save(servable, str(tmp_path), version=6)
-    with pytest.raises(ValueError, match="weights are 'float16': they must be one of float32, bfloat16, int8"):
+    with pytest.raises(ValueError, match="`weights`=float16: it must be one of float32, bfloat16, int8"):
         export.save(servable, str(tmp_path), weights="float16")
 
 
