@@ -371,11 +371,15 @@ def test_versions(tokenizer, tmp_path, monkeypatch):
         export.save(servable, str(tmp_path), version=6)
     with pytest.raises(ValueError, match="`weights`=float16: it must be one of float32, bfloat16, int8"):
         export.save(servable, str(tmp_path), weights="float16")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="gs://bucket/model: must be a local folder"):
+        export.save(servable, "gs://bucket/model")
+    assert not (tmp_path / "gs:").exists()
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
-    ("squad", {"max_seq_length": 9}, "max_seq_length is 9: it must be over max_query_length [+] 3, 9"),
+    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: it must be over `max_query_length` [+] 3, 9"),
 ])
 def test_options_that_are_refused(tokenizer, name, options, message):
     with pytest.raises(ValueError, match=message):
