@@ -37,6 +37,7 @@ ENVIRONMENT_ERRORS = (
     "ResourceExhaustedError",  # memory, of a GPU above all; a full disk
 )
 
+
 def run(main, define_flags, takes_arguments=False):
     """Defines a script's flags, runs its `main(argv)` and exits.
 
@@ -60,7 +61,7 @@ def run(main, define_flags, takes_arguments=False):
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:
             main(argv)
-            sys.stdout.flush()  # where this fails it is still told as what it is
+            sys.stdout.flush()  # here, where an error of it still becomes one line
         except KeyboardInterrupt:
             print(f"\n{_script_name()}: interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
