@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
@@ -19,6 +20,7 @@ PUBLISHED_SIZES = {
     "large": (24, 1024, 16),
 }
 PUBLISHED_VOCAB_SIZE = 30522  # the English uncased vocabulary
+LARGEST_SIZE = 2**31 - 1  # shapes and ids are int32
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,13 +61,14 @@ class BertConfig:
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
                      "intermediate_size", "max_position_embeddings", "type_vocab_size"):
             value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f"{name} is {value!r}: it must be a positive integer")
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_SIZE:
+                raise InputError(f"{name} is {value!r}: it must be a positive integer" + (
+                    f", at most {LARGEST_SIZE}" if isinstance(value, int) and value > LARGEST_SIZE else ""))
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
-            if not isinstance(rate, int | float) or not 0 <= rate < 1:
+            if not _is_number(rate) or not 0 <= rate < 1:
                 raise InputError(f"{name} is {rate!r}: it must be a number, at least 0 and below 1")
-        if not isinstance(self.initializer_range, int | float) or self.initializer_range <= 0:
+        if not _is_number(self.initializer_range) or not 0 < self.initializer_range < math.inf:
             raise InputError(f"initializer_range is {self.initializer_range!r}: it must be a positive number")
         if self.hidden_size % self.num_attention_heads:
             raise InputError(f"hidden_size is {self.hidden_size}: it must be a multiple of "
@@ -139,3 +142,7 @@ class BertConfig:
 ORIGINAL_POOLER_KEYS = frozenset({
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type"})
+
+
+def _is_number(value):
+    return isinstance(value, int | float) and not isinstance(value, bool)

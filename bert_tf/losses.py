@@ -1,9 +1,10 @@
 """Training losses, float32 scalars.
 
-A batch may come in pieces: one for each replica, each again in micro-batches. The loss of the whole batch is a sum over
-its examples or predictions, divided by a number that its features alone tell, the normaliser. So each piece, told the
-normalisers of the whole batch, can give its share, and shares add up to the loss that one device would compute, as do
-their gradients. A mean of the pieces' own means would not: it weighs a prediction by how many others its piece holds.
+A batch may come in parts: each replica has one, and divides it into micro-batches. The loss of the whole batch is a sum
+over its examples or predictions, divided by a number that its features alone tell, the normaliser. So each part, given
+the normalisers of the whole batch, can compute its share. The shares add up to the loss that one device would compute,
+and so do their gradients. A mean of the parts' own means would not: in it a prediction counts the less, the more others
+are in the same part.
 
 Shape legend: B batch, P predictions, V vocabulary.
 """
@@ -32,11 +33,19 @@ class PretrainingLoss:
         return self.share(outputs, features, self.normalisers(features))
 
     def normalisers(self, features):
-        """What to divide by, as far as a piece tells: dict of float32 scalars, which add up over the pieces."""
+        """What to divide by, of one part of a batch: dict of float32 scalars, which add up over the parts."""
         return {"predictions": tf.reduce_sum(features["masked_lm_weights"]), "examples": _num_examples(features)}
 
     def share(self, outputs, features, normalisers):
-        """What a piece adds to the losses of a batch; `normalisers`: those of the batch. Otherwise as a call."""
+        """What one part adds to the losses of a batch.
+
+        Args:
+          outputs, features: of the part, as a call takes them.
+          normalisers: of the whole batch, the sum of those of its parts.
+
+        Returns:
+          Dict of float32 scalars as a call's; summed over the parts they are the losses of the batch.
+        """
         token_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
         masked_lm_loss = (tf.reduce_sum(features["masked_lm_weights"] * token_losses)
@@ -85,7 +94,7 @@ token_classification_loss = TokenClassificationLoss()
 
 
 class MeanLoss:
-    """Losses that are means over the examples, told apart into shares.
+    """Losses that are means over the examples, in shares.
 
     Args:
       loss_function: (outputs, features) -> dict of scalars, each a mean over the examples of the batch it is given.

@@ -14,12 +14,19 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
-from bert_tf.layers.attention import attention_bias
-from bert_tf.layers.basic import Dropout, Projection, WeightInitializer
-from bert_tf.layers.embeddings import Embeddings
-from bert_tf.layers.encoder_layer import EncoderLayer
-from bert_tf.layers.heads import LinearHead, MaskedLMHead, gather_positions
-from bert_tf.layers.padding import AllTokens, RealTokens
+from bert_tf.layers import (
+    AllTokens,
+    Dropout,
+    Embeddings,
+    EncoderLayer,
+    LinearHead,
+    MaskedLMHead,
+    Projection,
+    RealTokens,
+    WeightInitializer,
+    attention_bias,
+    gather_positions,
+)
 
 
 class BertEncoder(tf_keras.Model):

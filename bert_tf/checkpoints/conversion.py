@@ -2,13 +2,12 @@
 
 import math
 import os
-import shutil
 
 from bert_tf.checkpoints import huggingface, model_garden, tf1
 from bert_tf.checkpoints.detection import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
-from bert_tf.files import new_files
+from bert_tf.files import new_file, read_bytes
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
@@ -20,7 +19,7 @@ def convert(source, output, output_format, config=None, vocab_file=None):
 
     Args:
       source: path, as `open_checkpoint` takes it.
-      output: folder; files there of the names that are written are replaced.
+      output: local folder; files there of the names that are written are replaced.
       output_format: a key of FORMATS.
       config: BertConfig; None takes the one that lies with the checkpoint.
       vocab_file: vocab.txt to copy into `output`, or None.
@@ -29,8 +28,11 @@ def convert(source, output, output_format, config=None, vocab_file=None):
       What was converted, in lines for a user to read.
 
     Raises:
-      InputError: there is no such checkpoint, no config, or one of the three files is of another model.
+      InputError: no such format or checkpoint, no config, a remote folder, or one of the three files is of another
+        model.
     """
+    if output_format not in FORMATS:
+        raise InputError(f"`format`={output_format}: it must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
     if config is None:
@@ -42,8 +44,8 @@ def convert(source, output, output_format, config=None, vocab_file=None):
     writer = FORMATS[output_format]
     left_out = writer.write(output, checkpoint.tensors, config)
     if vocab_file:
-        with new_files(output) as folder:
-            shutil.copyfile(vocab_file, os.path.join(folder, VOCABULARY_NAME))
+        with new_file(os.path.join(output, VOCABULARY_NAME), "wb") as file:
+            file.write(read_bytes(vocab_file))
     shapes = [tensor.shape for name, tensor in checkpoint.tensors.items() if name not in left_out]
     return [f"{checkpoint.path} ({checkpoint.kind}) -> {output} ({writer.KIND}): {len(shapes)} tensors, "
             f"{sum(map(math.prod, shapes)):,} parameters",

@@ -48,18 +48,22 @@ def find_checkpoint(path):
     """The prefix of the TensorFlow checkpoint, or the Hugging Face file, at `path`: itself, or what a folder holds.
 
     Raises:
-      InputError: there is none, or a folder holds both kinds.
+      InputError: there is none, a folder holds both kinds, or the path cannot be read.
     """
-    if path.endswith(huggingface.WEIGHTS_SUFFIXES):
-        if not tf.io.gfile.exists(path):
-            raise InputError(f"{path}: no such file")
-        return path
-    prefix, weights = path, None
-    if tf.io.gfile.isdir(path):
-        prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
-        weights = huggingface.weights_in(path)
-    prefix = prefix.removesuffix(".index")
-    has_index = tf.io.gfile.exists(prefix + ".index")
+    path = os.fsdecode(path)
+    try:
+        if path.endswith(huggingface.WEIGHTS_SUFFIXES):
+            if not tf.io.gfile.exists(path):
+                raise InputError(f"{path}: no such file")
+            return path
+        prefix, weights = path, None
+        if tf.io.gfile.isdir(path):
+            prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
+            weights = huggingface.weights_in(path)
+        prefix = prefix.removesuffix(".index")
+        has_index = tf.io.gfile.exists(prefix + ".index")
+    except tf.errors.OpError as error:  # no access, or a file system that TensorFlow does not know
+        raise InputError(f"{path}: cannot be read: {error.message or type(error).__name__}") from error
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
     if has_index and weights and not weights.endswith(huggingface.PICKLE_SUFFIXES):

@@ -19,7 +19,7 @@ import safetensors.numpy
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import new_files, read_json_object
+from bert_tf.files import is_remote, new_files, read_json_object
 
 KIND = "Hugging Face model"
 
@@ -69,13 +69,16 @@ def read(path):
     """Opens a .safetensors file, and the config.json beside it if there is one.
 
     Raises:
-      InputError: naming the file, for a pickle, a damaged file, a file without BERT's word table, an output kernel
-        that is not tied to it, or a config that this project does not compute.
+      InputError: naming the file, for a pickle, a remote or damaged file, a file without BERT's word table, an
+        output kernel that is not tied to it, or a config that this project does not compute.
     """
+    path = os.fspath(path)
     _refuse_pickle(path)
+    if is_remote(path):
+        raise InputError(f"{path}: must be a local file; copy it from there")
     try:
         file = safetensors.safe_open(path, framework="numpy")
-    except safetensors.SafetensorError as error:
+    except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
         raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
     tensors = {}
     for key in file.keys():  # noqa: SIM118 - safe_open is no mapping
@@ -199,7 +202,7 @@ def _config_from_dict(values):
                                                          else f"only {only!r} is supported"))
     fields = {field.name for field in dataclasses.fields(BertConfig)}
     known = DEFAULTS | {name: value for name, value in values.items() if name in fields}
-    if known["hidden_act"] not in ACTIVATIONS:
+    if known["hidden_act"] not in tuple(ACTIVATIONS):  # JSON may hold a list, which no dict can be asked for
         raise InputError(f"hidden_act is {known['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
     return BertConfig.from_dict(known | {"hidden_act": ACTIVATIONS[known["hidden_act"]]})
 

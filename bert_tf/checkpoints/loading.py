@@ -112,8 +112,11 @@ def _check_settings(checkpoint, config):
 
 
 def _shape_together(checkpoint, parts):
-    """The shape of the parts side by side on the last axis; InputError if they differ on the others."""
+    """The shape of the parts side by side on the last axis; InputError if they have none or differ on the others."""
     shapes = [checkpoint.tensors[part].shape for part in parts]
+    if [] in shapes:
+        raise InputError(f"{checkpoint.path}: {parts[shapes.index([])]} is a scalar in the checkpoint, which no "
+                         "variable of a model is")
     if any(shape[:-1] != shapes[0][:-1] for shape in shapes):
         raise InputError(f"{checkpoint.path}: {parts[0]} has shape {shapes[0]} and {parts[-1]} {shapes[-1]}")
     return [*shapes[0][:-1], sum(shape[-1] for shape in shapes)]

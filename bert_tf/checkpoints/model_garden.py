@@ -76,7 +76,7 @@ def read(file, names):
     """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out.
 
     Raises:
-      InputError: it holds two encoders.
+      InputError: it holds two encoders, or a tensor without the axes that the format gives it.
     """
     tensors, settings = {}, {}
     for key, name in sorted(names.items()):
@@ -85,6 +85,10 @@ def read(file, names):
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
             raise InputError(f"{file.prefix}: the checkpoint has {canonical} more than once: it holds two encoders")
+        rank = _rank(canonical)
+        if rank not in (None, len(stored.shape)):
+            raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape} in the checkpoint: a Model Garden "
+                             f"checkpoint has {rank} axes there")
         if canonical.endswith("/attention/self/query/kernel"):
             settings["num_attention_heads"] = stored.shape[1]
         tensors[canonical] = _from_garden(canonical, stored)
@@ -215,6 +219,13 @@ def _node(attributes):
 
 def _list(objects):
     return _node({str(number): each for number, each in enumerate(objects)})
+
+
+def _rank(name):
+    """How many axes a canonical tensor has in the format, where these are not the original's; else None."""
+    if "/attention/self/" in name:
+        return 3 if name.endswith("kernel") else 2
+    return 3 if name.endswith("/attention/output/dense/kernel") else None
 
 
 def _from_garden(name, tensor):

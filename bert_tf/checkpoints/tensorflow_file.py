@@ -27,13 +27,17 @@ class TensorFlowFile:
 
     Raises:
       InputError: naming the prefix, here or when a tensor is read, for a damaged or incomplete file.
+
+    Attributes:
+      prefix: str.
     """
 
     def __init__(self, prefix):
         self.prefix = prefix
         with self._explained():
             self._reader = tf.train.load_checkpoint(prefix)
-        self._shapes = self._reader.get_variable_to_shape_map()
+            self._shapes = self._reader.get_variable_to_shape_map()
+            self._types = self._reader.get_variable_to_dtype_map()
 
     def __contains__(self, key):
         return key in self._shapes
@@ -47,7 +51,11 @@ class TensorFlowFile:
             return self._reader.get_tensor(key)
 
     def tensor(self, key):
-        """A tensor as StoredTensor."""
+        """A tensor of numbers as StoredTensor; InputError if there is none under this key."""
+        if key not in self._shapes:
+            raise InputError(f"{self.prefix}: the checkpoint cannot be read: it names {key}, which it does not hold")
+        if self._types[key] == tf.string:
+            raise InputError(f"{self.prefix}: {key} holds text in the checkpoint, where a model has numbers")
         return StoredTensor(list(self._shapes[key]), functools.partial(self.read, key))
 
     @contextlib.contextmanager

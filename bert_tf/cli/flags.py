@@ -8,6 +8,7 @@
 """
 
 import dataclasses
+import re
 import types
 import typing
 
@@ -20,6 +21,8 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the scr
 
 def define(settings, only=None):
     """Defines a flag for each field of settings and of the groups in them.
+
+    Where a help text names another field in backquotes, the flag's names that flag.
 
     Args:
       settings: Settings, whose values are the flags' defaults.
@@ -53,7 +56,7 @@ def given():
 
 
 def _define(field, kind, default):
-    name, help_text = field.name, field.metadata["help"]
+    name, help_text = field.name, re.sub(r"`(\w+)`", r"--\1", field.metadata["help"])
     bounds = {"lower_bound": field.metadata["lower"], "upper_bound": field.metadata["upper"]}
     if kind is bool:
         flags.DEFINE_bool(name, default, help_text)
@@ -67,8 +70,10 @@ def _define(field, kind, default):
         flags.DEFINE_string(name, default, help_text)
     elif field.metadata["repeated"]:
         flags.DEFINE_multi_string(name, list(default), help_text)
-    else:  # tuple[str, ...]
+    elif typing.get_origin(kind) is tuple:
         flags.DEFINE_list(name, list(default), help_text)
+    else:
+        raise TypeError(f"{name}: there is no flag for {kind}")
 
 
 def _without_none(kind):

@@ -1,4 +1,7 @@
-"""Paths that are given as arguments: a file that must be there, globs and folders that stand for files."""
+"""Paths that are given as arguments: a file that must be there, globs and folders that stand for files.
+
+Like bert_tf.files, it imports TensorFlow for remote paths alone.
+"""
 
 import glob
 import os
@@ -17,8 +20,10 @@ def check_file(argument, path):
         return
     if os.path.isdir(path):
         raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
-    if not os.path.isfile(path):
+    if not os.path.exists(path):
         raise InputError(f"`{argument}`={path}: no such file")
+    if not os.path.isfile(path):
+        raise InputError(f"`{argument}`={path}: is no regular file")
     if not os.access(path, os.R_OK):
         raise InputError(f"`{argument}`={path}: cannot be read")
 
@@ -36,7 +41,8 @@ def check_output_dir(argument, path):
 def expand_globs(argument, patterns, folders=False):
     """The files that comma-separated glob patterns match, each once, sorted within a pattern.
 
-    Files that are being written (.partial) and manifests of records are no data: they must be named in full.
+    A pattern that is the name of a file means that file, whatever characters it has apart from commas. Files that
+    are being written (.partial) and manifests of records are no data: they must be named in full.
 
     Args:
       argument: name, for messages.
@@ -48,7 +54,7 @@ def expand_globs(argument, patterns, folders=False):
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        matches = sorted(path for path in _glob(pattern) if path == pattern or _is_data(path))
+        matches = sorted(path for path in _glob(argument, pattern) if path == pattern or _is_data(path))
         if not matches:
             raise InputError(f"`{argument}`={pattern}: no such file")
         for path in matches:
@@ -67,9 +73,15 @@ def expand_globs(argument, patterns, folders=False):
 
 
 def files_below(folder):
-    """All data files in a local folder and its folders, sorted, without hidden ones."""
+    """All data files in a local folder and its folders, sorted, without hidden ones; OSError if one cannot be read.
+
+    Folders that are links are not entered.
+    """
+    def stop(error):
+        raise error
+
     found = []
-    for parent, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder, onerror=stop):  # which would pass over them in silence
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [os.path.join(parent, name) for name in names
                   if not name.startswith(".") and _is_data(name)]
@@ -80,9 +92,12 @@ def _is_data(path):
     return not path.endswith((PARTIAL_SUFFIX, MANIFEST_SUFFIX))
 
 
-def _glob(pattern):
-    if is_remote(pattern):
-        import tensorflow as tf
+def _glob(argument, pattern):
+    if not is_remote(pattern):
+        return [pattern] if os.path.lexists(pattern) else glob.glob(pattern, recursive=True)
+    import tensorflow as tf
 
+    try:
         return tf.io.gfile.glob(pattern)
-    return glob.glob(pattern, recursive=True)
+    except tf.errors.OpError as error:  # no such bucket, no access, a file system that TensorFlow does not know
+        raise InputError(f"`{argument}`={pattern}: cannot be read: {error.message or type(error).__name__}") from error

@@ -9,8 +9,10 @@ TensorFlow takes seconds to import, so scripts import the job that needs it insi
 flag answer at once.
 """
 
+import io
 import os
 import re
+import select
 import sys
 
 from absl import app, flags, logging
@@ -22,11 +24,18 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the scr
 MISTAKE = 1  # exit status of an input that cannot be used
 FAULT = 70  # of a fault of this project: EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
+CLOSED_PIPE = 141  # what it reports for one that wrote to a pipe which nobody reads
 
-# TensorFlow's errors of files, networks and memory, which the user can do something about.
-ENVIRONMENT_ERRORS = ("NotFoundError", "PermissionDeniedError", "AlreadyExistsError", "DataLossError",
-                      "FailedPreconditionError", "ResourceExhaustedError", "UnavailableError", "UnauthenticatedError",
-                      "DeadlineExceededError", "AbortedError", "CancelledError")
+# TensorFlow's errors that speak of a user's files, network, devices or memory, and hardly ever of a graph that this
+# project built wrongly. Others are a fault until shown otherwise, since a traceback too many does less harm than one
+# too few. So is FailedPreconditionError, mostly a variable or table that was not initialised (directories in place of
+# files are found before TensorFlow opens them), and CancelledError, which only follows from another error.
+ENVIRONMENT_ERRORS = (
+    "NotFoundError", "PermissionDeniedError", "AlreadyExistsError", "DataLossError",  # files, damaged ones too
+    "UnavailableError", "UnauthenticatedError", "DeadlineExceededError",  # storage and other machines
+    "AbortedError",  # another machine of the same run ended
+    "ResourceExhaustedError",  # memory, of a GPU above all; a full disk
+)
 
 
 def run(main, define_flags, takes_arguments=False):
@@ -35,9 +44,13 @@ def run(main, define_flags, takes_arguments=False):
     Flags are defined here, not when the script is imported, so that a test can import several scripts. Arguments
     that are not flags are refused, unless `takes_arguments`; argv[1:] has them.
 
-    An unknown flag or a flag value that does not parse, an InputError, and a file that cannot be read or written, by
-    Python or TensorFlow, end the process with one line on standard error and status MISTAKE. Any other exception is a
-    fault of this project: its traceback, a line that asks to report it, and status FAULT. Ctrl-C gives INTERRUPTED.
+    The exit status of the process:
+      MISTAKE, after one line on standard error: a flag that is unknown or does not parse, an InputError, a file that
+        cannot be read or written, by Python or TensorFlow, or too little memory.
+      FAULT, after a traceback and a line that asks to report it: any other exception.
+      INTERRUPTED: Ctrl-C.
+      CLOSED_PIPE, without a word: what reads the output, `head` say, has read enough.
+      0: none of these.
     """
     define_flags()
     flags.DEFINE_bool("traceback", False, "Show the Python traceback of a mistake too, not its one line alone.")
@@ -47,21 +60,43 @@ def run(main, define_flags, takes_arguments=False):
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:
-            return main(argv)
+            main(argv)
+            sys.stdout.flush()  # here, where an error of it still becomes one line
         except KeyboardInterrupt:
             print(f"\n{_script_name()}: interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
         except Exception as error:
-            is_mistake = _is_mistake(error)
-            if flags.FLAGS.traceback or not is_mistake:
-                sys.excepthook(type(error), error, error.__traceback__)
-            if is_mistake:
-                return _fail(_one_line(error))
-            print(f"{_script_name()}: this is a fault of bert_tf, not of your input: please report it with the command "
-                  "and the lines above", file=sys.stderr)
-            sys.exit(FAULT)
+            _end_after(error)
 
     app.run(guarded, flags_parser=_parse_flags)
+
+
+def _end_after(error):
+    """Says what went wrong, and exits with the status for it."""
+    if isinstance(error, BrokenPipeError) and _output_is_closed():
+        sys.exit(CLOSED_PIPE)
+    is_mistake = _is_mistake(error)
+    if flags.FLAGS.traceback or not is_mistake:
+        sys.excepthook(type(error), error, error.__traceback__)
+    if is_mistake:
+        _fail(_one_line(error))
+    print(f"{_script_name()}: this is a fault of bert_tf, not of your input: please report it with the command and the "
+          "lines above", file=sys.stderr)
+    sys.exit(FAULT)
+
+
+def _output_is_closed():
+    """Whether standard output is a pipe that nobody reads any more; if so, what is left to be written is dropped."""
+    try:
+        output = sys.stdout.fileno()
+    except OSError:  # it is no file of the system's
+        return False
+    poll = select.poll()
+    poll.register(output, 0)
+    if not any(event & select.POLLERR for _, event in poll.poll(0)):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)  # Python writes what is left as it exits
+    return True
 
 
 def with_flags(text):
@@ -84,12 +119,14 @@ def _parse_flags(argv):
     try:
         return flags.FLAGS(argv)
     except flags.Error as error:
-        return _fail(f"{_one_line(error)} (see --help)")
+        _fail(f"{_one_line(error)} (see --help)")
 
 
 def _is_mistake(error):
     """Whether an error tells of a user's input, a file that cannot be read or written, or a machine's limits."""
-    if isinstance(error, (InputError, OSError)):
+    if isinstance(error, io.UnsupportedOperation):  # an OSError, but of a file that our code opened otherwise
+        return False
+    if isinstance(error, (InputError, OSError, MemoryError)):
         return True
     tensorflow = sys.modules.get("tensorflow")
     return tensorflow is not None and isinstance(
@@ -98,10 +135,13 @@ def _is_mistake(error):
 
 def _one_line(error):
     if hasattr(error, "node_def"):  # TensorFlow's: where in the graph it was raised is of no use to a user
-        return error.message.splitlines()[0]
+        return (error.message.splitlines() or [type(error).__name__])[0]
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return with_flags(" ".join(str(error).split()))
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]
+        return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror
+    if isinstance(error, MemoryError):
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
+    return with_flags(" ".join(str(error).split()) or type(error).__name__)
 
 
 def _script_name():

@@ -55,6 +55,6 @@ class ServedClassifier(Servable):
 
 
 def check_labels(labels, num_outputs):
-    """ValueError unless there are as many labels as outputs of a model, or none and one output."""
+    """Raises InputError unless there are as many labels as outputs of a model, or none and one output."""
     if (len(labels) or 1) != num_outputs:
         raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")

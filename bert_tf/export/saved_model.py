@@ -1,9 +1,12 @@
 """Writes a Servable as a SavedModel in the layout that TensorFlow Serving watches.
 
 The file holds the weights, the tokenizer, vocab.txt and bert_config.json, and needs nothing of this package to run;
-TensorFlow Text must be there for its kernels (`import tensorflow_text`; TensorFlow Serving links it).
+TensorFlow Text must be there for its kernels (`import tensorflow_text`; TensorFlow Serving links it). Beside them lie
+requests that TensorFlow Serving runs through the model when it loads it, so that no client waits for the first; their
+message types come from tensorflow-serving-api, which need not be installed and is imported where it is used.
 """
 
+import importlib.util
 import os
 import tempfile
 
@@ -11,8 +14,10 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import tensorflow_file
 from bert_tf.errors import InputError
-from bert_tf.export import warmup, weight_storage
-from bert_tf.files import new_folder
+from bert_tf.export import weight_storage
+from bert_tf.files import is_remote, new_folder
+
+WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
 def save(servable, directory, *, version=None, weights="float32"):
@@ -20,17 +25,19 @@ def save(servable, directory, *, version=None, weights="float32"):
 
     Args:
       servable: Servable.
-      directory: the model's folder; made if missing.
+      directory: the model's folder, local; made if missing.
       version: int; None takes the number after the highest there.
-      weights: how matrices are stored, one of stored_weights.KINDS. All are float32 once loaded.
+      weights: how matrices are stored, one of weight_storage.KINDS. All are float32 once loaded.
 
     Returns:
       (path, has_warmup): path of the SavedModel; bool, whether it holds requests to warm up with, for which the package
       tensorflow-serving-api must be installed.
 
     Raises:
-      InputError: a version that exists, or an unknown kind of weights.
+      InputError: a remote folder, a version that exists, or an unknown kind of weights.
     """
+    if is_remote(directory):
+        raise InputError(f"{directory}: must be a local folder; copy it from there")
     os.makedirs(directory, exist_ok=True)
     if version is None:
         version = 1 + max((int(name) for name in os.listdir(directory) if name.isdecimal()), default=0)
@@ -46,7 +53,41 @@ def save(servable, directory, *, version=None, weights="float32"):
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
         tf.saved_model.save(module, partial, signatures=servable.signatures())
-        has_warmup = warmup.is_available()
+        has_warmup = can_write_warmup()
         if has_warmup:
-            warmup.write(servable, partial, os.path.basename(os.path.normpath(directory)))
+            _write_warmup(servable, partial, os.path.basename(os.path.normpath(directory)))
     return path, has_warmup
+
+
+def can_write_warmup():
+    """Whether tensorflow-serving-api, whose message types these are, is installed."""
+    return importlib.util.find_spec("tensorflow_serving") is not None
+
+
+def _write_warmup(servable, path, model_name):
+    """Writes a request for each signature into the SavedModel at `path`, as a TFRecord file of PredictionLog."""
+    file = os.path.join(path, WARMUP_FILE)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    with tf.io.TFRecordWriter(file) as writer:
+        for signature, inputs in example_requests(servable).items():
+            writer.write(_prediction_log(model_name, signature, inputs).SerializeToString())
+
+
+def example_requests(servable):
+    """dict from signature name to its inputs by name, NumPy arrays or lists of str."""
+    features = {name: value.numpy() for name, value in servable.example_features().items()}
+    examples = [tf.train.Example(features=tf.train.Features(feature={
+        name: tf.train.Feature(int64_list=tf.train.Int64List(value=value[row].ravel()))
+        for name, value in features.items()})).SerializeToString() for row in range(len(features["input_ids"]))]
+    return {"serving_default": servable.example_texts, "ids": features, "tf_example": {"examples": examples}}
+
+
+def _prediction_log(model_name, signature, inputs):
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    request = predict_pb2.PredictRequest()
+    request.model_spec.name = model_name
+    request.model_spec.signature_name = signature
+    for name, value in inputs.items():
+        request.inputs[name].CopyFrom(tf.make_tensor_proto(value))
+    return prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))

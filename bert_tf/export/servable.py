@@ -45,7 +45,7 @@ class Servable:
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
         if not 4 <= max_seq_length <= self.config.max_position_embeddings:
-            raise InputError(f"max_seq_length is {max_seq_length}: it must be from 4 to max_position_embeddings, "
+            raise InputError(f"`max_seq_length`={max_seq_length}: it must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
 
     def answer_texts(self, **texts):
@@ -58,14 +58,14 @@ class Servable:
         raise NotImplementedError
 
     def encode(self, text_a, text_b=None):
-        """Strings [B] -> features and was_cut, as `packing.pack` gives them."""
+        """Strings [B] -> features and was_cut, as `model_inputs.pack` gives them."""
         if text_b is not None:
             text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
             text_b = self.tokenizer.tokenize(text_b)
         return self.pack(self.tokenizer.tokenize(text_a), text_b)
 
     def pack(self, first, second=None):
-        """RaggedTensors int32 [B, (pieces)] -> features and was_cut, as `packing.pack` gives them."""
+        """RaggedTensors int32 [B, (pieces)] -> features and was_cut, as `model_inputs.pack` gives them."""
         return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
 
     def signatures(self):

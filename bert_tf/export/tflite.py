@@ -1,8 +1,10 @@
 """A served model's signature "ids" as a LiteRT (TensorFlow Lite) model, for phones and other small devices.
 
 Inputs are "input_ids", "input_mask" and "segment_ids", int32 [1, max_seq_length], of multiple choice [1, 4,
-max_seq_length]; outputs are those of the signature that
-are numbers, since names of labels and pieces are strings. Text has to be tokenized before.
+max_seq_length]. Outputs are those of the signature that are numbers, since names of labels and pieces are strings. Text
+has to be tokenized before.
+
+The interpreter, ai-edge-litert, is imported where a converted model is run: converting needs TensorFlow alone.
 """
 
 import numpy as np
@@ -29,9 +31,9 @@ def convert(servable, weights="float32"):
       InputError: another kind of weights, or a servable with dynamic lengths.
     """
     if weights not in KINDS:
-        raise InputError(f"weights are {weights!r}: they must be one of {', '.join(KINDS)}")
+        raise InputError(f"`weights`={weights}: it must be one of {', '.join(KINDS)}")
     if not servable.static_length:
-        raise InputError("a LiteRT model has one length: make the servable with static_length")
+        raise InputError("a LiteRT model has one length: make the servable with `static_length`")
     module = tf.Module()
     module.weights = servable.model.variables
     converter = tf.lite.TFLiteConverter.from_concrete_functions([_numbers_of_ids(servable)], module)

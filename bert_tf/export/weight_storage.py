@@ -28,7 +28,7 @@ def attached(model, kind, module):
       InputError: another kind.
     """
     if kind not in KINDS:
-        raise InputError(f"weights are {kind!r}: they must be one of {', '.join(KINDS)}")
+        raise InputError(f"`weights`={kind}: it must be one of {', '.join(KINDS)}")
     if kind == "float32":
         module.weights = model.variables
         yield

@@ -37,7 +37,7 @@ class SelfAttention(tf_keras.layers.Layer):
 
         Args:
           x: [T, H].
-          tokens: bert_tf.padding.AllTokens or RealTokens of the batch.
+          tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
           bias: [B, 1, 1, S] from `attention_bias`.
           dropout_seed: int [2], or None when not training.
 

@@ -42,7 +42,7 @@ class Embeddings(tf_keras.layers.Layer):
         Args:
           input_ids: int32 [B, S], each in [0, V).
           segment_ids: int32 [B, S], each in [0, segment types).
-          tokens: bert_tf.padding.AllTokens or RealTokens of the batch.
+          tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
           dropout_seed: int [2], or None when not training.
 
         Returns:

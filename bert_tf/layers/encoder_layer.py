@@ -35,7 +35,7 @@ class EncoderLayer(tf_keras.layers.Layer):
 
         Args:
           x: [T, H].
-          tokens: bert_tf.padding.AllTokens or RealTokens of the batch.
+          tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
           attention_bias: [B, 1, 1, S].
           dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
 

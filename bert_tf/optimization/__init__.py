@@ -3,8 +3,9 @@
     optimizer = create_optimizer(learning_rate, num_train_steps, num_warmup_steps)
     optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 
-Under a strategy, or on a batch in pieces, each piece gives the gradients of its share of the loss (bert_tf.losses): the
-shares add up to the loss of the whole batch, and the update is the one that a single device would make of it.
+Under a strategy, or with micro-batches, each part of a batch gives the gradients of its share of the loss
+(bert_tf.losses). The shares add up to the loss of the whole batch, and the update is the one that a single device would
+make of it.
 """
 
 from bert_tf.optimization.adamw import AdamW

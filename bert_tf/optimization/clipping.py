@@ -6,7 +6,7 @@ import typing
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.optimization import gradients as pieces
+from bert_tf.optimization.gradients import global_norm, merge, values_of
 
 CLIP_NORM = 1.0  # these and the patterns: the original's `optimization.create_optimizer`
 WEIGHT_DECAY = 0.01
@@ -87,7 +87,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         Returns:
           The step counter, `iterations`.
         """
-        gradients, variables = zip(*((pieces.merge(gradient), variable) for gradient, variable in grads_and_vars
+        gradients, variables = zip(*((merge(gradient), variable) for gradient, variable in grads_and_vars
                                      if gradient is not None), strict=True)
         if not skip_gradients_aggregation:
             replica = tf.distribute.get_replica_context()
@@ -99,7 +99,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """Clips and updates; the step counts, but changes nothing, where loss or gradients are not finite.
 
         Args:
-          gradients: what gradients.merge returns, summed over micro-batches and replicas; of the loss times
+          gradients: what `gradients.merge` returns, summed over micro-batches and replicas; of the loss times
             `loss_scale`, if there is one.
           variables: theirs, in the same order.
           loss: float32 scalar, not scaled, the same on all replicas.
@@ -109,14 +109,14 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
           Bool scalar: False if the loss was not finite, or the gradients were not and no lower loss scale can help.
         """
         scale = 1.0 if self._loss_scale is None else tf.convert_to_tensor(self._loss_scale.value)
-        norm = pieces.global_norm(gradients) / scale
+        norm = global_norm(gradients) / scale
         is_applied = tf.math.is_finite(norm + loss)
         factor = self.gradient_scale / scale
         if self._clip_norm:
             factor *= self._clip_norm / tf.maximum(norm, self._clip_norm)
         # A product with a factor of 0 that is 0 even where a gradient is NaN or infinite.
         factor = tf.where(is_applied, factor, 0.0)
-        clipped = [ClippedGradient(tf.math.multiply_no_nan(pieces.values_of(gradient), factor), is_applied)
+        clipped = [ClippedGradient(tf.math.multiply_no_nan(values_of(gradient), factor), is_applied)
                    for gradient in gradients]
         super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
         if self._loss_scale is None:

@@ -1,8 +1,8 @@
-"""Gradients of a batch in pieces: what replicas and micro-batches must hand over so that one norm can be taken.
+"""Gradients of parts of a batch: what replicas and micro-batches hand over so that one norm can be taken.
 
 The original clips by a global norm in which a sparse gradient counts by its slices, before duplicate rows are summed
-(`tf.clip_by_global_norm` on IndexedSlices). Slices of several pieces are those of the whole batch, so the sum of their
-squares is too; a dense gradient must be summed over the pieces first.
+(`tf.clip_by_global_norm` on IndexedSlices). The slices of all parts are those of the whole batch, so the sum of their
+squares is too. A dense gradient must be summed over the parts first.
 """
 
 import typing
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 
 class MergedSlices(typing.NamedTuple):
-    """A sparse gradient after its slices were summed row by row. Those of two pieces add up field by field.
+    """A sparse gradient after its slices were summed row by row. Those of two parts add up field by field.
 
     Attributes:
       values: float32, the shape of the variable.
@@ -35,7 +35,14 @@ def values_of(gradient):
 
 
 def global_norm(gradients):
-    """Norm of all gradients of a batch together, each as `merge` returns it, summed over pieces -> float32 scalar."""
+    """The norm of all gradients of a batch together.
+
+    Args:
+      gradients: each as `merge` returns it, summed over micro-batches and replicas.
+
+    Returns:
+      float32 scalar.
+    """
     squares = [gradient.squared_norm if isinstance(gradient, MergedSlices) else 2 * tf.nn.l2_loss(gradient)
                for gradient in gradients]
     return tf.sqrt(tf.add_n(squares))

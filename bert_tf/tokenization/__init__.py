@@ -1,6 +1,7 @@
 """The original's tokenization, exact, as TensorFlow graph ops; vocabularies; texts to a model's inputs.
 
-TensorFlow is imported when a name that needs it is asked for: vocabularies and Unicode rules serve without it.
+A name's module is imported when the name is asked for (PEP 562): vocabularies and Unicode rules serve without
+TensorFlow, which the tokenizer needs.
 """
 
 import importlib
@@ -8,11 +9,14 @@ import importlib
 _MODULES = {"BertTokenizer": "tokenizer", "TokensWithOffsets": "tokenizer", "UNICODE_VERSION": "unicode_rules",
             "check_casing": "vocabulary", "read_vocabulary": "vocabulary"}
 
-__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing",
-           "read_vocabulary"]
+__all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing", "read_vocabulary"]
 
 
 def __getattr__(name):
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

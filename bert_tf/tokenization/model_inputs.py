@@ -1,4 +1,4 @@
-"""Pieces of texts -> the features of a model, padded to one length or to the longest row.
+"""A model's inputs: pieces of texts, with [CLS] and [SEP], padded to one length or to the longest row.
 
 Legend: B texts, S sequence, (pieces) a ragged dimension.
 """

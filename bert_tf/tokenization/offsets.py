@@ -1,4 +1,4 @@
-"""Arithmetic on positions of bytes and characters in a batch of texts.
+"""Offsets of bytes and of characters in a batch of texts, and how one is found from the other.
 
 A position of row b of a ragged batch [B, (N)] becomes comparable across rows when the rows are laid end to end.
 """

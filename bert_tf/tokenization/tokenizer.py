@@ -1,4 +1,4 @@
-"""The original's tokenization as TensorFlow graph ops: the same ids, in C++ and inside a SavedModel.
+"""The tokenizer: texts to WordPiece ids and back, the same ids as the original's, in C++ and inside a SavedModel.
 
 Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its `convert_single_example`.
 Unicode tables are those of the Python that builds the tokenizer, `UNICODE_VERSION`; a SavedModel keeps them.
@@ -16,7 +16,7 @@ from bert_tf.tokenization import model_inputs
 from bert_tf.tokenization.offsets import characters_before
 from bert_tf.tokenization.unicode_rules import UNICODE_VERSION
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, check_casing, read_vocabulary
-from bert_tf.tokenization.wordpiece import PieceSplitter
+from bert_tf.tokenization.wordpiece import WordPieceTokenizer
 
 __all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casing"]
 
@@ -70,7 +70,7 @@ class BertTokenizer(tf.Module):
         self.vocab_size = len(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             pieces.index, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
-        self._splitter = PieceSplitter(pieces, "[UNK]", self.lower_case)
+        self._wordpiece = WordPieceTokenizer(pieces, "[UNK]", self.lower_case)
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)
 
@@ -90,7 +90,7 @@ class BertTokenizer(tf.Module):
         Returns:
           RaggedTensor int32 [B, (pieces)], without [CLS] and [SEP].
         """
-        return self._splitter.ids(_as_texts(texts))
+        return self._wordpiece.ids(_as_texts(texts))
 
     def tokenize_with_offsets(self, texts):
         """Splits texts into pieces and says where in the text each comes from.
@@ -105,7 +105,7 @@ class BertTokenizer(tf.Module):
           TokensWithOffsets; its ids are those of `tokenize`.
         """
         texts = _as_texts(texts)
-        ids, starts, ends = self._splitter.ids_and_spans(texts)
+        ids, starts, ends = self._wordpiece.ids_and_spans(texts)
         return TokensWithOffsets(ids, tf.cast(starts, tf.int32), tf.cast(ends, tf.int32),
                                  *characters_before(texts, [starts, ends]))
 
@@ -129,11 +129,11 @@ class BertTokenizer(tf.Module):
         """
         room = max_seq_length - (2 if text_b is None else 3)
         if room < 0:
-            raise InputError(f"max_seq_length is {max_seq_length}: it must be at least {max_seq_length - room}, for "
+            raise InputError(f"`max_seq_length`={max_seq_length}: it must be at least {max_seq_length - room}, for "
                              "[CLS] and [SEP]")
         second = None if text_b is None else self.tokenize(text_b)
         features, _ = model_inputs.pack(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,
-                                   static_length=True)
+                                        static_length=True)
         return features
 
     def convert_ids_to_tokens(self, ids):
@@ -141,7 +141,7 @@ class BertTokenizer(tf.Module):
         return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), _as_ids(ids))
 
     def decode(self, ids):
-        """Puts pieces together to words with single spaces between them.
+        """Joins pieces into words with single spaces between them.
 
         What normalisation and splitting changed stays so: lower case, no accents, punctuation set apart.
 

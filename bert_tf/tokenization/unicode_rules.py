@@ -1,7 +1,7 @@
 """What the original's `BasicTokenizer` does to each single character, read from Python's own Unicode tables.
 
 Everything here is about one code point at a time. The few rules that look at neighbours (final sigma, canonical
-order of marks, words over 200 characters) are in `tokenization.py`, which takes its character classes from here.
+order of marks, words over 200 characters) are in `wordpiece.py`, which takes its character classes from here.
 """
 
 import unicodedata

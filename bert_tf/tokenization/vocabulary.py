@@ -1,4 +1,7 @@
-"""Reading `vocab.txt`: one WordPiece entry a line, its id the number of lines before it."""
+"""Reading `vocab.txt`: one WordPiece a line, its id the number of lines before it; which casing a checkpoint has.
+
+This module needs no TensorFlow.
+"""
 
 import re
 

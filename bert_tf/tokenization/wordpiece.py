@@ -8,8 +8,8 @@ normaliser cannot:
 - NFD sorts neighbouring marks by their combining class, which shows where marks are left that are not Mn;
 - a word over 200 characters is unknown, and FastWordpieceTokenizer counts bytes.
 
-Regular expressions find the rare lines that these rules concern; the last two have such lines, and no others, done
-again with more care.
+Regular expressions find the rare lines that these rules concern. Final sigma is put right in place; the lines of the
+other two rules are tokenized again, the slow way.
 """
 
 import functools
@@ -35,8 +35,8 @@ _SPLITTING = "".join([r" !-/:-@\[-`{-~、。〈-】，．：；？！（）",
 _LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_CHARACTERS_PER_WORD + 1}}}.*"
 
 
-class PieceSplitter(tf.Module):
-    """The original's tokenization as a function of tensors."""
+class WordPieceTokenizer(tf.Module):
+    """Text to WordPiece ids as a function of tensors; BertTokenizer is what others use."""
 
     def __init__(self, vocabulary, unknown_piece, lower_case):
         """Builds the models of both kernels.
@@ -60,10 +60,10 @@ class PieceSplitter(tf.Module):
         """texts: string [B] -> RaggedTensor int32 [B, (pieces)]."""
         normalized, needs_care = self._finish(self._normalizer.normalize(texts))
         ids = self._pieces.tokenize(normalized)
-        return _replace_rows([ids], needs_care, lambda: self._split_with_care(texts, needs_care)[:1])[0]
+        return _replace_rows([ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1])[0]
 
     def ids_and_spans(self, texts):
-        """Splits texts and says where each piece comes from.
+        """Tokenizes texts and says where each piece comes from.
 
         Args:
           texts: string [B].
@@ -76,7 +76,7 @@ class PieceSplitter(tf.Module):
         normalized, needs_care = self._finish(normalized)
         ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)
         spans = [ids, *source_spans(starts, ends, sources)]
-        return _replace_rows(spans, needs_care, lambda: self._split_with_care(texts, needs_care))
+        return _replace_rows(spans, needs_care, lambda: self._tokenize_with_care(texts, needs_care))
 
     def _finish(self, normalized):
         """Lower-cases Σ, which the normaliser leaves.
@@ -97,7 +97,7 @@ class PieceSplitter(tf.Module):
                      | tf.strings.regex_full_match(normalized, _marks_out_of_order())),
             lambda: (normalized, is_rare))
 
-    def _split_with_care(self, texts, needs_care):
+    def _tokenize_with_care(self, texts, needs_care):
         """The same as `ids_and_spans` for those of `texts` where `needs_care`, all rules observed."""
         texts = tf.boolean_mask(texts, needs_care)
         if self._lower_case:

@@ -26,6 +26,12 @@ def test_a_file_survives_the_round_trip(tmp_path):
     assert config.head_width == 3
 
 
+def test_a_byte_order_mark_is_let_through(tmp_path):
+    path = tmp_path / "bert_config.json"
+    path.write_text(BertConfig(**SIZES).to_json(), encoding="utf-8-sig")
+    assert BertConfig.from_json_file(path) == BertConfig(**SIZES)
+
+
 def test_keys_of_the_published_multilingual_config_are_let_through():
     assert BertConfig.from_dict({**SIZES, "directionality": "bidi", "pooler_fc_size": 768}).vocab_size == 11
 
@@ -37,7 +43,14 @@ def test_keys_of_the_published_multilingual_config_are_let_through():
     ({"vocab_size": 3.5}, "vocab_size is 3.5: it must be a positive integer"),
     ({"hidden_act": "swish"}, "hidden_act is 'swish': it must be one of gelu"),
     ({"hidden_dropout_prob": 1.0}, "hidden_dropout_prob is 1.0: it must be a number, at least 0 and below 1"),
+    ({"hidden_dropout_prob": False}, "hidden_dropout_prob is False: it must be a number, at least 0 and below 1"),
+    ({"hidden_dropout_prob": float("nan")}, "hidden_dropout_prob is nan: it must be a number"),
+    ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]: it must be one of gelu"),
+    ({"vocab_size": 2**31}, "vocab_size is 2147483648: it must be a positive integer, at most 2147483647"),
+    ({"vocab_size": True}, "vocab_size is True: it must be a positive integer$"),
     ({"initializer_range": -1}, "initializer_range is -1: it must be a positive number"),
+    ({"initializer_range": float("nan")}, "initializer_range is nan: it must be a positive number"),
+    ({"initializer_range": float("inf")}, "initializer_range is inf: it must be a positive number"),
 ])
 def test_a_wrong_value_is_named_with_its_file(tmp_path, change, message):
     path = tmp_path / "bert_config.json"

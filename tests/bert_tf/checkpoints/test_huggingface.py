@@ -12,6 +12,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 
 ACTIVATIONS = 2e-5
 
@@ -163,6 +164,7 @@ def test_a_model_of_another_activation_or_number_of_heads_is_refused(hf_tiny):
     ({"model_type": "roberta"}, "model_type is 'roberta': only 'bert' is supported"),
     ({"pruned_heads": {"0": [1]}}, "pruned_heads is {'0': \\[1\\]}: only {} is supported"),
     ({"quantization_config": {"bits": 8}}, "quantization_config is {'bits': 8}: it is not supported"),
+    ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]: it must be one of gelu, gelu_new"),
     ({"hidden_act": "silu"}, "hidden_act is 'silu': it must be one of gelu, gelu_new, gelu_pytorch_tanh"),
     ({"hidden_size": 0}, "hidden_size is 0: it must be a positive integer"),
 ])
@@ -186,6 +188,16 @@ def test_a_pickle_is_never_opened(tmp_path):
     for path in (tmp_path, tmp_path / "pytorch_model.bin"):
         with pytest.raises(ValueError, match=r"pytorch_model\.bin: is a pickle.*AutoModelForPreTraining"):
             open_checkpoint(str(path))
+
+
+def test_files_that_are_no_local_files(hf_tiny, tmp_path):
+    (tmp_path / "model.safetensors").mkdir()
+    with pytest.raises(InputError, match=r"/model\.safetensors: is no safetensors file, or a damaged one: "):
+        open_checkpoint(str(tmp_path / "model.safetensors"))
+    tf.io.gfile.makedirs("ram://hf")
+    tf.io.gfile.copy(os.path.join(hf_tiny, "model.safetensors"), "ram://hf/model.safetensors", overwrite=True)
+    with pytest.raises(InputError, match=r"^ram://hf/model\.safetensors: must be a local file; copy it from there$"):
+        open_checkpoint("ram://hf/model.safetensors")
 
 
 def test_damaged_files(hf_tiny, tmp_path, arrays):

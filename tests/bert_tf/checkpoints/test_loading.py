@@ -7,25 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, model_tensors, open_checkpoint, tf1
-from bert_tf.optimization import create_optimizer
-
-
-@pytest.fixture
-def tf1_checkpoint(reference):
-    return str(reference / "pretrain_init.ckpt")
-
-
-@pytest.fixture
-def training_checkpoint(tmp_path, reference_config, reference_batches):
-    """A checkpoint as the training loop writes it, one step in, and its model."""
-    model = models.BertPretrainer(models.BertEncoder(reference_config, seed=4))
-    optimizer = create_optimizer(1e-3, 5, 1)
-    gradients = [tf.ones_like(variable) for variable in model.trainable_variables]
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
-    manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(model=model, optimizer=optimizer), str(tmp_path / "run"), max_to_keep=1)
-    return manager.save(), model
+from bert_tf.checkpoints import load_pretrained, open_checkpoint
 
 
 def test_everything_loads_from_the_original(tf1_checkpoint, reference_config):
@@ -71,15 +53,6 @@ def test_a_folder_means_its_newest_checkpoint(training_checkpoint, tmp_path, ref
     report = load_pretrained(models.BertPretrainer(reference_config), str(tmp_path / "run"))
     assert report.path == training_checkpoint[0]
     assert len(report.loaded) == 38
-
-
-def test_what_the_original_keeps_beside_its_weights_is_not_read(tmp_path):
-    tensors = {name: tf.zeros([3]) for name in ("bert/pooler/dense/bias", "bert/pooler/dense/bias/adam_m",
-                                                "bert/pooler/dense/bias/adam_v", "global_step")}
-    prefix = str(tmp_path / "model.ckpt-7")
-    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * 4,
-                      tensors=list(tensors.values()))
-    assert set(open_checkpoint(prefix).tensors) == {"bert/pooler/dense/bias"}
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -157,50 +130,3 @@ def test_damage_that_shows_only_on_reading_changes_nothing(tf1_checkpoint, refer
     (tmp_path / "cut.ckpt.index").write_bytes(b"anything but an index" * 9)
     with pytest.raises(ValueError, match=r"cut\.ckpt: the checkpoint cannot be read: not an sstable"):
         open_checkpoint(prefix)
-
-
-def test_tf1_checkpoints_are_written_without_optimizer_slots(training_checkpoint, tmp_path, reference_config):
-    path, model = training_checkpoint
-    folder = tmp_path / "released"
-    assert tf1.write(folder, open_checkpoint(path).tensors, reference_config) == ()
-    assert sorted(os.listdir(folder)) == [
-        "bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"]
-    reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
-    expected = model_tensors(model)
-    assert set(reader.get_variable_to_shape_map()) == set(expected)
-    for name, tensor in expected.items():
-        np.testing.assert_array_equal(reader.get_tensor(name), tensor.read())
-    weights = sum(4 * np.prod(tensor.shape) for tensor in expected.values())
-    assert os.path.getsize(folder / "bert_model.ckpt.data-00000-of-00001") == weights
-    assert open_checkpoint(str(folder)).config == reference_config
-
-
-def test_the_saver_of_tensorflow_1_reads_what_is_written(tf1_checkpoint, tmp_path, reference_config):
-    tensors = open_checkpoint(tf1_checkpoint).tensors
-    tf1.write(tmp_path / "out", tensors, reference_config)
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        variables = [tf.compat.v1.get_variable(name, tensor.shape) for name, tensor in tensors.items()]
-        tf.compat.v1.train.Saver().restore(session, str(tmp_path / "out" / "bert_model.ckpt"))
-        for value, tensor in zip(session.run(variables), tensors.values(), strict=True):
-            np.testing.assert_array_equal(value, tensor.read())
-
-
-def test_a_failed_write_leaves_what_was_there(tf1_checkpoint, tmp_path, reference_config):
-    tensors = open_checkpoint(tf1_checkpoint).tensors
-    tf1.write(tmp_path / "out", tensors, reference_config)
-    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    with pytest.raises(AttributeError):
-        tf1.write(tmp_path / "out", tensors, None)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
-    assert sorted(os.listdir(tmp_path)) == ["out"]
-
-
-def test_a_folder_of_two_kinds(reference, tmp_path, tf1_checkpoint, reference_config):
-    tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
-    shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
-    with pytest.raises(ValueError, match=r"holds bert_model\.ckpt and model\.safetensors: name one of them"):
-        open_checkpoint(str(tmp_path))
-    assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
-    assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
-    os.rename(tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin")  # never opened, so no second kind
-    assert open_checkpoint(str(tmp_path)).kind == "TF1 checkpoint"

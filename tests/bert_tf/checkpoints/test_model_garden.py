@@ -10,6 +10,7 @@ from official.nlp.modeling.models import BertPretrainerV2
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, model_garden, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 
 # Said by tf-models-official's encoder of the positions that its pretrainer hands on to it.
 pytestmark = pytest.mark.filterwarnings("ignore:Input dict contained keys")
@@ -166,6 +167,18 @@ def test_another_number_of_heads_is_refused(tmp_path):
     config = BertConfig(**CONFIG.to_dict() | {"num_attention_heads": 2})
     with pytest.raises(ValueError, match="num_attention_heads is 3 in the checkpoint and 2 in the model"):
         load_pretrained(models.BertEncoder(config), str(tmp_path))
+
+
+@pytest.mark.parametrize(("name", "shape", "rank"), [
+    ("self_attention/query/kernel", [6, 6], 3), ("self_attention/value/bias", [6], 2),
+    ("self_attention/attention_output/kernel", [6, 6], 3)])
+def test_a_kernel_without_an_axis_for_heads_is_refused(tmp_path, name, shape, rank):
+    variables = {"words": tf.Variable(tf.zeros([19, 6]), name="word_embeddings/embeddings"),
+                 "part": tf.Variable(tf.zeros(shape), name=f"transformer/layer_0/{name}")}
+    path = tf.train.Checkpoint(**variables).save(str(tmp_path / "flat"))
+    with pytest.raises(InputError, match=rf"^{path}: bert/encoder/layer_0/attention/.* has shape \{shape} in the "
+                                         rf"checkpoint: a Model Garden checkpoint has {rank} axes there"):
+        open_checkpoint(path)
 
 
 def test_two_encoders_are_refused(tmp_path):

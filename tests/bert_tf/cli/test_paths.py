@@ -1,6 +1,11 @@
+import os
+import uuid
+
 import pytest
+import tensorflow as tf
 
 from bert_tf.cli import paths
+from bert_tf.errors import InputError
 
 
 def test_globs_give_each_file_once_sorted_within_a_pattern(tmp_path):
@@ -51,3 +56,49 @@ def test_files(tmp_path):
                            (tmp_path / "none", "none: no such file")):
         with pytest.raises(ValueError, match=message):
             paths.check_file("vocab_file", wrong)
+
+
+def test_what_is_there_and_no_regular_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"`vocab_file`=/.*/pipe: is no regular file"):
+        paths.check_file("vocab_file", str(tmp_path / "pipe"))
+
+
+def test_a_file_whose_name_has_characters_of_globs(tmp_path):
+    for name in ("a[1].txt", "a1.txt"):
+        (tmp_path / name).write_text("x")
+    assert paths.expand_globs("input_file", f"{tmp_path}/a[1].txt") == [f"{tmp_path}/a[1].txt"]
+    assert paths.expand_globs("input_file", f"{tmp_path}/a[0-9].txt") == [f"{tmp_path}/a1.txt"]
+
+
+def test_a_folder_that_cannot_be_read_is_not_passed_over(tmp_path, monkeypatch):
+    def scandir(path):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        paths.files_below(str(tmp_path))
+
+
+def test_remote_globs():
+    folder = f"ram://{uuid.uuid4().hex}"
+    for name in ("b.txt", "a.txt", "a.txt.partial"):
+        with tf.io.gfile.GFile(f"{folder}/{name}", "w") as file:
+            file.write("x")
+    assert paths.expand_globs("input_file", f"{folder}/*.txt*") == [f"{folder}/a.txt", f"{folder}/b.txt"]
+    with pytest.raises(InputError, match=rf"^`input_file`={folder}/\*\.gz: no such file$"):
+        paths.expand_globs("input_file", f"{folder}/*.gz")
+    with pytest.raises(InputError, match=r"^`input_file`=none://a/\*: cannot be read: File system scheme 'none' not"):
+        paths.expand_globs("input_file", "none://a/*")
+
+
+def test_output_folders(tmp_path):
+    paths.make_output_dir("output_dir", str(tmp_path / "a" / "b"))
+    paths.make_output_dir("output_dir", str(tmp_path / "a" / "b"))
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "file").write_text("x")
+    for wrong, message in ((None, "^`output_dir` is needed"), ("", "^`output_dir` is needed"),
+                           ("gs://bucket/run", "^`output_dir`=gs://bucket/run: must be a local folder"),
+                           (str(tmp_path / "file"), "^`output_dir`=/.*/file: is a file, a folder is needed")):
+        with pytest.raises(InputError, match=message):
+            paths.make_output_dir("output_dir", wrong)

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from bert_tf import export, models
 from bert_tf.config import BertConfig
-from bert_tf.export import tflite, warmup
+from bert_tf.export import saved_model, tflite
 from bert_tf.tokenization import BertTokenizer
 
 MAX_SEQ_LENGTH, TOP_K = 24, 3
@@ -206,7 +206,7 @@ def test_ids_and_examples_and_warmup(answers, tokenizer, name):
     for output in outputs:
         np.testing.assert_array_equal(answer[f"ids/{output}"], answer[f"tf_example/{output}"])
     if name == "squad":
-        features = warmup.example_requests(make_servable(name, tokenizer))["ids"]
+        features = saved_model.example_requests(make_servable(name, tokenizer))["ids"]
         model = make_model(name)
         sequence = model.encoder(features)["sequence_output"]
         expected = model.head(tf.reshape(sequence, [-1, 16])).numpy().reshape([*sequence.shape[:2], 2])
@@ -364,18 +364,22 @@ def test_versions(tokenizer, tmp_path, monkeypatch):
     servable = make_servable("encoder", tokenizer)
     monkeypatch.setattr(servable, "signatures", lambda: {"ids": tf.function(lambda: {"x": 1}).get_concrete_function()})
     (tmp_path / "6").mkdir()
-    monkeypatch.setattr(warmup, "is_available", lambda: False)
+    monkeypatch.setattr(saved_model, "can_write_warmup", lambda: False)
     assert export.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
     assert not (tmp_path / "7" / "assets.extra").exists()
     with pytest.raises(ValueError, match="6: exists; choose another version"):
         export.save(servable, str(tmp_path), version=6)
-    with pytest.raises(ValueError, match="weights are 'float16': they must be one of float32, bfloat16, int8"):
+    with pytest.raises(ValueError, match="`weights`=float16: it must be one of float32, bfloat16, int8"):
         export.save(servable, str(tmp_path), weights="float16")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="gs://bucket/model: must be a local folder"):
+        export.save(servable, "gs://bucket/model")
+    assert not (tmp_path / "gs:").exists()
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
-    ("squad", {"max_seq_length": 9}, "max_seq_length is 9: it must be over max_query_length [+] 3, 9"),
+    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: it must be over `max_query_length` [+] 3, 9"),
 ])
 def test_options_that_are_refused(tokenizer, name, options, message):
     with pytest.raises(ValueError, match=message):

@@ -203,13 +203,13 @@ def test_a_checkpoint_holds_the_loss_scale(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({"optimizer": "sgd"}, "optimizer is 'sgd': it must be 'adamw' or 'lamb'"),
-    ({"num_train_steps": 0}, "num_train_steps is 0: it must be at least 1"),
-    ({"num_warmup_steps": -1}, "num_warmup_steps is -1: it must be at least 0"),
-    ({"weight_decay": -0.1}, "weight_decay is -0.1: it must be at least 0"),
-    ({"clip_norm": -1.0}, "clip_norm is -1.0: it must be at least 0"),
-    ({"decay_power": 0.0}, "decay_power is 0.0: it must be over 0"),
-    ({"no_decay": ["bias", "layer_("]}, r"no_decay holds 'layer_\(', which is no regular expression: "),
+    ({"optimizer": "sgd"}, "`optimizer`=sgd: it must be one of adamw, lamb"),
+    ({"num_train_steps": 0}, "`num_train_steps`=0: it must be at least 1"),
+    ({"num_warmup_steps": -1}, "`num_warmup_steps`=-1: it must be at least 0"),
+    ({"weight_decay": -0.1}, r"`weight_decay`=-0\.1: it must be at least 0"),
+    ({"clip_norm": -1.0}, r"`clip_norm`=-1\.0: it must be at least 0"),
+    ({"decay_power": 0.0}, r"`decay_power`=0\.0: it must be over 0"),
+    ({"no_decay": ["bias", "layer_("]}, r"`no_decay` has 'layer_\(', which is no regular expression: "),
 ])
 def test_wrong_arguments(arguments, message):
     with pytest.raises(ValueError, match=message):

@@ -161,7 +161,7 @@ def test_room_for_the_special_pieces_only(tokenizer):
 
 
 def test_no_room_for_the_special_pieces(tokenizer):
-    with pytest.raises(ValueError, match=r"max_seq_length is 2: it must be at least 3"):
+    with pytest.raises(ValueError, match=r"`max_seq_length`=2: it must be at least 3"):
         tokenizer.encode(["a"], ["a"], max_seq_length=2)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer, check_casing
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
@@ -67,7 +68,15 @@ def test_pieces_that_no_cleaned_text_has_are_never_found(tmp_path, odd):
     (False, None),
 ])
 def test_casing_that_fits_or_that_a_name_does_not_tell(lower_case, checkpoint):
-    check_casing(lower_case, checkpoint)
+    assert check_casing(lower_case, checkpoint) is None  # nor does it raise
+
+
+def test_the_name_of_a_folder_in_the_way_is_not_looked_at():
+    """The checkpoint's own folder tells, and else the file's name; a folder further up does not."""
+    path = "uncased_L-12_H-768_A-12/more/bert_model.ckpt"
+    check_casing(False, path)
+    with pytest.raises(InputError, match=f"contradicts `init_checkpoint`=.*{path.replace('more/', '')}"):
+        check_casing(False, path.replace("more/", ""))
 
 
 @pytest.mark.parametrize(("lower_case", "checkpoint"), [

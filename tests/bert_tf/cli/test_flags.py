@@ -1,0 +1,111 @@
+"""Flags made of settings, and settings read back from them."""
+
+import dataclasses
+
+import pytest
+from absl import flags as absl_flags
+
+from bert_tf.cli import flags
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Toy(Settings):
+    toy_count: int = setting(3, "How many.", lower=1, upper=9)
+    toy_limit: int | None = setting(None, "Most.", lower=0)
+    toy_rate: float = setting(0.5, "Rate.", lower=0.0, upper=1.0)
+    toy_name: str | None = setting(None, "Name.")
+    toy_kind: str = setting("plain", "Kind.", choices=("plain", "fancy"))
+    toy_on: bool = setting(False, "Whether.")
+    toy_patterns: tuple[str, ...] = setting(("a", "b"), "Patterns.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Chest(Settings):
+    chest_size: int = setting(2, "Toys.", lower=1)
+    toy: Toy = dataclasses.field(default_factory=lambda: Toy(toy_count=7))
+
+    def check(self):
+        if self.toy.toy_count < self.chest_size:
+            raise InputError("`toy_count` is below `chest_size`")
+
+
+@dataclasses.dataclass(frozen=True)
+class Odd(Settings):
+    toy_name: bytes = setting(None, "Odd.")
+
+
+NAMES = [field.name for each in (Toy, Chest) for field in dataclasses.fields(each) if field.name != "toy"]
+
+
+@pytest.fixture
+def parse():
+    """(settings, *arguments, only=None) -> the settings that the flags, once parsed, give."""
+    def define_and_read(settings, *arguments, only=None):
+        flags.define(settings, only)
+        absl_flags.FLAGS(["toy.py", *arguments])
+        return flags.read(settings)
+
+    yield define_and_read
+    for name in NAMES:
+        if name in absl_flags.FLAGS:
+            delattr(absl_flags.FLAGS, name)
+
+
+def test_defaults_come_back(parse):
+    assert parse(Chest()) == Chest()
+    assert flags.read(Chest()).toy == Toy(toy_count=7)  # as the group has it here, not as its class does
+    assert not set(flags.given()) & set(NAMES)
+
+
+def test_values_come_back(parse):
+    settings = parse(Chest(), "--chest_size=1", "--toy_count=9", "--toy_limit=0", "--toy_rate=1", "--toy_name=é",
+                     "--toy_kind=fancy", "--toy_on", "--toy_patterns=x,y,z")
+    assert settings == Chest(1, Toy(9, 0, 1.0, "é", "fancy", True, ("x", "y", "z")))
+    assert isinstance(settings.toy.toy_patterns, tuple)
+    assert isinstance(settings.toy.toy_rate, float)
+
+
+def test_an_empty_list(parse):
+    assert parse(Toy(), "--toy_patterns=").toy_patterns == ()
+
+
+def test_what_is_given(parse):
+    parse(Toy(), "--toy_count=3", "--notoy_on")
+    assert {name: value for name, value in flags.given().items() if name in NAMES} == {
+        "toy_count": 3, "toy_on": False}
+
+
+@pytest.mark.parametrize("argument", ["--toy_count=0", "--toy_count=10", "--toy_count=x", "--toy_rate=1.5",
+                                      "--toy_limit=-1", "--toy_kind=odd", "--toy_on=maybe"])
+def test_bounds_and_choices_are_those_of_the_fields(parse, argument):
+    name, value = argument.removeprefix("--").split("=")
+    with pytest.raises(absl_flags.IllegalFlagValueError, match=f"^flag --{name}={value}: "):
+        parse(Toy(), argument)
+
+
+def test_a_check_of_settings_runs_when_they_are_read(parse):
+    with pytest.raises(InputError, match="`toy_count` is below `chest_size`"):
+        parse(Chest(), "--chest_size=8")
+    absl_flags.FLAGS.toy_rate = float("nan")  # which no bound of a flag stops
+    with pytest.raises(InputError, match=r"`toy_rate`=nan: it must be at least 0.0"):
+        flags.read(Toy())
+
+
+def test_some_fields_alone(parse):
+    settings = parse(Chest(toy=Toy(toy_count=5)), "--toy_name=x", only=("toy_name", "chest_size"))
+    assert settings == Chest(toy=Toy(toy_count=5, toy_name="x"))
+    assert [name for name in NAMES if name in absl_flags.FLAGS] == ["toy_name", "chest_size"]
+
+
+def test_help_is_that_of_the_field(parse):
+    parse(Toy())
+    flag = absl_flags.FLAGS["toy_count"]
+    assert (flag.help, flag.default) == ("How many.", 3)
+
+
+@pytest.mark.usefixtures("parse")
+def test_a_field_of_another_type_has_no_flag():
+    with pytest.raises(TypeError, match="toy_name: there is no flag for <class 'bytes'>"):
+        flags.define(Odd())

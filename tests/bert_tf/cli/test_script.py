@@ -1,0 +1,144 @@
+"""How a script ends: its exit status, and what it says on standard error."""
+
+import errno
+import io
+import subprocess
+import sys
+
+import pytest
+import tensorflow as tf
+from absl import flags
+
+from bert_tf.cli import script
+from bert_tf.errors import InputError
+from tests import scripts
+
+REPORT = "this is a fault of bert_tf, not of your input: please report it"
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """(main, *arguments) -> (exit status, standard error) of a script with the flag --max_seq_length."""
+    def run_script(main, *arguments, **options):
+        monkeypatch.setattr(sys, "argv", ["scripts/toy.py", *arguments])
+        with pytest.raises(SystemExit) as caught:
+            script.run(main, define_flags, **options)
+        return caught.value.code or 0, capsys.readouterr().err
+
+    def define_flags():
+        flags.DEFINE_integer("max_seq_length", 128, "Toy.", lower_bound=4)
+
+    yield run_script
+    for name in ("max_seq_length", "traceback"):
+        if name in flags.FLAGS:
+            delattr(flags.FLAGS, name)
+
+
+def fails_with(error):
+    def main(argv):
+        raise error
+    return main
+
+
+def test_a_script_that_ends_well(run):
+    seen = []
+    assert run(lambda argv: seen.append((argv, flags.FLAGS.max_seq_length)), "--max_seq_length=7") == (0, "")
+    assert seen == [(["scripts/toy.py"], 7)]
+
+
+def test_what_main_returns_is_no_exit_status(run):
+    assert run(lambda argv: ["a", "report"]) == (0, "")
+
+
+@pytest.mark.parametrize(("error", "line"), [
+    (InputError("`max_seq_length`=3: is below `doc_stride`"), "--max_seq_length=3: is below `doc_stride`"),
+    (InputError("two\n  lines"), "two lines"),
+    (FileNotFoundError(errno.ENOENT, "No such file or directory", "a/b.txt"), "a/b.txt: No such file or directory"),
+    (PermissionError(errno.EACCES, "Permission denied", "a", None, "b"), "a -> b: Permission denied"),
+    (OSError(errno.EIO, "Input/output error"), "Input/output error"),
+    (OSError("a/b.txt: cannot be written: No space left on device"),
+     "a/b.txt: cannot be written: No space left on device"),
+    (OSError(), "OSError"),
+    (MemoryError("Unable to allocate 9 TiB"), "not enough memory: Unable to allocate 9 TiB"),
+    (MemoryError(), "not enough memory"),
+    (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),  # of another process, not of standard output
+    (tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"), "a.tfrecord; No such file"),
+    (tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), "OOM when allocating"),
+    (tf.errors.DataLossError(None, None, ""), "DataLossError"),
+])
+def test_a_mistake_is_one_line_and_status_1(run, error, line):
+    assert run(fails_with(error)) == (1, f"toy.py: {line}\n")
+
+
+@pytest.mark.parametrize("error", [
+    ValueError("`max_seq_length` is odd"), KeyError("input_ids"), AssertionError(), RecursionError("too deep"),
+    UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), io.UnsupportedOperation("not writable"),
+    tf.errors.InvalidArgumentError(None, None, "Incompatible shapes"),
+    tf.errors.FailedPreconditionError(None, None, "uninitialized"), tf.errors.InternalError(None, None, "of a kernel"),
+    tf.errors.CancelledError(None, None, "")], ids=lambda error: type(error).__name__)
+def test_a_fault_shows_its_traceback_and_asks_for_a_report(run, error):
+    status, said = run(fails_with(error))
+    assert status == 70
+    first, *_, last = said.splitlines()
+    assert first == "Traceback (most recent call last):"
+    assert ", in fails_with\n" not in said
+    assert "raise error" in said
+    assert f"{type(error).__name__}" in said
+    assert last == f"toy.py: {REPORT} with the command and the lines above"
+
+
+def test_every_environment_error_is_one_of_tensorflows():
+    for name in script.ENVIRONMENT_ERRORS:
+        assert issubclass(getattr(tf.errors, name), tf.errors.OpError)
+
+
+def test_the_traceback_of_a_mistake_is_shown_when_asked_for(run):
+    status, said = run(fails_with(InputError("wrong")), "--traceback")
+    assert status == 1
+    assert said.startswith("Traceback (most recent call last):")
+    assert said.endswith("InputError: wrong\ntoy.py: wrong\n")
+    assert REPORT not in said
+
+
+def test_ctrl_c(run):
+    assert run(fails_with(KeyboardInterrupt)) == (130, "\ntoy.py: interrupted\n")
+
+
+def test_an_exit_of_mains_own(run):
+    assert run(lambda argv: sys.exit(3)) == (3, "")
+
+
+@pytest.mark.parametrize(("argument", "line"), [
+    ("--max_seq_lenth=5", "Unknown command line flag 'max_seq_lenth'. Did you mean: max_seq_length ? (see --help)"),
+    ("--max_seq_length=many", "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
+                              "(see --help)"),
+    ("--max_seq_length=3", "flag --max_seq_length=3: 3 is not integer >= 4 (see --help)"),
+    ("more", "unexpected argument 'more': flags are written --name=value"),
+])
+def test_flags_that_do_not_parse(run, argument, line):
+    assert run(lambda argv: pytest.fail("main must not run"), argument) == (1, f"toy.py: {line}\n")
+
+
+def test_arguments_where_a_script_takes_them(run):
+    seen = []
+    assert run(seen.append, "a.tfrecord", takes_arguments=True) == (0, "")
+    assert seen == [["scripts/toy.py", "a.tfrecord"]]
+
+
+def test_names_in_backquotes_become_flags_where_there_are_such(run):
+    run(lambda argv: None)
+    assert script.with_flags("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
+        "--max_seq_length=3: `max_seq_lengths`, `max seq_length`, max_seq_length")
+
+
+def test_output_that_nobody_reads_ends_the_script_without_a_word():
+    """As `toy.py | head -1`; in a process of its own, which has a standard output to close."""
+    code = ("from bert_tf.cli import script\n"
+            "def main(argv):\n    for line in range(100_000):\n        print(line)\n"
+            "script.run(main, lambda: None)\n")
+    with subprocess.Popen([sys.executable, "-c", code], cwd=scripts.ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "0\n"
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

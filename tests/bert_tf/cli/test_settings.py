@@ -1,0 +1,62 @@
+"""Settings refuse values out of their bounds, naming the field."""
+
+import dataclasses
+import math
+
+import pytest
+
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Step(Settings):
+    accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1, upper=8)
+    rate: float | None = setting(None, "Rate.", lower=0.0)
+    optimizer: str = setting("adamw", "Rule.", choices=("adamw", "lamb"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Job(Settings):
+    steps: int = setting(5, "Steps.", lower=1)
+    warmup: int = setting(0, "Steps of these.", lower=0)
+    step: Step = dataclasses.field(default_factory=Step)
+
+    def check(self):
+        if self.warmup > self.steps:
+            raise InputError(f"`warmup`={self.warmup}: must not be over `steps`, {self.steps}")
+
+
+def test_defaults_and_values_within_the_bounds():
+    assert Step() == Step(1, None, "adamw")
+    assert Step(8, 0.0, "lamb").accumulate_steps == 8
+    assert Job(step=Step(2)).step.accumulate_steps == 2
+    assert [field.metadata["help"] for field in dataclasses.fields(Step)] == [
+        "Micro-batches of a training step.", "Rate.", "Rule."]
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"accumulate_steps": 0}, "`accumulate_steps`=0: it must be at least 1"),
+    ({"accumulate_steps": 9}, "`accumulate_steps`=9: it must be at most 8"),
+    ({"rate": -0.5}, "`rate`=-0.5: it must be at least 0.0"),
+    ({"rate": math.nan}, "`rate`=nan: it must be at least 0.0"),
+    ({"optimizer": "sgd"}, "`optimizer`=sgd: it must be one of adamw, lamb"),
+])
+def test_a_value_out_of_its_bounds(values, message):
+    with pytest.raises(InputError) as caught:
+        Step(**values)
+    assert str(caught.value) == message
+
+
+def test_fields_that_do_not_go_together():
+    with pytest.raises(InputError, match=r"^`warmup`=6: must not be over `steps`, 5$"):
+        Job(warmup=6)
+    with pytest.raises(InputError, match="`steps`=0: it must be at least 1"):  # bounds come first
+        Job(steps=0, warmup=6)
+    with pytest.raises(InputError, match="`warmup`=5: must not be over `steps`, 4"):
+        dataclasses.replace(Job(warmup=5), steps=4)
+
+
+def test_settings_do_not_change():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Job().steps = 3
