@@ -65,7 +65,7 @@ def test_scores_of_korquad():
 
 @pytest.mark.parametrize(("examples", "is_v2", "message"), [
     ([example("1", "b"), example("2")], False,
-     r"1 of 2 questions have no answers to compare with \(SQuAD 2.0 needs --version_2_with_negative\)"),
+     r"1 of 2 questions have no answers to compare with \(SQuAD 2.0 needs `version_2_with_negative`\)"),
     ([squad.Example("1", "q", "c"), example("2")], True, "1 of 2 questions have no answers to compare with$"),
 ])
 def test_questions_that_cannot_be_scored(examples, is_v2, message):

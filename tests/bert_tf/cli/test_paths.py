@@ -93,12 +93,12 @@ def test_remote_globs():
 
 
 def test_output_folders(tmp_path):
-    paths.make_output_dir("output_dir", str(tmp_path / "a" / "b"))
-    paths.make_output_dir("output_dir", str(tmp_path / "a" / "b"))
-    assert (tmp_path / "a" / "b").is_dir()
+    paths.check_output_dir("output_dir", str(tmp_path / "a" / "b"))
+    paths.check_output_dir("output_dir", str(tmp_path))
+    assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("x")
     for wrong, message in ((None, "^`output_dir` is needed"), ("", "^`output_dir` is needed"),
                            ("gs://bucket/run", "^`output_dir`=gs://bucket/run: must be a local folder"),
                            (str(tmp_path / "file"), "^`output_dir`=/.*/file: is a file, a folder is needed")):
         with pytest.raises(InputError, match=message):
-            paths.make_output_dir("output_dir", wrong)
+            paths.check_output_dir("output_dir", wrong)

@@ -1,0 +1,165 @@
+"""The steps of the demo: each runs public scripts, as a user would, and prints the commands."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
+from data_prep import records
+from run.demo import baselines, topics
+
+MARKER = ".bert_tf_demo"  # in a folder that an earlier demo made, and this one may replace
+MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
+VOCAB_SIZE = 2000
+BERT_CONFIG = {"vocab_size": VOCAB_SIZE, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+               "intermediate_size": 512, "max_position_embeddings": 128, "type_vocab_size": 2}
+MASKED_SENTENCES = 4
+SERVED_SENTENCES = 5
+
+
+def run(folder, num_train_steps, num_train_epochs):
+    """Runs all steps in `folder`, then prints what was reached beside what frequency alone reaches."""
+    started = time.monotonic()
+    make_folder(folder)
+    announce("CPython's documentation topics as a corpus and as a classification task")
+    topics.write_all(folder)
+    prepare(folder)
+    pretrain(folder, num_train_steps)
+    fill_masks(folder)
+    fine_tune(folder, num_train_epochs)
+    serve(folder)
+    report(folder, time.monotonic() - started)
+
+
+def make_folder(folder):
+    """Makes an empty folder; InputError if one with other things in it is there."""
+    if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
+        raise InputError(f"`output_dir`={folder}: holds files that no demo made; choose another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    open(os.path.join(folder, MARKER), "w").close()
+
+
+def prepare(folder):
+    """Corpus -> vocabulary -> records for training and for the held-out part."""
+    announce("A vocabulary learned from the training part")
+    run_script("data_prep.learn_vocab", folder, input_file="train.txt", vocab_file="vocab.txt",
+               vocab_size=VOCAB_SIZE, num_unused=0)
+    with open(os.path.join(folder, "bert_config.json"), "w", encoding="utf-8") as file:
+        file.write(BertConfig(**BERT_CONFIG).to_json())
+    announce("Sentence pairs with masked positions, as TFRecords")
+    for part, dupe_factor in (("train", 40), ("held_out", 5)):
+        run_script("data_prep.create_pretraining_data", folder, input_file=f"{part}.txt",
+                   output_file=f"{part}.tfrecord", vocab_file="vocab.txt", max_seq_length=MAX_SEQ_LENGTH,
+                   max_predictions_per_seq=MAX_PREDICTIONS, dupe_factor=dupe_factor)
+
+
+def pretrain(folder, num_train_steps):
+    """Records -> pre-trained model, evaluated on the held-out records."""
+    announce("Pre-training, then evaluation on the held-out part")
+    run_script("run.run_pretraining", folder, bert_config_file="bert_config.json", input_file="train.tfrecord",
+               eval_input_file="held_out.tfrecord", output_dir="pretrained", do_train=True, do_eval=True,
+               max_seq_length=MAX_SEQ_LENGTH, max_predictions_per_seq=MAX_PREDICTIONS, train_batch_size=32,
+               eval_batch_size=32, learning_rate=1e-3, num_train_steps=num_train_steps,
+               num_warmup_steps=num_train_steps // 10)
+
+
+def fill_masks(folder):
+    """Asks the pre-trained model for words of held-out sentences."""
+    announce("Masked words of held-out sentences")
+    texts, hidden_words = zip(*masked_sentences(os.path.join(folder, "held_out.txt")), strict=True)
+    run_script("run.fill_mask", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
+               init_checkpoint="pretrained", max_seq_length=MAX_SEQ_LENGTH, text=texts)
+    print(f"the words were: {', '.join(hidden_words)}")
+
+
+def masked_sentences(path):
+    """Short sentences of a corpus file with one longer word each masked, and that word, a few spread over it."""
+    with open(path, encoding="utf-8") as file:
+        sentences = [line.strip() for line in file]
+    sentences = [sentence for sentence in sentences if 8 <= len(sentence.split()) <= 16 and '"' not in sentence]
+    for sentence in sentences[:: max(1, len(sentences) // MASKED_SENTENCES)][:MASKED_SENTENCES]:
+        word = max(re.findall(r"(?<=\s)[a-z]{4,8}(?=\s)", sentence) or sentence.split()[1:2], key=len)
+        yield re.sub(rf"(?<=\s){re.escape(word)}(?=\s)", "[MASK]", sentence, count=1), word
+
+
+def fine_tune(folder, num_train_epochs):
+    """Pre-trained model -> classifier of sentences by chapter, evaluated on held-out sentences."""
+    announce("Fine-tuning: which chapter is a sentence from?")
+    run_script("run.run_classifier", folder, task_name="own", text_a_column="sentence", data_dir="task",
+               vocab_file="vocab.txt", bert_config_file="bert_config.json", init_checkpoint="pretrained",
+               output_dir="classifier", do_train=True, do_eval=True, max_seq_length=MAX_SEQ_LENGTH,
+               learning_rate=3e-4, num_train_epochs=num_train_epochs, eval_batch_size=32)
+
+
+def serve(folder):
+    """Classifier -> SavedModel -> answers, in a process that knows nothing of this project."""
+    announce("Export, and a process that imports only TensorFlow and TensorFlow Text")
+    run_script("run.export_saved_model", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
+               init_checkpoint="classifier", export_dir="served", max_seq_length=MAX_SEQ_LENGTH)
+    with open(os.path.join(folder, "task", "dev.tsv"), encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file.readlines()[1:]]
+    rows = rows[:: len(rows) // SERVED_SENTENCES][:SERVED_SENTENCES]
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "classify_with_saved_model.py")
+    run_command([sys.executable, script, os.path.join("served", "1"), *(sentence for sentence, _ in rows)], folder)
+    print(f"the chapters were: {', '.join(label for _, label in rows)}")
+
+
+def report(folder, seconds):
+    """Prints what was reached on held-out text, each figure beside what frequency alone reaches."""
+    def path(*names):
+        return os.path.join(folder, *names)
+
+    features = records.pretraining_features(MAX_SEQ_LENGTH, MAX_PREDICTIONS)
+    held_out = path("held_out.tfrecord")
+    unigram = baselines.unigram_loss(BertTokenizer(path("vocab.txt")), path("train.txt"), held_out, features)
+    majority, label = baselines.majority_label(path("task", "train.tsv"), path("task", "dev.tsv"))
+    pretrained = read_results(path("pretrained", "eval_results.txt"))
+    classifier = read_results(path("classifier", "eval_results.txt"))
+    announce(f"On held-out text, after {seconds / 60:.1f} minutes")
+    rows = (
+        ("masked LM loss (nats)", pretrained["masked_lm_loss"], unigram, "each token by its corpus frequency"),
+        ("next sentence accuracy", pretrained["next_sentence_accuracy"],
+         baselines.majority_next_sentence(held_out, features), "the commoner label"),
+        ("chapter accuracy", classifier["eval_accuracy"], majority, f"always {label}"),
+    )
+    print(f"{'':<24}{'reached':>8}{'baseline':>10}")
+    for name, reached, baseline, meaning in rows:
+        print(f"{name:<24}{reached:>8.3f}{baseline:>10.3f}  ({meaning})")
+    print(f"\nloss curves: {path('pretrained', 'loss.png')}, {path('classifier', 'loss.png')}")
+
+
+def read_results(path):
+    """The `name = value` lines of an eval_results.txt as a dict of floats."""
+    with open(path, encoding="utf-8") as file:
+        return {name: float(value) for name, value in (line.split(" = ") for line in file)}
+
+
+def announce(title):
+    """Prints the title of a step."""
+    print(f"\n=== {title}", flush=True)
+
+
+def run_script(module, folder, **options):
+    """Runs a script of this project in `folder` with flags; a tuple gives a flag several times."""
+    arguments = []
+    for name, value in options.items():
+        if value is True:
+            arguments.append(f"--{name}")
+        else:
+            arguments += [f"--{name}={each}" for each in (value if isinstance(value, tuple) else (value,))]
+    run_command([sys.executable, "-m", module, *arguments], folder)
+
+
+def run_command(command, folder):
+    """Prints a command and runs it in `folder`; its failure ends the demo."""
+    print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
+    status = subprocess.run(command, cwd=folder, check=False).returncode
+    if status:
+        raise InputError(f"the command above ended with status {status}")

@@ -1,1 +1,0 @@
-"""What the drivers share: flags, strategies, input pipelines, training and evaluation loops."""
