@@ -55,6 +55,7 @@ def run(task_class, settings, config):
         print(note)
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, may_group_by_length(settings, strategy))
+    num_train_steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else 1
     _check_what_is_there(settings, config, task)
     os.makedirs(settings.training.output_dir, exist_ok=True)
     folder = _results_dir(settings, strategy)
@@ -62,7 +63,7 @@ def run(task_class, settings, config):
         if strategies.is_chief(strategy):
             _keep_model_files(settings, config, task)
         task.write_training_data(folder)
-    tuned = train_and_evaluate(settings, strategy, config, task)
+    tuned = train_and_evaluate(settings, strategy, config, task, num_train_steps)
     if tuned.eval_outputs is not None and settings.tuning.do_eval:
         task.report(tuned.eval_outputs, folder)
     if settings.tuning.do_predict:
@@ -144,7 +145,7 @@ def _kept_of_run(settings, task, number):
     }
 
 
-def train_and_evaluate(settings, strategy, config, task):
+def train_and_evaluate(settings, strategy, config, task, num_train_steps):
     """Trains and evaluates, once for each seed, and writes eval_results.txt.
 
     Args:
@@ -152,13 +153,15 @@ def train_and_evaluate(settings, strategy, config, task):
       strategy: tf.distribute.Strategy.
       config: BertConfig.
       task: FineTuningTask that has read its data.
+      num_train_steps: int, the step at which training ends.
 
     Returns:
       FineTuned: the run with the best metric, the first without evaluation.
     """
     best, all_results = None, []
     for number, folder in enumerate(settings.run_folders):
-        tuned = _one_run(settings, strategy, config, task, folder, settings.training.random_seed + number)
+        tuned = _one_run(settings, strategy, config, task, num_train_steps, folder,
+                         settings.training.random_seed + number)
         all_results.append(tuned.results)
         if best is None or (tuned.results and tuned.results[task.metric] > best.results[task.metric]):
             best = tuned
@@ -168,9 +171,8 @@ def train_and_evaluate(settings, strategy, config, task):
     return best
 
 
-def _one_run(settings, strategy, config, task, folder, seed):
+def _one_run(settings, strategy, config, task, num_train_steps, folder, seed):
     is_dynamic = may_group_by_length(settings, strategy)
-    num_train_steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else 1
     with strategy.scope():
         encoder = models.BertEncoder(config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy)
         model = task.make_model(encoder, task.metadata)

@@ -130,6 +130,7 @@ def files(tmp_path_factory):
     question = {"id": "1", "question": "a?", "answers": [{"text": "b", "answer_start": 2}]}
     content = {"data": [{"paragraphs": [{"context": "a b", "qas": [question]}]}]}
     (folder / "one.json").write_text(json.dumps(content))
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\n")
     (folder / "bert_config.json").write_text(json.dumps(
         {"vocab_size": 9, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 12,
          "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,

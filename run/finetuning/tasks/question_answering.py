@@ -44,6 +44,8 @@ class QuestionAnswering(FineTuningTask):
                                                      "answers across their ends cannot be found")
         self._train_examples = read_examples(task.train_file, True, task.version_2_with_negative) if (
             "train" in splits) else []
+        if self._train_examples:
+            settings.num_train_steps(len(self._train_examples))  # windows take long to make: first see that it has any
         self._examples = read_examples(task.predict_file, False, task.version_2_with_negative) if (
             {"dev", "test"} & {*splits}) else []
         self._has_answers = bool(self._examples) and self._can_score("dev" in splits or task.use_best_threshold)
