@@ -9,19 +9,32 @@ import pathlib
 
 import numpy as np
 import pytest
-import tensorflow as tf
+
+from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
 
-# Must come before anything runs on a device.
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+def pytest_configure(config):
+    """Starts the one fork server of all workers of pytest-xdist; in whatever runs tests, readies TensorFlow.
+
+    The process that only hands out tests to workers need not import TensorFlow.
+    """
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+        scripts.server_address()
+        return
+    import tensorflow as tf
+
+    # Must come before anything runs on a device.
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
 
 @pytest.fixture(scope="session")
 def two_replicas():
     """A MirroredStrategy over two logical CPU devices: one for all, as the collectives of two in a process collide."""
+    import tensorflow as tf
+
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 
