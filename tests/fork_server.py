@@ -5,11 +5,15 @@ To import TensorFlow, TensorFlow Text and tf-models-official takes some five sec
 would lose, and it has imported nothing of this project: a child imports the script and all that it uses, as
 `python -m` does. `tests.scripts` starts the server and asks it.
 
+Children see as `sys.executable` a program of the server's that does as Python does, but hands `-m` of a script of ours
+to the server: the demo, which runs the other scripts, is as quick.
+
 The server ends, and its children with it, when its standard input does: when the process that started it is gone.
 A child is killed when its client closes the connection before it has ended.
 """
 
 import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -17,6 +21,7 @@ import multiprocessing.process
 import os
 import random
 import selectors
+import shlex
 import signal
 import socket
 import sys
@@ -29,22 +34,71 @@ PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "orbit", "official.com
              "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app")
 OURS = ("bert_tf", "data_prep", "run", "benchmarks")
 
+ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # the environment variable with the path of the socket
+
 exit_status = None  # of a child whose script has ended
 
 
 def main():
-    """Serves on the listening socket whose file descriptor is the one argument."""
+    """Serves on the listening socket whose file descriptor is the one argument; with others, is a child's Python."""
+    if len(sys.argv) != 2:
+        run_python(sys.argv[1:])
     atexit.register(leave)  # the first registered is the last called
     listener = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in PRELOADED:
         importlib.import_module(name)
-    assert not [name for name in sys.modules if name.split(".")[0] in OURS]
+    assert not [name for name in sys.modules if is_ours(name)]
+    sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
     gc.freeze()  # the collector of a child need not touch, and so copy, what is here
-    request = serve(listener)
-    if request:
-        become(*request)
+    asked = serve(listener)
+    if asked:
+        become(*asked)
+
+
+def is_ours(module):
+    return module.split(".")[0] in OURS
+
+
+def write_python(folder):
+    """Writes the program that is Python to the children; returns its path."""
+    path = os.path.join(folder, "python")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS {shlex.quote(__file__)} "
+                   f'{shlex.quote(sys.executable)} "$@"\n')
+    os.chmod(path, 0o700)
+    return path
+
+
+def run_python(command):
+    """Does what a command does that begins with the path of Python, and ends this process."""
+    if command[1] != "-m" or not is_ours(command[2]):
+        os.execv(command[0], command)
+    with socket.socket(socket.AF_UNIX) as server:
+        ask(server, os.environ[ADDRESS], request(command[1:], os.curdir, dict(os.environ)), range(3))
+        with server.makefile() as answers:
+            _, status = answers
+            os._exit(int(status) & 0xFF)
+
+
+def request(arguments, folder, environment):
+    """What to ask the server for; arguments: those of Python, which begin with -m."""
+    option, module, *others = arguments
+    assert option == "-m", arguments
+    return {"module": module, "arguments": [str(each) for each in others], "folder": os.path.abspath(folder),
+            "environment": environment}
+
+
+def ask(server, address, wanted, files):
+    """Sends a request by a new socket, with what is to be standard input, output and error.
+
+    The server answers with the id of the child and, when it has ended, its exit status as in subprocess, a line each.
+    """
+    server.connect(address)
+    message = json.dumps(wanted).encode() + b"\n"
+    sent = socket.send_fds(server, [message], [each if isinstance(each, int) else each.fileno() for each in files])
+    server.sendall(message[sent:])
 
 
 def serve(listener):
@@ -61,11 +115,11 @@ def serve(listener):
                     return None
                 if key.fileobj is listener:
                     connection, _ = listener.accept()
-                    request, files = receive(connection)
+                    wanted, files = receive(connection)
                     pid = os.fork()
                     if not pid:
                         close([listener, connection, *children], [end for _, end in children.values()])
-                        return request, files
+                        return wanted, files
                     close([], files)
                     end = os.pidfd_open(pid)
                     children[connection] = pid, end
@@ -94,10 +148,8 @@ def receive(connection):
 
 
 def tell(connection, number):
-    try:
+    with contextlib.suppress(OSError):  # of a client that has gone
         connection.sendall(b"%d\n" % number)
-    except OSError:  # nobody waits for it any more
-        pass
 
 
 def close(connections, files):
@@ -107,32 +159,31 @@ def close(connections, files):
         os.close(file)
 
 
-def become(request, files):
+def become(wanted, files):
     """Turns this process into `python -m module arguments`; to return is to end as that would.
 
-    request: dict of the command's "module" and "arguments", its "folder" and "environment". files: the file descriptors
-    that are to be standard input, output and error.
+    wanted: a request. files: the file descriptors that are to be standard input, output and error.
     """
     for target, file in enumerate(files):
         os.dup2(file, target)
         os.close(file)
-    os.chdir(request["folder"])
+    os.chdir(wanted["folder"])
     os.environ.clear()
-    os.environ.update(request["environment"])
+    os.environ.update(wanted["environment"])
     signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
     sys.modules["numpy"].random.seed()
-    multiprocessing.process.ORIGINAL_DIR = sys.path[0] = request["folder"]
+    multiprocessing.process.ORIGINAL_DIR = sys.path[0] = wanted["folder"]
     importlib.invalidate_caches()
 
-    spec = importlib.util.find_spec(request["module"])
+    spec = importlib.util.find_spec(wanted["module"])
     if spec.submodule_search_locations is not None:
-        spec = importlib.util.find_spec(f"{request['module']}.__main__")
+        spec = importlib.util.find_spec(f"{wanted['module']}.__main__")
     script = types.ModuleType("__main__")
     script.__dict__.update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent,
                            __cached__=spec.cached, __builtins__=__builtins__)
     sys.modules["__main__"] = script
-    sys.argv = [spec.origin, *request["arguments"]]
+    sys.argv = [spec.origin, *wanted["arguments"]]
     global exit_status
     exit_status = 1
     try:

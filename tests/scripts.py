@@ -6,8 +6,8 @@ process is itself the subject, or where two processes must agree although Python
 """
 
 import atexit
+import contextlib
 import functools
-import json
 import os
 import pathlib
 import select
@@ -17,10 +17,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
+
+from tests import fork_server
 
 ROOT = pathlib.Path(__file__).parent.parent
 SECONDS = 300  # for a script at toy size
-SERVER = "BERT_TF_TESTS_FORK_SERVER"  # the environment variable of its socket
 
 
 def run_script(module, folder=None, **flags):
@@ -72,12 +74,25 @@ def run(command_line, folder=None, text=""):
         return subprocess.CompletedProcess(command_line, process.returncode, output, errors)
 
 
+def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
+    """Starts what `command` gives and sends it a signal as soon as `is_time()`; returns its status and its errors."""
+    deadline = time.monotonic() + SECONDS
+    with Process(command_line, folder) as process:
+        while not is_time():
+            assert process.poll() is None, "it ended before it could be killed"
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
+        process.send_signal(how)
+        _, errors = process.communicate()
+        return process.returncode, errors
+
+
 @functools.cache
 def server_address():
     """The path of the fork server's socket; starts one unless the environment names one."""
-    if SERVER not in os.environ:
-        os.environ[SERVER] = start_server()
-    return os.environ[SERVER]
+    if fork_server.ADDRESS not in os.environ:
+        os.environ[fork_server.ADDRESS] = start_server()
+    return os.environ[fork_server.ADDRESS]
 
 
 def start_server():
@@ -110,20 +125,19 @@ class Process:
           text: its standard input.
           environment: dict of variables to set; the others are this process's.
         """
-        python, option, module, *arguments = command_line
-        assert (python, option) == (sys.executable, "-m"), command_line
-        self.args, self.returncode = command_line, None
-        request = {"module": module, "arguments": [str(each) for each in arguments],
-                   "folder": os.path.abspath(folder or os.curdir), "environment": {**os.environ, **(environment or {})}}
+        python, *arguments = command_line
+        assert python == sys.executable, command_line
+        self.args, self.returncode, self._received = command_line, None, b""
+        self._open = contextlib.ExitStack()
+        self._server = self._open.enter_context(socket.socket(socket.AF_UNIX))
+        address = server_address()
+        request = fork_server.request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
         with tempfile.TemporaryFile() as given:
             given.write(text.encode())
             given.seek(0)
-            self._files = [tempfile.TemporaryFile() for _ in range(2)]
-            self._server, self._received = socket.socket(socket.AF_UNIX), b""
-            self._server.connect(server_address())
-            message = json.dumps(request).encode() + b"\n"
-            sent = socket.send_fds(self._server, [message], [each.fileno() for each in (given, *self._files)])
-            self._server.sendall(message[sent:])
+            self._output = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (`__exit__` closes it)
+            self._errors = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            fork_server.ask(self._server, address, request, (given, self._output, self._errors))
         self.pid = self._read_number(None)
 
     def poll(self):
@@ -143,9 +157,9 @@ class Process:
     def communicate(self, timeout=None):
         """Waits; returns the texts of standard output and standard error."""
         self.wait(timeout)
-        for file in self._files:
-            file.seek(0)
-        return tuple(file.read().decode() for file in self._files)
+        self._output.seek(0)
+        self._errors.seek(0)
+        return self._output.read().decode(), self._errors.read().decode()
 
     def send_signal(self, number):
         """Sends a signal to the script, if it still runs."""
@@ -173,6 +187,4 @@ class Process:
     def __exit__(self, *_):
         self.kill()
         self.wait()
-        self._server.close()
-        for file in self._files:
-            file.close()
+        self._open.close()
