@@ -25,7 +25,7 @@ demo: setup
 	$(BIN)/python -m run.demo --output_dir=demo_output
 
 test: setup
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder
 
 lint: setup
 	$(BIN)/ruff check .

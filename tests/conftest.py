@@ -9,19 +9,46 @@ import pathlib
 
 import numpy as np
 import pytest
-import tensorflow as tf
+
+from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
 
-# Must come before anything runs on a device.
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+# Under `--dist=loadscope --no-loadscope-reorder` workers take whole modules in this order: the longest begin, so that
+# all workers end at about the same time.
+LONGEST_FIRST = ("end_to_end", "bert_tf/export", "run/training", "run/pretraining", "run/test_", "data_prep")
+
+
+def pytest_collection_modifyitems(items):
+    """Puts the modules that take longest first."""
+    def place(item):
+        path = item.path.relative_to(REFERENCE.parent).as_posix()
+        return next((place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
+
+    items.sort(key=place)
+
+
+def pytest_configure(config):
+    """Starts the one fork server of all workers of pytest-xdist; in whatever runs tests, readies TensorFlow.
+
+    The process that only hands out tests to workers need not import TensorFlow.
+    """
+    if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
+        scripts.server_address()
+        return
+    import tensorflow as tf
+
+    # Must come before anything runs on a device.
+    tf.config.set_logical_device_configuration(
+        tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
 
 @pytest.fixture(scope="session")
 def two_replicas():
     """A MirroredStrategy over two logical CPU devices: one for all, as the collectives of two in a process collide."""
+    import tensorflow as tf
+
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 
 

@@ -7,6 +7,7 @@ from run.demo import topics
 from tests import scripts
 
 
+@pytest.mark.timeout(300)  # it runs nine scripts
 def test_the_demo_replaces_an_earlier_one_and_reports_beside_baselines(tmp_path):
     folder = tmp_path / "demo_output"
     demo.make_folder(str(folder))

@@ -2,12 +2,8 @@
 
 import contextlib
 import json
-import os
 import pathlib
-import signal
 import socket
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -87,22 +83,16 @@ def test_what_is_cut_is_said_and_the_confusion_drawn(folder, two_runs):
     assert (folder / "words_out" / "confusion.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.timeout(180)  # it trains three times
 def test_a_killed_run_ends_as_one_never_killed(folder):
     """Killed after a checkpoint, the run goes on with the same batches and dropout; and a GLUE file is written."""
     flags = {**FLAGS, "task_name": "mrpc", "data_dir": "mrpc", "do_train": True, "do_predict": True,
              "glue_submission": True, "train_batch_size": 5, "num_train_epochs": 3.0, "save_checkpoints_steps": 4}
     scripts.succeed("run.run_classifier", folder, output_dir="whole", **flags)
     command = scripts.command("run.run_classifier", **flags, output_dir="killed", iterations_per_loop=1)
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (folder / "killed" / "checkpoint").exists():  # which names the newest one, ckpt-4
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    output = scripts.succeed("run.run_classifier", folder, output_dir="killed", **flags)
-    assert "going on from step" in output
+    scripts.kill_when(command, folder, (folder / "killed" / "checkpoint").exists)  # it names the newest one, ckpt-4
+    done = scripts.run_anew("run.run_classifier", folder, output_dir="killed", **flags)
+    assert "going on from step" in done.stdout, done.stderr[-3000:]
     config = BertConfig.from_json_file(folder / "bert_config.json")
     ends = [models.BertClassifier(config, 2) for _ in range(2)]
     for model, name in zip(ends, ("whole", "killed"), strict=True):
@@ -118,6 +108,7 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
             in scripts.last_error("run.run_classifier", folder, output_dir="killed", **flags))
 
 
+@pytest.mark.timeout(240)  # two processes must find each other
 def test_two_processes_end_well_and_one_of_them_writes(folder):
     """The weights that both use are those of the last evaluation, just written by one of them."""
     with contextlib.ExitStack() as stack:
@@ -127,17 +118,11 @@ def test_two_processes_end_well_and_one_of_them_writes(folder):
         "run.run_classifier", task_name="own", data_dir="words", output_dir="two_processes", do_train=True,
         do_eval=True, do_predict=True, eval_steps=1000, train_batch_size=8, num_train_epochs=1.0,
         distribution_strategy="multi_worker_mirrored", **FLAGS)
-    processes = []
-    for index in range(2):
-        task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-        environment = {**os.environ, "TF_CONFIG": json.dumps(task), "TMPDIR": str(folder)}
-        processes.append(subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE,
-                                          stderr=subprocess.PIPE))
-    try:
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(scripts.Process(command, folder, environment={
+            "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}),
+            "TMPDIR": str(folder)})) for index in range(2)]
         answers = [process.communicate(timeout=240) for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
     assert [process.returncode for process in processes] == [0, 0], answers[0][1][-2000:] + answers[1][1][-2000:]
     assert ["eval_accuracy = " in output for output, _ in answers] == [True, False]
     written = folder / "two_processes"

@@ -4,8 +4,6 @@ import csv
 import random
 import re
 import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -49,15 +47,9 @@ def prepared(tmp_path_factory):
 
 def interrupt(folder, output_dir, flags, after_step, how):
     """Starts a run and sends a signal soon after it has logged a step; returns status and standard error."""
-    command = scripts.command("run.run_pretraining", output_dir=output_dir, iterations_per_loop=1, **flags)
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 200
-    while last_step(folder / output_dir) < after_step:
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    process.send_signal(how)
-    return process.wait(), process.stderr.read()
+    return scripts.kill_when(
+        scripts.command("run.run_pretraining", output_dir=output_dir, iterations_per_loop=1, **flags), folder,
+        lambda: last_step(folder / output_dir) >= after_step, how)
 
 
 def last_step(folder):
@@ -75,6 +67,7 @@ def final_tensors(folder):
             if name != "_CHECKPOINTABLE_OBJECT_GRAPH" and not name.startswith("save_counter")}
 
 
+@pytest.mark.timeout(300)  # it trains four or five times
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_run_killed_at_random_steps_ends_bitwise_as_one_never_killed(prepared, strategy):
     flags = {**FLAGS, **STRATEGIES[strategy]}
@@ -91,8 +84,8 @@ def test_a_run_killed_at_random_steps_ends_bitwise_as_one_never_killed(prepared,
                           errors)
         assert saved, errors[-3000:]
         assert (prepared / broken / f"ckpt-{saved[1]}.index").exists()
-    output = scripts.succeed("run.run_pretraining", prepared, output_dir=broken, **flags)
-    assert re.search(rf"{broken}: (going on from step \d+|a new run) of {STEPS}", output)
+    done = scripts.run_anew("run.run_pretraining", prepared, output_dir=broken, **flags)
+    assert re.search(rf"{broken}: (going on from step \d+|a new run) of {STEPS}", done.stdout), done.stderr[-3000:]
     expected, tensors = (final_tensors(prepared / name) for name in (whole, broken))
     assert tensors.keys() == expected.keys()
     for name, values in expected.items():

@@ -2,9 +2,6 @@
 
 import json
 import pathlib
-import signal
-import subprocess
-import time
 
 import numpy as np
 import pytest
@@ -98,18 +95,13 @@ def test_what_is_odd_about_the_data_is_said(trained):
     assert "1 questions are cut to --max_query_length=5 pieces" in trained.stderr
 
 
+@pytest.mark.timeout(180)  # it trains three times
 def test_a_killed_run_ends_as_one_never_killed(folder, trained):
     """Nor does it matter whether a run evaluates on the way."""
-    command = scripts.command("run.run_squad", **TRAINING, output_dir="killed", iterations_per_loop=1)
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (folder / "killed" / "checkpoint").exists():
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert "going on from step" in scripts.succeed("run.run_squad", folder, output_dir="killed", **TRAINING)
+    scripts.kill_when(scripts.command("run.run_squad", **TRAINING, output_dir="killed", iterations_per_loop=1), folder,
+                      (folder / "killed" / "checkpoint").exists)
+    done = scripts.run_anew("run.run_squad", folder, output_dir="killed", **TRAINING)
+    assert "going on from step" in done.stdout, done.stderr[-3000:]
     config = BertConfig.from_json_file(folder / "bert_config.json")
     ends = [models.BertSpanLabeler(config) for _ in range(2)]
     for model, name in zip(ends, ("trained", "killed"), strict=True):

@@ -138,9 +138,8 @@ def test_fill_mask(pretrained):
 
 
 def test_fill_mask_reads_lines_until_the_end(pretrained):
-    done = subprocess.run(scripts.command("run.fill_mask", init_checkpoint="pretrained", **MODEL), cwd=pretrained,
-                          input="nothing masked\na [MASK]\n" + "word " * 30 + "[MASK]\n", capture_output=True,
-                          text=True, check=False)
+    done = scripts.run(scripts.command("run.fill_mask", init_checkpoint="pretrained", **MODEL), pretrained,
+                       text="nothing masked\na [MASK]\n" + "word " * 30 + "[MASK]\n")
     assert done.returncode == 0
     assert "has no [MASK]" in done.stdout
     assert "--max_seq_length=24 allows fewer" in done.stdout

@@ -15,6 +15,8 @@ from bert_tf.config import BertConfig
 from bert_tf.export import saved_model, tflite
 from bert_tf.tokenization import BertTokenizer
 
+pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
+
 MAX_SEQ_LENGTH, TOP_K = 24, 3
 PIECES = ("[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to london in genoa "
           "and of it on read sleep ##ing is book quick brown wrote leigh hunt capital paris italy where did go . , ?")

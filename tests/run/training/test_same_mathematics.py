@@ -59,6 +59,7 @@ def test_float16_with_a_loss_scale(two_replicas, reference_numbers):
     np.testing.assert_allclose(found, reference_numbers("pretrain")["loss"], rtol=2**-11)
 
 
+@pytest.mark.timeout(WORKER_SECONDS)
 def test_two_processes(reference_numbers):
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]

@@ -1,0 +1,209 @@
+"""A process that has imported what the scripts import, and forks a child for each script that a test runs.
+
+To import TensorFlow, TensorFlow Text and tf-models-official takes some five seconds of a core, and the tests run some
+150 scripts. Here it is done once. The server has run no operation of TensorFlow, so it has no threads that a fork
+would lose, and it has imported nothing of this project: a child imports the script and all that it uses, as
+`python -m` does. `tests.scripts` starts the server and asks it.
+
+Children see as `sys.executable` a program of the server's that does as Python does, but hands `-m` of a script of ours
+to the server: the demo, which runs the other scripts, is as quick.
+
+The server ends, and its children with it, when its standard input does: when the process that started it is gone.
+A child is killed when its client closes the connection before it has ended.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import json
+import multiprocessing.process
+import os
+import random
+import selectors
+import shlex
+import signal
+import socket
+import sys
+import types
+
+# What the scripts import directly or, as matplotlib's canvas, when they need it.
+PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "orbit", "official.common.distribute_utils",
+             "official.modeling.optimization", "official.nlp.modeling", "matplotlib.backends.backend_agg",
+             "matplotlib.figure", "sklearn.metrics", "scipy.stats", "seqeval.metrics", "safetensors.numpy",
+             "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app")
+OURS = ("bert_tf", "data_prep", "run", "benchmarks")
+
+ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # the environment variable with the path of the socket
+
+exit_status = None  # of a child whose script has ended
+
+
+def main():
+    """Serves on the listening socket whose file descriptor is the one argument; with others, is a child's Python."""
+    if len(sys.argv) != 2:
+        run_python(sys.argv[1:])
+    atexit.register(leave)  # the first registered is the last called
+    listener = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for name in PRELOADED:
+        importlib.import_module(name)
+    assert not [name for name in sys.modules if is_ours(name)]
+    sys.executable = write_python(os.path.dirname(listener.getsockname()))
+    gc.collect()
+    gc.freeze()  # the collector of a child need not touch, and so copy, what is here
+    asked = serve(listener)
+    if asked:
+        become(*asked)
+
+
+def is_ours(module):
+    return module.split(".")[0] in OURS
+
+
+def write_python(folder):
+    """Writes the program that is Python to the children; returns its path."""
+    path = os.path.join(folder, "python")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS {shlex.quote(__file__)} "
+                   f'{shlex.quote(sys.executable)} "$@"\n')
+    os.chmod(path, 0o700)
+    return path
+
+
+def run_python(command):
+    """Does what a command does that begins with the path of Python, and ends this process."""
+    if command[1] != "-m" or not is_ours(command[2]):
+        os.execv(command[0], command)
+    with socket.socket(socket.AF_UNIX) as server:
+        ask(server, os.environ[ADDRESS], request(command[1:], os.curdir, dict(os.environ)), range(3))
+        with server.makefile() as answers:
+            _, status = answers
+            os._exit(int(status) & 0xFF)
+
+
+def request(arguments, folder, environment):
+    """What to ask the server for; arguments: those of Python, which begin with -m."""
+    option, module, *others = arguments
+    assert option == "-m", arguments
+    return {"module": module, "arguments": [str(each) for each in others], "folder": os.path.abspath(folder),
+            "environment": environment}
+
+
+def ask(server, address, wanted, files):
+    """Sends a request by a new socket, with what is to be standard input, output and error.
+
+    The server answers with the id of the child and, when it has ended, its exit status as in subprocess, a line each.
+    """
+    server.connect(address)
+    message = json.dumps(wanted).encode() + b"\n"
+    sent = socket.send_fds(server, [message], [each if isinstance(each, int) else each.fileno() for each in files])
+    server.sendall(message[sent:])
+
+
+def serve(listener):
+    """Forks for each request; returns the request and its file descriptors in a child, None when it is to end."""
+    children = {}  # connection -> its child's id and the file descriptor that tells of the child's end
+    with selectors.DefaultSelector() as selector:
+        selector.register(0, selectors.EVENT_READ)
+        selector.register(listener, selectors.EVENT_READ)
+        while True:
+            for key, _ in selector.select():
+                if key.fd == 0:
+                    for pid, _ in children.values():
+                        os.kill(pid, signal.SIGKILL)
+                    return None
+                if key.fileobj is listener:
+                    connection, _ = listener.accept()
+                    wanted, files = receive(connection)
+                    pid = os.fork()
+                    if not pid:
+                        close([listener, connection, *children], [end for _, end in children.values()])
+                        return wanted, files
+                    close([], files)
+                    end = os.pidfd_open(pid)
+                    children[connection] = pid, end
+                    selector.register(end, selectors.EVENT_READ, connection)
+                    selector.register(connection, selectors.EVENT_READ, connection)
+                    tell(connection, pid)
+                elif key.fileobj is key.data:  # the client has gone, nothing else is ever sent
+                    os.kill(children[key.data][0], signal.SIGKILL)
+                    selector.unregister(key.data)
+                else:
+                    pid, end = children.pop(key.data)
+                    _, status = os.waitpid(pid, 0)
+                    tell(key.data, os.waitstatus_to_exitcode(status))
+                    selector.unregister(end)
+                    if key.data in selector.get_map():
+                        selector.unregister(key.data)
+                    close([key.data], [end])
+
+
+def receive(connection):
+    """A request and the three file descriptors that come with it."""
+    text, files, _, _ = socket.recv_fds(connection, 1 << 16, 3)
+    while not text.endswith(b"\n"):
+        text += connection.recv(1 << 16)
+    return json.loads(text), files
+
+
+def tell(connection, number):
+    with contextlib.suppress(OSError):  # of a client that has gone
+        connection.sendall(b"%d\n" % number)
+
+
+def close(connections, files):
+    for connection in connections:
+        connection.close()
+    for file in files:
+        os.close(file)
+
+
+def become(wanted, files):
+    """Turns this process into `python -m module arguments`; to return is to end as that would.
+
+    wanted: a request. files: the file descriptors that are to be standard input, output and error.
+    """
+    for target, file in enumerate(files):
+        os.dup2(file, target)
+        os.close(file)
+    os.chdir(wanted["folder"])
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    random.seed()
+    sys.modules["numpy"].random.seed()
+    multiprocessing.process.ORIGINAL_DIR = sys.path[0] = wanted["folder"]
+    importlib.invalidate_caches()
+
+    spec = importlib.util.find_spec(wanted["module"])
+    if spec.submodule_search_locations is not None:
+        spec = importlib.util.find_spec(f"{wanted['module']}.__main__")
+    script = types.ModuleType("__main__")
+    script.__dict__.update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent,
+                           __cached__=spec.cached, __builtins__=__builtins__)
+    sys.modules["__main__"] = script
+    sys.argv = [spec.origin, *wanted["arguments"]]
+    global exit_status
+    exit_status = 1
+    try:
+        exec(spec.loader.get_code(spec.name), script.__dict__)
+    except SystemExit as ending:
+        exit_status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+        raise
+    exit_status = 0
+
+
+def leave():
+    """Ends a child when threads and exit functions have, without what Python does next.
+
+    That takes a third of a second: to destroy all objects is to copy all memory that is shared with the server.
+    """
+    if exit_status is not None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(exit_status & 0xFF)
+
+
+if __name__ == "__main__":
+    main()
