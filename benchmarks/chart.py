@@ -75,6 +75,7 @@ def make_figure(comparisons, note):
     """
     height = INCHES_AROUND + INCHES_A_BAR * len(comparisons)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained", facecolor="white")
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
     axes = figure.subplots()
     ratios = [row["ratio"] for row in comparisons]
     # Bars begin at 1, where ours is as fast as the peer; on the logarithmic scale 2 and 1/2 times are as far from it.
@@ -96,8 +97,8 @@ def make_figure(comparisons, note):
     axes.grid(axis="x", color="#d1d9e0", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
-    figure.suptitle("How many times as fast as its peers", fontsize=13, color=TEXT, fontweight="bold")
-    figure.supxlabel(note, fontsize=7, color=SMALL_PRINT)
+    figure.suptitle("This project beside its peers: how many times as fast", fontsize=13, color=TEXT, fontweight="bold")
+    figure.supxlabel(note, fontsize=8, color=SMALL_PRINT)
     return figure
 
 
