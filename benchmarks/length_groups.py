@@ -13,7 +13,6 @@ import numpy as np
 import tensorflow as tf
 
 from benchmarks import measurements
-from benchmarks.tokenization import VOCAB_FILE
 from bert_tf import losses, models, optimization
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
@@ -34,7 +33,7 @@ class LengthGroupsSettings(Settings):
     """Sizes of the measurement."""
 
     data_dir: str | None = setting(None, "Folder of MRPC's train.tsv; lengths like MRPC's are drawn unless given.")
-    vocab_file: str = setting(VOCAB_FILE, "With --data_dir: the vocabulary, one WordPiece a line.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "With --data_dir: the vocabulary, one WordPiece a line.")
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     max_seq_length: int = setting(128, "WordPieces that examples are padded to.", lower=16)
     examples: int = setting(3668, "Examples that are drawn; MRPC has 3,668.", lower=1)

@@ -9,6 +9,7 @@ import glob
 import importlib.metadata
 import json
 import os
+import pathlib
 import statistics
 import time
 
@@ -18,6 +19,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
 
 RESULTS_DIR = os.path.join("build", "bench_results")
+VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # for want of one
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official")  # whose versions are kept with a measurement
 
 

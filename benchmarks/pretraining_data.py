@@ -6,30 +6,25 @@ Ours and theirs read the same file with the same flags (the original's defaults:
 turn, both on one core, and write their records to a disk. Then ours makes several shards, in this process alone and in
 two worker processes on two cores, in turn. Imports and reading the vocabulary are not counted; the start of the
 workers, a fifth of a second, is. Without --input_file the text is CPython's documentation topics.
+
+Worker processes import this module again: what needs TensorFlow is imported in functions.
 """
 
 import dataclasses
 import os
+import pydoc_data.topics
 import random
 import re
 import tempfile
 
 from absl import flags as absl_flags
 from absl import logging
-from official.nlp.data import create_pretraining_data as peer
-from official.nlp.tools import tokenization as peer_tokenization
 
 from benchmarks import measurements
-from benchmarks.tokenization import TOPICS, VOCAB_FILE
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
-from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import local_runner
 from data_prep.pretraining.sentence_pairs import InstanceSettings
-
-# The peer defines flags when it is imported, which its main() alone reads; ours have the same names.
-for flag in list(absl_flags.FLAGS.flags_by_module_dict()[peer.__name__]):
-    delattr(absl_flags.FLAGS, flag.name)
 
 OURS, THEIRS = "this project", "tf-models-official"
 SEED = 12345
@@ -41,7 +36,7 @@ class PretrainingDataSettings(measurements.KeptResults):
 
     input_file: str | None = setting(None, "Text, a sentence a line, a blank line after each document; CPython's "
                                            "documentation topics unless given.")
-    vocab_file: str = setting(VOCAB_FILE, "Vocabulary, lower case; the tests' own unless given.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, lower case; the tests' own unless given.")
     max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
     max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
     dupe_factor: int = setting(10, "How often each document is gone through.", lower=1)
@@ -56,6 +51,7 @@ class PretrainingDataSettings(measurements.KeptResults):
 
 def define_flags():
     """Defines the benchmark's flags."""
+    import_peer()  # which is no longer possible once there are flags with the names of its own
     flags.define(PretrainingDataSettings())
 
 
@@ -105,6 +101,8 @@ def compare(text, settings, how, makers):
 
 def this_project(text, settings, folder, **how):
     """A function that makes the records as `data_prep.create_pretraining_data` does."""
+    from bert_tf.tokenization import BertTokenizer
+
     tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
     tokenizer.tokenize(["the first call of a graph function is not the rule"])
 
@@ -118,8 +116,11 @@ def this_project(text, settings, folder, **how):
 
 def tf_models_official(text, settings, folder):
     """A function that makes them as the main function of official.nlp.data.create_pretraining_data does."""
+    from official.nlp.tools import tokenization
+
+    peer = import_peer()
     logging.set_verbosity(logging.WARNING)  # it prints twenty records
-    tokenizer = peer_tokenization.FullTokenizer(settings.vocab_file, do_lower_case=True)
+    tokenizer = tokenization.FullTokenizer(settings.vocab_file, do_lower_case=True)
     output = os.path.join(folder, "theirs.tfrecord")
     how = settings.instances
 
@@ -134,10 +135,19 @@ def tf_models_official(text, settings, folder):
     return make
 
 
+def import_peer():
+    """tf-models-official's module, without the flags that it defines: its main() alone reads them."""
+    from official.nlp.data import create_pretraining_data as peer
+
+    for flag in list(absl_flags.FLAGS.flags_by_module_dict().get(peer.__name__, ())):
+        delattr(absl_flags.FLAGS, flag.name)
+    return peer
+
+
 def write_topics(path):
     """Writes CPython's documentation topics as a corpus file: a sentence a line, blank lines between topics."""
     with open(path, "w", encoding="utf-8") as file:
-        for topic in TOPICS:
+        for topic in pydoc_data.topics.topics.values():
             for paragraph in re.split(r"\n\s*\n", topic):
                 sentences = re.split(r"(?<=[.!?:])\s+", " ".join(paragraph.split()))
                 file.writelines(f"{sentence}\n" for sentence in sentences if sentence)

@@ -25,7 +25,6 @@ from official.nlp.modeling import models as garden_models
 
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
-from benchmarks.tokenization import VOCAB_FILE
 from bert_tf import export, models
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
@@ -45,7 +44,7 @@ class ServingSettings(measurements.KeptResults):
     """Sizes of the measurement."""
 
     text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
-    vocab_file: str = setting(VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     max_seq_length: int = setting(128, "WordPieces that texts are cut to, and that the peer pads them to.", lower=4)
     batch_sizes: tuple[str, ...] = setting(("1", "8", "32"), "Sentences in a request.")

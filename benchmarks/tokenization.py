@@ -8,7 +8,6 @@ speed, since a fast tokenizer that gives a checkpoint other ids is of no use to 
 
 import dataclasses
 import functools
-import pathlib
 import pydoc_data.topics
 import random
 import time
@@ -23,10 +22,6 @@ from bert_tf.files import read_text
 from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
-# Vocabulary and text of benchmarks that are given none.
-VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")
-TOPICS = pydoc_data.topics.topics.values()
-
 PLAIN, OURS = "the rules in plain Python", "ours"
 PLAIN_PYTHON_BYTES = 200_000  # the plain rules have their turn on about that much of a text
 
@@ -35,7 +30,7 @@ PLAIN_PYTHON_BYTES = 200_000  # the plain rules have their turn on about that mu
 class TokenizationSettings(measurements.KeptResults):
     """Sizes of the measurement."""
 
-    vocab_file: str = setting(VOCAB_FILE, "Vocabulary, one WordPiece a line; the tests' own unless given.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, one WordPiece a line; the tests' own unless given.")
     english_file: str | None = setting(None, "English text, UTF-8; CPython's documentation topics unless given.")
     korean_file: str | None = setting(None, "Korean text, UTF-8; random Hangul words unless given, which have more "
                                             "unknown ones than real text.")
@@ -159,7 +154,7 @@ def bytes_of(lines):
 
 def topic_lines():
     """The lines of CPython's documentation topics that are not empty."""
-    return [line for topic in TOPICS for line in topic.split("\n") if line.strip()]
+    return [line for topic in pydoc_data.topics.topics.values() for line in topic.split("\n") if line.strip()]
 
 
 def random_korean_lines():
