@@ -23,7 +23,6 @@ from absl import logging
 from benchmarks import measurements
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
-from data_prep.pretraining import local_runner
 from data_prep.pretraining.sentence_pairs import InstanceSettings
 
 OURS, THEIRS = "this project", "tf-models-official"
@@ -102,6 +101,7 @@ def compare(text, settings, how, makers):
 def this_project(text, settings, folder, **how):
     """A function that makes the records as `data_prep.create_pretraining_data` does."""
     from bert_tf.tokenization import BertTokenizer
+    from data_prep.pretraining import local_runner
 
     tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
     tokenizer.tokenize(["the first call of a graph function is not the rule"])
