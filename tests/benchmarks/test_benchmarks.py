@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from absl import flags as absl_flags
@@ -20,6 +22,7 @@ from benchmarks import (
 )
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from tests.scripts import ROOT
 
 TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12,
                  max_position_embeddings=24, type_vocab_size=2)
@@ -141,6 +144,11 @@ def test_pretraining_data(capsys, tmp_path, vocab_file, results_dir):
     assert len(re.findall(rf"^ratio {NUMBER}$", printed, re.MULTILINE)) == 2
     assert set(kept(results_dir, "pretraining_data")) == {
         ("Pre-training records, one core", "tf-models-official create_pretraining_data")}
+
+
+def test_workers_that_make_records_start_without_tensorflow():
+    code = "import benchmarks.pretraining_data, sys; sys.exit('tensorflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 
 def test_recompute(capsys, config_file):
