@@ -121,15 +121,14 @@ def export_official(config, settings, path):
     packer = garden_layers.BertPackInputs(
         settings.max_seq_length, special_tokens_dict=tokenize.get_special_tokens_dict())
 
-    class Served(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")], autograph=False)
-        def serve(self, text):
-            logits = self.classifier(self.packer([self.tokenize(text)]), training=False)
-            return {"probabilities": tf.nn.softmax(logits)}
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")], autograph=False)
+    def serve(text):
+        return {"probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))}
 
-    module = Served()
-    module.classifier, module.tokenize, module.packer = classifier, tokenize, packer
-    tf.saved_model.save(module, path, signatures=module.serve)
+    module = tf.Module()
+    # The weights, not the model: Keras would trace each of its layers once more, for nothing that is served.
+    module.weights, module.tokenize, module.serve = classifier.variables, tokenize, serve
+    tf.saved_model.save(module, path, signatures=serve)
     return tf.saved_model.load(path).signatures["serving_default"]
 
 
