@@ -1,7 +1,8 @@
 # make demo    BERT from raw text to a served model on CPython's documentation, into demo_output/
 # make test    the tests
 # make lint    ruff
-# make bench   this project beside its peers (benchmarks/tpu_compile.py needs the extra tpu-check: run it by hand)
+# make bench   this project beside its peers, and docs/peers.png of it (benchmarks.tpu_compile needs the extra tpu-check:
+#              run it by hand)
 # make clean   removes everything that make made
 
 PYTHON ?= python3.11
@@ -30,8 +31,15 @@ test: setup
 lint: setup
 	$(BIN)/ruff check .
 
+BENCHMARKS := dynamic_masking encoder input_pipeline length_groups pretraining_data recompute serving tokenization \
+  vocabulary
+
+# Old results go first: the chart shows those of one run.
+bench: export TF_CPP_MIN_LOG_LEVEL := 3
 bench: setup
-	for benchmark in $(filter-out %/tpu_compile.py,$(wildcard benchmarks/*.py)); do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
+	rm -rf build/bench_results
+	for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python -m benchmarks.$$benchmark || exit 1; done
+	$(BIN)/python -m benchmarks.chart
 
 clean:
 	rm -rf .venv demo_output build *.egg-info .pytest_cache .ruff_cache

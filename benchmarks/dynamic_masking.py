@@ -1,4 +1,4 @@
-"""Masks drawn in training: examples a second of length 128, on two cores, beside records that hold their masks.
+"""Masks drawn in training: examples a second beside records that hold their masks.
 
     python -m benchmarks.dynamic_masking
 
@@ -6,20 +6,21 @@ Random records of BERT-Base's sizes, nine in ten of them full, are read from a f
 pipeline, in turns, in one process.
 """
 
+import dataclasses
+import functools
+import itertools
 import os
-import pathlib
-import statistics
-import sys
 import tempfile
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+import numpy as np
 
-from absl import flags
-
-from bert_tf.cli import script
-
-FLAGS = flags.FLAGS
+from benchmarks import measurements
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import Settings, setting
+from data_prep import records
+from data_prep.pretraining import masking
+from data_prep.pretraining.sentence_pairs import InstanceSettings
+from run.pretraining import dynamic_masking, inputs
 
 VOCAB_SIZE = 30522
 CLS_ID, SEP_ID, MASK_ID = 101, 102, 103  # of BERT-Base, Uncased
@@ -27,57 +28,67 @@ CONTINUATIONS = 0.19  # share of its vocabulary that begins with ##
 SEED = 1
 
 
+@dataclasses.dataclass(frozen=True)
+class DynamicMaskingSettings(Settings):
+    """Sizes of the measurement."""
+
+    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
+    batch_size: int = setting(256, "Examples in a batch.", lower=1)
+    batches: int = setting(100, "Batches in a turn.", lower=1)
+    rounds: int = setting(5, "How often each has its turn.", lower=1)
+    records: int = setting(20_000, "Records in the file.", lower=1)
+    cores: int = setting(2, "Cores to use.", lower=1)
+
+
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_integer("batch_size", 256, "Examples in a batch.", lower_bound=1)
-    flags.DEFINE_integer("batches", 100, "Batches in a turn.", lower_bound=1)
-    flags.DEFINE_integer("rounds", 5, "How often each has its turn.", lower_bound=1)
-    flags.DEFINE_integer("records", 20_000, "Records in the file.", lower_bound=1)
-    flags.DEFINE_integer("cores", 2, "Cores to use.", lower_bound=1)
+    flags.define(DynamicMaskingSettings())
 
 
 def main(argv):
-    """Prints examples a second of each, and ratios."""
+    """Measures with the flags' settings."""
     del argv
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:FLAGS.cores])
-    with tempfile.TemporaryDirectory() as folder:
-        pipelines = make_pipelines(folder, FLAGS.records, FLAGS.batch_size)
-        rates = {name: [] for name in pipelines}
-        for _ in range(FLAGS.rounds):
-            for name, batches in pipelines.items():
-                next(batches)
-                start = time.perf_counter()
-                for _ in range(FLAGS.batches):
-                    next(batches)
-                rates[name].append(FLAGS.batches * FLAGS.batch_size / (time.perf_counter() - start))
-    print(f"{FLAGS.cores} cores, batches of {FLAGS.batch_size}, length 128, median of {FLAGS.rounds}")
-    medians = {name: statistics.median(each) for name, each in rates.items()}
-    for name, median in medians.items():
-        print(f"{name:<34}{median:10,.0f} examples/s  {median / next(iter(medians.values())):5.2f}")
+    measure(flags.read(DynamicMaskingSettings()))
 
 
-def make_pipelines(folder, num_records, batch_size):
-    """dict of name -> iterator of batches; the records are written into `folder`."""
-    import numpy as np
+def measure(settings):
+    """Prints examples a second of each pipeline, and ratios to the first; settings: DynamicMaskingSettings."""
+    with measurements.on_cores(settings.cores), tempfile.TemporaryDirectory() as folder:
+        turns = {name: functools.partial(take, batches, settings.batches)
+                 for name, batches in make_pipelines(folder, settings).items()}
+        times = measurements.medians(measurements.time_turns(turns, settings.rounds))
+    print(f"{settings.cores} cores, batches of {settings.batch_size}, length {settings.max_seq_length}, "
+          f"median of {settings.rounds}")
+    first = next(iter(times.values()))
+    for name, seconds in times.items():
+        rate = settings.batches * settings.batch_size / seconds
+        print(f"{name:<34}{rate:10,.0f} examples/s  {first / seconds:5.2f}")
 
-    from data_prep import records
-    from data_prep.pretraining import masking
-    from data_prep.pretraining.sentence_pairs import InstanceSettings
-    from run.pretraining import dynamic_masking, inputs
 
+def take(batches, count):
+    """Takes so many batches of an iterator."""
+    for _ in itertools.islice(batches, count):
+        pass
+
+
+def make_pipelines(folder, settings):
+    """dict of name -> endless iterator of batches; the records are written into `folder`."""
     generator = np.random.default_rng(SEED)
     vocabulary = masking.Vocabulary(VOCAB_SIZE, CLS_ID, SEP_ID, MASK_ID, generator.random(VOCAB_SIZE) < CONTINUATIONS)
-    pieces, words = (InstanceSettings(do_whole_word_mask=whole, masking="dynamic") for whole in (False, True))
+    pieces, words = (InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq,
+                                      do_whole_word_mask=whole, masking="dynamic") for whole in (False, True))
     masked_path, unmasked_path = (os.path.join(folder, name) for name in ("masked", "unmasked"))
-    pairs = draw_pairs(generator, num_records, pieces.max_seq_length)
+    pairs = draw_pairs(generator, settings.records, settings.max_seq_length)
     write(unmasked_path, pieces.features, pairs)
-    numbers = np.arange(num_records)
+    numbers = np.arange(settings.records)
     masked = dynamic_masking.make_masker(pieces, vocabulary, SEED)(pairs, 0 * numbers, numbers)
-    masked_features = records.pretraining_features(pieces.max_seq_length, pieces.max_predictions_per_seq)
+    masked_features = records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq)
     write(masked_path, masked_features, masked)
 
     def read(path, features, transform=None):
-        return iter(inputs.pretraining_training_data([path], features, batch_size, SEED, transform=transform))
+        return iter(inputs.pretraining_training_data([path], features, settings.batch_size, SEED,
+                                                     transform=transform))
 
     return {
         "records with masks, read": read(masked_path, masked_features),
@@ -91,8 +102,6 @@ def make_pipelines(folder, num_records, batch_size):
 
 def draw_pairs(generator, count, length):
     """Features of `count` random pairs, int32, one in ten of them shorter than `length`."""
-    import numpy as np
-
     lengths = np.where(generator.random(count) < 0.1, generator.integers(5, length + 1, count), length)
     places, rows = np.arange(length), np.arange(count)
     is_real = places < lengths[:, np.newaxis]
@@ -107,8 +116,6 @@ def draw_pairs(generator, count, length):
 
 def write(path, features, columns):
     """Writes a file of records."""
-    from data_prep import records
-
     with records.RecordWriter(path, features) as writer:
         writer.write(columns)
 

@@ -9,98 +9,136 @@ masked LM head in a step); the share is of what this machine reaches on a 2048 x
 import dataclasses
 import functools
 import os
-import pathlib
-import statistics
-import sys
-import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+import numpy as np
+import tensorflow as tf
+from official.modeling.optimization import legacy_adamw
+from official.nlp.modeling import layers as garden_layers
+from official.nlp.modeling import models as garden_models
+from official.nlp.modeling import networks as garden_networks
 
-from absl import flags
+from benchmarks import measurements
+from benchmarks.measurements import Comparison
+from bert_tf import losses, optimization
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import setting
+from bert_tf.errors import InputError
+from bert_tf.models import BertEncoder, BertPretrainer
+from run.settings import flags as driver_flags
+from run.training import utilisation
 
-from bert_tf.cli import script
+PARTS = ("forward", "step", "padding")
+REAL_TOKENS = 0.42  # MRPC's share, padded to 128
 
-FLAGS = flags.FLAGS
 
-PREDICTIONS = 20
+@dataclasses.dataclass(frozen=True)
+class EncoderSettings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    parts: tuple[str, ...] = setting(PARTS, f"What to measure: {', '.join(PARTS)}.")
+    batch_sizes: tuple[str, ...] = setting(("8", "1", "1", "8"), "Examples in a batch of the forward pass, for each "
+                                                                 "of --lengths.")
+    lengths: tuple[str, ...] = setting(("128", "128", "32", "384"), "Tokens in an example of the forward pass.")
+    train_batch_size: int = setting(8, "Examples in a training step, and in a batch with padding.", lower=1)
+    max_seq_length: int = setting(128, "Tokens in an example of a training step.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Masked positions in such an example.", lower=1)
+    rounds: int = setting(5, "How often each has its turn; small batches have more turns.", lower=1)
+
+    def check(self):
+        """See Settings."""
+        for part in self.parts:
+            if part not in PARTS:
+                raise InputError(f"`parts`={part}: the parts are {', '.join(PARTS)}")
+        if len(self.batch_sizes) != len(self.lengths):
+            raise InputError(f"`batch_sizes` has {len(self.batch_sizes)} numbers, `lengths` {len(self.lengths)}: they "
+                             "go together")
+
+    @property
+    def shapes(self):
+        """Batch size and length of each forward pass."""
+        return list(zip(measurements.whole_numbers("batch_sizes", self.batch_sizes),
+                        measurements.whole_numbers("lengths", self.lengths), strict=True))
 
 
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_integer("rounds", 5, "How often each has its turn.", lower_bound=1)
-    flags.DEFINE_list("parts", ["forward", "step", "padding"], "What to measure: forward, step, padding.")
-    flags.DEFINE_integer("num_hidden_layers", 12, "Layers of the model; 12 is BERT-Base.", lower_bound=1)
+    flags.define(EncoderSettings())
 
 
 def main(argv):
-    """Prints a table for each part."""
+    """Measures with the flags' settings."""
     del argv
-    import tensorflow as tf
+    measure(flags.read(EncoderSettings()))
 
-    from bert_tf.config import BertConfig
-    from run.training import utilisation
 
-    config = BertConfig(30522, num_hidden_layers=FLAGS.num_hidden_layers, type_vocab_size=2)
+def measure(settings):
+    """Prints a table for each part and keeps the comparisons with the peer; settings: EncoderSettings."""
+    longest = max([settings.max_seq_length, *(length for _, length in settings.shapes)])
+    config = driver_flags.read_config(settings.bert_config_file, longest)
     machine = utilisation.matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, 2048^3 matmul {machine:.0f} GFLOP/s")
-    if "forward" in FLAGS.parts:
-        measure_forward(config, FLAGS.rounds, machine)
-    if "step" in FLAGS.parts:
-        measure_step(config, FLAGS.rounds, machine)
-    if "padding" in FLAGS.parts:
-        measure_padding(config, FLAGS.rounds)
+    comparisons = []
+    if "forward" in settings.parts:
+        comparisons += measure_forward(config, settings, machine)
+    if "step" in settings.parts:
+        comparisons += measure_step(config, settings, machine)
+    if "padding" in settings.parts:
+        measure_padding(config, settings)
+    measurements.keep("encoder", settings, comparisons)
 
 
-def measure_forward(config, rounds, machine):
-    """Forward at four shapes, ours and the peer's."""
-    import tensorflow as tf
-
-    from bert_tf.models import BertEncoder
-    from run.training.utilisation import encoder_flops
-
+def measure_forward(config, settings, machine):
+    """Prints ours and the peer's forward pass at each shape; returns the Comparisons."""
     ours, peer = BertEncoder(config), garden_encoder(config)
-    forward_ours = tf.function(lambda features: ours(features)["sequence_output"], reduce_retracing=False)
-    forward_peer = tf.function(lambda inputs: peer(inputs)["sequence_output"], reduce_retracing=False)
+    forward_ours = tf.function(lambda features: ours(features)["sequence_output"], autograph=False)
+    forward_peer = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
     print(f"\n{'forward, batch x length':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
-    for batch_size, length in ((8, 128), (1, 128), (1, 32), (8, 384)):
-        features = make_batch(config, batch_size, length)
-        inputs = garden_inputs(features)
-        turns = {"ours": functools.partial(forward_ours, features), "official": functools.partial(forward_peer, inputs)}
-        times = {name: statistics.median(each) for name, each in
-                 time_turns(turns, rounds * max(1, 1024 // (batch_size * length))).items()}
-        print_row(f"{batch_size} x {length}", times, encoder_flops(config, batch_size, length), machine)
+    comparisons = []
+    for batch_size, length in settings.shapes:
+        features = make_batch(config, batch_size, length, settings.max_predictions_per_seq)
+        times = time_calls({"ours": functools.partial(forward_ours, features),
+                            "official": functools.partial(forward_peer, garden_inputs(features))},
+                           settings.rounds * max(1, 1024 // (batch_size * length)))
+        flops = utilisation.encoder_flops(config, batch_size, length)
+        print_row(f"{batch_size} x {length}", times, flops, machine)
+        comparisons.append(Comparison(f"Forward pass, {batch_size} x {length} tokens", "tf-models-official BertEncoder",
+                                      times["ours"], times["official"], "s", False))
+    return comparisons
 
 
-def measure_step(config, rounds, machine):
-    """A training step at 8 x 128 with 20 predictions: forward, backward, clip, AdamW; with dropout and without."""
-    from run.training import utilisation
-
-    print(f"\n{'step, 8 x 128':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
-    features = make_batch(config, 8, 128)
-    flops = 8 * utilisation.pretraining_flops(config, 128, PREDICTIONS)
-    medians = {}
+def measure_step(config, settings, machine):
+    """Prints a training step: forward, backward, clip, AdamW; with dropout and without. Returns the Comparison."""
+    batch_size, length = settings.train_batch_size, settings.max_seq_length
+    predictions = settings.max_predictions_per_seq
+    shape = f"{batch_size} x {length}"
+    print(f"\n{f'step, {shape}':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
+    features = make_batch(config, batch_size, length, predictions)
+    flops = batch_size * utilisation.pretraining_flops(config, length, predictions)
+    times = {}
     for dropout in (0.1, 0.0):
         sized = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-        turns = {"ours": our_step(sized, features), "official": garden_step(sized, features)}
-        medians[dropout] = {name: statistics.median(each) for name, each in time_turns(turns, rounds).items()}
-        print_row(f"dropout {dropout}", medians[dropout], flops, machine)
-    print(f"dropout costs ours {medians[0.1]['ours'] / medians[0.0]['ours'] - 1:.1%} of a step")
+        turns = {"ours": our_step(BertEncoder(sized), features), "official": garden_step(sized, features)}
+        times[dropout] = time_calls(turns, settings.rounds)
+        print_row(f"dropout {dropout}", times[dropout], flops, machine)
+    print(f"dropout costs ours {times[0.1]['ours'] / times[0.0]['ours'] - 1:.1%} of a step")
+    return [Comparison(f"Pre-training step, {shape} tokens", "tf-models-official BertPretrainerV2, AdamWeightDecay",
+                       times[0.1]["ours"], times[0.1]["official"], "s", False)]
 
 
-def measure_padding(config, rounds):
-    """Forward and backward at 8 x 128 of which 42 % are real tokens, MRPC's share: padding removed or not."""
-    import tensorflow as tf
-
-    from bert_tf.models import BertEncoder
-
-    features = make_batch(config, 8, 128, real_tokens=0.42)
+def measure_padding(config, settings):
+    """Prints forward and backward on a batch of which REAL_TOKENS are no padding: padding removed or not."""
+    batch_size, length = settings.train_batch_size, settings.max_seq_length
+    features = make_batch(config, batch_size, length, settings.max_predictions_per_seq, REAL_TOKENS)
     turns = {}
     for name, remove in (("removed", True), ("kept", False)):
         encoder = BertEncoder(config, remove_padding=remove)
-        turns[f"forward, {name}"] = tf.function(lambda encoder=encoder: encoder(features)["pooled_output"])
+        turns[f"forward, {name}"] = tf.function(lambda encoder=encoder: encoder(features)["pooled_output"],
+                                                autograph=False)
         turns[f"forward + backward, {name}"] = gradient_step(encoder, features)
-    times = {name: statistics.median(each) for name, each in time_turns(turns, rounds).items()}
-    print(f"\n{'padding, 8 x 128, 42 % real':<30}{'removed':>9}{'kept':>9}{'ratio':>7}")
+    times = time_calls(turns, settings.rounds)
+    title = f"padding, {batch_size} x {length}, {REAL_TOKENS:.0%} real"
+    print(f"\n{title:<30}{'removed':>9}{'kept':>9}{'ratio':>7}")
     for part in ("forward", "forward + backward"):
         removed, kept = times[f"{part}, removed"], times[f"{part}, kept"]
         print(f"{part:<30}{removed:>8.3f}s{kept:>8.3f}s{kept / removed:>7.2f}")
@@ -108,9 +146,7 @@ def measure_padding(config, rounds):
 
 def gradient_step(encoder, features):
     """A traced function: the gradients of a scalar of the pooled output, all of them computed."""
-    import tensorflow as tf
-
-    @tf.function
+    @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
             loss = tf.reduce_sum(tf.square(encoder(features, training=True)["pooled_output"]))
@@ -120,16 +156,12 @@ def gradient_step(encoder, features):
 
 
 def our_step(encoder, features):
-    """A traced training step of this project; `encoder`: BertEncoder or BertConfig."""
-    import tensorflow as tf
-
-    from bert_tf import losses, models, optimization
-
-    model = models.BertPretrainer(encoder)
+    """A traced training step of this project: forward, losses, backward, clipping, AdamW."""
+    model = BertPretrainer(encoder)
     optimizer = optimization.create_optimizer(1e-4, 10_000, 100)
     optimizer.build(model.trainable_variables)
 
-    @tf.function
+    @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
             loss = losses.pretraining_loss(model(features, training=True), features)["loss"]
@@ -140,22 +172,16 @@ def our_step(encoder, features):
 
 
 def garden_step(config, features):
-    """The same step with tf-models-official's model and AdamW, its own loss on its own heads."""
-    import tensorflow as tf
-    from official.modeling.optimization import legacy_adamw
-    from official.nlp.modeling import layers, models
-
-    from bert_tf import losses
-
-    model = models.BertPretrainerV2(
+    """The same step with tf-models-official's model, heads and AdamW; the loss and the clipping are as in ours."""
+    model = garden_models.BertPretrainerV2(
         garden_encoder(config), mlm_activation=lambda x: tf.nn.gelu(x, approximate=True),
-        classification_heads=[layers.ClassificationHead(config.hidden_size, 2, name="next_sentence")])
+        classification_heads=[garden_layers.ClassificationHead(config.hidden_size, 2, name="next_sentence")])
     optimizer = legacy_adamw.AdamWeightDecay(
         1e-4, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=0.0,
         exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
     inputs = {**garden_inputs(features), "masked_lm_positions": features["masked_lm_positions"]}
 
-    @tf.function
+    @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
             outputs = model(inputs, training=True)
@@ -169,10 +195,7 @@ def garden_step(config, features):
 
 def garden_encoder(config):
     """tf-models-official's encoder of the same size."""
-    import tensorflow as tf
-    from official.nlp.modeling import networks
-
-    return networks.BertEncoder(
+    return garden_networks.BertEncoder(
         config.vocab_size, config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
         config.max_position_embeddings, config.type_vocab_size, inner_dim=config.intermediate_size,
         inner_activation=lambda x: tf.nn.gelu(x, approximate=True), output_dropout=config.hidden_dropout_prob,
@@ -185,37 +208,34 @@ def garden_inputs(features):
             "input_type_ids": features["segment_ids"]}
 
 
-def make_batch(config, batch_size, length, real_tokens=1.0):
-    """Random pre-training features; the last 1 - real_tokens of all tokens are padding, rows of several lengths."""
-    import numpy as np
-    import tensorflow as tf
+def make_batch(config, batch_size, length, predictions, real_tokens=1.0):
+    """Random pre-training features of `predictions` an example.
 
+    A share of `real_tokens` of the batch's tokens are real, in rows of several lengths if that is below 1; the others
+    are padding.
+    """
     generator = np.random.default_rng(1)
     spread = np.linspace(0.5, 1.5, batch_size) if real_tokens < 1 else np.ones(batch_size)
     lengths = np.round(length * real_tokens * spread).astype(int)
     arrays = {
-        "input_ids": generator.integers(1000, config.vocab_size, [batch_size, length]),
+        "input_ids": generator.integers(config.vocab_size, size=[batch_size, length]),
         "input_mask": np.arange(length) < lengths[:, np.newaxis],
         "segment_ids": np.broadcast_to(np.arange(length) > length // 2, [batch_size, length]),
-        "masked_lm_positions": np.sort(generator.integers(0, int(lengths.min()), [batch_size, PREDICTIONS])),
-        "masked_lm_ids": generator.integers(1000, config.vocab_size, [batch_size, PREDICTIONS]),
+        "masked_lm_positions": np.sort(generator.integers(0, max(1, int(lengths.min())), [batch_size, predictions])),
+        "masked_lm_ids": generator.integers(config.vocab_size, size=[batch_size, predictions]),
         "next_sentence_labels": generator.integers(0, 2, [batch_size, 1]),
     }
     return {**{name: tf.constant(value, tf.int32) for name, value in arrays.items()},
-            "masked_lm_weights": tf.ones([batch_size, PREDICTIONS])}
+            "masked_lm_weights": tf.ones([batch_size, predictions])}
 
 
-def time_turns(turns, rounds):
-    """Seconds of each call: {name: list}; all have their turn in each round, after one to warm up."""
-    for function in turns.values():
-        function(), function()
-    times = {name: [] for name in turns}
-    for _ in range(rounds):
-        for name, function in turns.items():
-            start = time.perf_counter()
-            function().numpy()
-            times[name].append(time.perf_counter() - start)
-    return times
+def time_calls(functions, rounds):
+    """Median seconds of a call of each of a dict of traced functions, which take turns, after two calls each."""
+    def finish(function):
+        function().numpy()
+
+    turns = {name: functools.partial(finish, function) for name, function in functions.items()}
+    return measurements.medians(measurements.time_turns(turns, rounds, warm_up=2))
 
 
 def print_row(name, times, flops, machine):

@@ -5,61 +5,72 @@
 Records are random ones of --max_seq_length, in --files files, unless --input_file names some.
 """
 
-import pathlib
-import sys
+import dataclasses
+import os
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+import numpy as np
 
-from absl import flags
+from benchmarks import encoder as encoder_benchmark
+from benchmarks import measurements
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.config import BertConfig
+from bert_tf.models import BertEncoder
+from data_prep import records
+from run.pretraining import inputs, record_checks
 
-from bert_tf.cli import paths, script
-
-FLAGS = flags.FLAGS
-
-RECORDS = 40_000
 VOCAB_SIZE = 30522
+SEED = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class InputPipelineSettings(Settings):
+    """Sizes of the measurement."""
+
+    input_file: str | None = setting(None, "Record files: comma-separated glob patterns; random ones unless given.")
+    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
+    records: int = setting(40_000, "Random records, in all files together.", lower=1)
+    files: int = setting(4, "Files of random records.", lower=1)
+    batch_size: int = setting(32, "Examples in a batch of the pipeline.", lower=1)
+    train_batch_size: int = setting(8, "Examples in a training step.", lower=1)
+    rounds: int = setting(3, "Training steps that are timed.", lower=1)
+    sizes: tuple[str, ...] = setting(("small", "base"), "Published sizes of the models that are trained.")
 
 
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_string("input_file", None, "Record files: comma-separated glob patterns; random ones unless given.")
-    flags.DEFINE_integer("max_seq_length", 128, "Tokens in a record.", lower_bound=8)
-    flags.DEFINE_integer("max_predictions_per_seq", 20, "Masked positions in a record.", lower_bound=1)
-    flags.DEFINE_integer("batch_size", 32, "Examples in a batch of the pipeline.", lower_bound=1)
-    flags.DEFINE_integer("files", 4, "Files of random records.", lower_bound=1)
-    flags.DEFINE_integer("train_batch_size", 8, "Examples in a training step.", lower_bound=1)
-    flags.DEFINE_integer("train_steps", 3, "Training steps that are timed.", lower_bound=1)
-    flags.DEFINE_list("sizes", ["small", "base"], "Published sizes of the models that are trained.")
+    flags.define(InputPipelineSettings())
 
 
 def main(argv):
-    """Prints the rates and their ratios."""
+    """Measures with the flags' settings."""
     del argv
-    from data_prep import records
+    measure(flags.read(InputPipelineSettings()))
 
-    features = records.pretraining_features(FLAGS.max_seq_length, FLAGS.max_predictions_per_seq)
+
+def measure(settings):
+    """Prints the rates and their ratios; settings: InputPipelineSettings."""
+    features = records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq)
+    configs = {size: BertConfig.from_name(size) for size in settings.sizes}
     with tempfile.TemporaryDirectory() as folder:
-        if FLAGS.input_file:
-            files = paths.expand_globs("input_file", FLAGS.input_file)
+        if settings.input_file:
+            files = paths.expand_globs("input_file", settings.input_file)
         else:
-            files = [f"{folder}/{number}.tfrecord" for number in range(FLAGS.files)]
+            files = [os.path.join(folder, f"{number}.tfrecord") for number in range(settings.files)]
             for seed, path in enumerate(files):
-                write_random_records(path, features, RECORDS // FLAGS.files, seed)
-        pipeline = measure_pipeline(files, features, FLAGS.batch_size)
-        for size in FLAGS.sizes:
-            rate = training_rate(size, files, features, FLAGS.train_batch_size, FLAGS.train_steps)
+                write_random_records(path, features, max(1, settings.records // settings.files), seed)
+        pipeline = measure_pipeline(files, features, settings.batch_size)
+        for size, config in configs.items():
+            rate = training_rate(config, files, features, settings)
             print(f"training BERT-{size.capitalize():<20}{rate:>10,.1f} examples/s   the pipeline gives "
                   f"{pipeline / rate:,.0f} times as many", flush=True)
 
 
 def write_random_records(path, features, count, seed):
     """Records of random ids, of which a quarter of the positions are padding on average."""
-    import numpy as np
-
-    from data_prep import records
-
     generator = np.random.default_rng(seed)
     length, predictions = features[0].length, features[3].length
     mask = np.arange(length) < generator.integers(length // 2, length + 1, [count, 1])
@@ -77,16 +88,13 @@ def write_random_records(path, features, count, seed):
 
 def measure_pipeline(files, features, batch_size):
     """Prints the rates of reading, of skipping and of counting records; returns the first, in examples a second."""
-    from bert_tf.config import BertConfig
-    from run.pretraining import inputs, record_checks
-
     started = time.perf_counter()
     count = record_checks.count_records(files)
     counting = count / (time.perf_counter() - started)
     limits = inputs.pretraining_limits(BertConfig.from_name("base"), features[0].length)
 
     def batches(skip_steps=0):
-        return iter(inputs.pretraining_training_data(files, features, batch_size, 1, skip_steps, limits=limits))
+        return iter(inputs.pretraining_training_data(files, features, batch_size, SEED, skip_steps, limits=limits))
 
     iterator = batches()
     next(iterator)
@@ -95,7 +103,7 @@ def measure_pipeline(files, features, batch_size):
     for _ in range(steps):
         next(iterator)
     reading = steps * batch_size / (time.perf_counter() - started)
-    skipped = count // batch_size - 1
+    skipped = max(1, count // batch_size - 1)
     started = time.perf_counter()
     next(batches(skipped))
     skipping = skipped * batch_size / (time.perf_counter() - started)
@@ -106,20 +114,12 @@ def measure_pipeline(files, features, batch_size):
     return reading
 
 
-def training_rate(size, files, features, batch_size, steps):
-    """Examples a second of training steps on one batch, held in memory, of a published size."""
-    from benchmarks import encoder as encoder_benchmark
-    from bert_tf.config import BertConfig
-    from bert_tf.models import BertEncoder
-    from run.pretraining import inputs
-
-    batch = next(iter(inputs.pretraining_training_data(files, features, batch_size, 1)))
-    step = encoder_benchmark.our_step(BertEncoder(BertConfig.from_name(size), remove_padding=True), batch)
-    step().numpy()  # traces
-    started = time.perf_counter()
-    for _ in range(steps):
-        step().numpy()
-    return steps * batch_size / (time.perf_counter() - started)
+def training_rate(config, files, features, settings):
+    """Examples a second of training steps on one batch, held in memory."""
+    batch = next(iter(inputs.pretraining_training_data(files, features, settings.train_batch_size, SEED)))
+    step = encoder_benchmark.our_step(BertEncoder(config, remove_padding=True), batch)
+    times = measurements.time_turns({"step": lambda: step().numpy()}, settings.rounds)
+    return settings.train_batch_size / measurements.medians(times)["step"]
 
 
 if __name__ == "__main__":

@@ -1,119 +1,147 @@
 """Pre-training records of English text: this project beside tf-models-official, and two processes beside one.
 
-    python benchmarks/pretraining_data.py
+    python -m benchmarks.pretraining_data [--input_file=text.txt --vocab_file=vocab.txt]
 
 Ours and theirs read the same file with the same flags (the original's defaults: dupe_factor 10, length 128), in
 turn, both on one core, and write their records to a disk. Then ours makes several shards, in this process alone and in
 two worker processes on two cores, in turn. Imports and reading the vocabulary are not counted; the start of the
-workers, a fifth of a second, is. Without --text the text is CPython's documentation topics.
+workers, a fifth of a second, is. Without --input_file the text is CPython's documentation topics.
+
+Worker processes import this module again: what needs TensorFlow is imported in functions.
 """
 
+import dataclasses
 import os
 import pydoc_data.topics
 import random
 import re
-import statistics
 import tempfile
-import time
 
-from absl import flags
+from absl import flags as absl_flags
+from absl import logging
 
-from bert_tf.cli import paths, script
+from benchmarks import measurements
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
+from data_prep.pretraining.sentence_pairs import InstanceSettings
 
-FLAGS = flags.FLAGS
-
+OURS, THEIRS = "this project", "tf-models-official"
 SEED = 12345
-NUM_SHARDS = 16  # each of the whole text once
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingDataSettings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    input_file: str | None = setting(None, "Text, a sentence a line, a blank line after each document; CPython's "
+                                           "documentation topics unless given.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, lower case; the tests' own unless given.")
+    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
+    dupe_factor: int = setting(10, "How often each document is gone through.", lower=1)
+    num_output_shards: int = setting(16, "Shards that one and two workers make, each of the whole text once.", lower=2)
+    rounds: int = setting(3, "How often each makes the records.", lower=1)
+
+    @property
+    def instances(self):
+        """InstanceSettings."""
+        return InstanceSettings(self.max_seq_length, self.max_predictions_per_seq, self.dupe_factor)
 
 
 def define_flags():
-    """Defines this script's flags, under names that the peer's module does not define when it is imported."""
-    flags.DEFINE_string("text", None,
-                        "Text to use in place of the documentation topics; one sentence a line, a blank line "
-                        "after each document.")
-    flags.DEFINE_string("vocabulary",
-                        os.path.join(os.path.dirname(__file__), "../tests/reference/text/vocab.txt"),
-                        "Vocabulary, lower case.")
-    flags.DEFINE_integer("repeats", 3, "How many times each makes the records; medians are printed.",
-                         lower_bound=1)
+    """Defines the benchmark's flags."""
+    import_peer()  # which is no longer possible once there are flags with the names of its own
+    flags.define(PretrainingDataSettings())
 
 
-def main(_):
-    """Prints seconds and MB/s of each, and the ratios."""
-    paths.check_file("vocabulary", FLAGS.vocabulary)
-    if FLAGS.text:
-        paths.check_file("text", FLAGS.text)
-    cores = sorted(os.sched_getaffinity(0))
+def main(argv):
+    """Measures with the flags' settings."""
+    del argv
+    measure(flags.read(PretrainingDataSettings()))
+
+
+def measure(settings):
+    """Prints seconds, MB/s and ratios, and keeps the comparison with the peer; settings: PretrainingDataSettings."""
+    paths.check_file("vocab_file", settings.vocab_file)
+    if settings.input_file:
+        paths.check_file("input_file", settings.input_file)
     with tempfile.TemporaryDirectory() as folder:
-        text = FLAGS.text or write_topics(os.path.join(folder, "topics.txt"))
-        os.sched_setaffinity(0, cores[:1])
-        theirs, ours = compare(text, FLAGS.repeats, "one core", {
-            "tf-models-official": tf_models_official(text, FLAGS.vocabulary, folder),
-            "this project": this_project(text, FLAGS.vocabulary, folder)})
-        print(f"ratio {theirs / ours:.1f}")
-        if len(cores) < 2:
+        text = settings.input_file or write_topics(os.path.join(folder, "topics.txt"))
+        with measurements.on_cores(1):
+            times = compare(text, settings, "one core", {
+                THEIRS: tf_models_official(text, settings, folder), OURS: this_project(text, settings, folder)})
+        print(f"ratio {times[THEIRS] / times[OURS]:.1f}")
+        measurements.keep("pretraining_data", settings, [measurements.Comparison(
+            "Pre-training records, one core", "tf-models-official create_pretraining_data", times[OURS], times[THEIRS],
+            "s", False)])
+        if len(os.sched_getaffinity(0)) < 2:
             print("two processes: not measured on one core")
             return
-        os.sched_setaffinity(0, cores[:2])
-        shards = repeat_text(text, os.path.join(folder, "shards.txt"), NUM_SHARDS)
-        one, two = compare(shards, FLAGS.repeats, f"{NUM_SHARDS} shards", {
-            f"{num_workers} worker{'s'[:num_workers - 1]}":
-                this_project(shards, FLAGS.vocabulary, folder, num_output_shards=NUM_SHARDS, num_workers=num_workers)
-            for num_workers in (1, 2)})
-        print(f"ratio {one / two:.2f}")
+        num_shards = settings.num_output_shards
+        shards = repeat_text(text, os.path.join(folder, "shards.txt"), num_shards)
+        with measurements.on_cores(2):
+            times = compare(shards, settings, f"{num_shards} shards", {
+                f"{num_workers} worker{'s'[:num_workers - 1]}":
+                    this_project(shards, settings, folder, num_output_shards=num_shards, num_workers=num_workers)
+                for num_workers in (1, 2)})
+        print(f"ratio {times['1 worker'] / times['2 workers']:.2f}")
 
 
-def compare(text, repeats, how, makers):
-    """Lets each of `makers`, a dict of name -> function, make the records in turn; prints and returns medians."""
-    seconds = {name: [] for name in makers}
-    for _ in range(repeats):
-        for name, make in makers.items():
-            start = time.perf_counter()
-            make()
-            seconds[name].append(time.perf_counter() - start)
+def compare(text, settings, how, makers):
+    """Lets `makers`, a dict of name -> function, make the records in turn; prints and returns median seconds."""
+    times = measurements.medians(measurements.time_turns(makers, settings.rounds, warm_up=0))
     megabytes = os.path.getsize(text) / 1e6
-    print(f"{megabytes:.2f} MB of text, dupe_factor 10, length 128, {how}, median of {repeats}")
-    medians = [statistics.median(times) for times in seconds.values()]
-    for name, median in zip(makers, medians, strict=True):
-        print(f"{name:20} {median:7.2f} s {megabytes / median:7.3f} MB/s")
-    return medians
+    print(f"{megabytes:.2f} MB of text, dupe_factor {settings.dupe_factor}, length {settings.max_seq_length}, {how}, "
+          f"median of {settings.rounds}")
+    for name, seconds in times.items():
+        print(f"{name:20} {seconds:7.2f} s {megabytes / seconds:7.3f} MB/s")
+    return times
 
 
-def this_project(text, vocab_file, folder, **how):
+def this_project(text, settings, folder, **how):
     """A function that makes the records as `data_prep.create_pretraining_data` does."""
     from bert_tf.tokenization import BertTokenizer
     from data_prep.pretraining import local_runner
-    from data_prep.pretraining.sentence_pairs import InstanceSettings
 
-    tokenizer = BertTokenizer(vocab_file, lower_case=True)
+    tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
     tokenizer.tokenize(["the first call of a graph function is not the rule"])
 
     def make():
         with tempfile.TemporaryDirectory(dir=folder) as output:  # a finished output would be left alone
             local_runner.create_pretraining_data(
-                [text], [os.path.join(output, "ours.tfrecord")], tokenizer, InstanceSettings(), SEED, **how)
+                [text], [os.path.join(output, "ours.tfrecord")], tokenizer, settings.instances, SEED, **how)
 
     return make
 
 
-def tf_models_official(text, vocab_file, folder):
+def tf_models_official(text, settings, folder):
     """A function that makes them as the main function of official.nlp.data.create_pretraining_data does."""
-    from absl import logging
-    from official.nlp.data import create_pretraining_data as peer
     from official.nlp.tools import tokenization
 
+    peer = import_peer()
     logging.set_verbosity(logging.WARNING)  # it prints twenty records
-    tokenizer = tokenization.FullTokenizer(vocab_file, do_lower_case=True)
+    tokenizer = tokenization.FullTokenizer(settings.vocab_file, do_lower_case=True)
     output = os.path.join(folder, "theirs.tfrecord")
+    how = settings.instances
 
     def make():
         instances = peer.create_training_instances(
-            [text], tokenizer, peer.get_processor_text_fn(False, True), max_seq_length=128, dupe_factor=10,
-            short_seq_prob=0.1, masked_lm_prob=0.15, max_predictions_per_seq=20, rng=random.Random(SEED))
-        peer.write_instance_to_example_files(instances, tokenizer, 128, 20, [output], gzip_compress=False,
-                                             use_v2_feature_names=False)
+            [text], tokenizer, peer.get_processor_text_fn(False, True), how.max_seq_length, how.dupe_factor,
+            how.short_seq_prob, how.masked_lm_prob, how.max_predictions_per_seq, rng=random.Random(SEED))
+        peer.write_instance_to_example_files(
+            instances, tokenizer, how.max_seq_length, how.max_predictions_per_seq, [output], gzip_compress=False,
+            use_v2_feature_names=False)
 
     return make
+
+
+def import_peer():
+    """tf-models-official's module, without the flags that it defines: its main() alone reads them."""
+    from official.nlp.data import create_pretraining_data as peer
+
+    for flag in list(absl_flags.FLAGS.flags_by_module_dict().get(peer.__name__, ())):
+        delattr(absl_flags.FLAGS, flag.name)
+    return peer
 
 
 def write_topics(path):

@@ -5,65 +5,78 @@
 Each has a process of its own, since a process' peak never falls.
 """
 
-import pathlib
-import resource
-import statistics
-import subprocess
-import sys
-import time
+import dataclasses
+import multiprocessing
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+from benchmarks import encoder as encoder_benchmark
+from benchmarks import measurements
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.models import BertEncoder
+from run.settings import flags as driver_flags
 
-from absl import flags
 
-from bert_tf.cli import script
+@dataclasses.dataclass(frozen=True)
+class RecomputeSettings(Settings):
+    """Sizes of the measurement."""
 
-FLAGS = flags.FLAGS
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    batch_size: int = setting(8, "Examples in a step.", lower=1)
+    max_seq_length: int = setting(512, "Tokens in an example.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Masked positions in an example.", lower=1)
+    rounds: int = setting(3, "Steps that are timed.", lower=1)
 
 
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_integer("rounds", 3, "Steps that are timed.", lower_bound=1)
-    flags.DEFINE_integer("batch_size", 8, "Examples in a step.", lower_bound=1)
-    flags.DEFINE_integer("length", 512, "Tokens in an example.", lower_bound=40)
-    flags.DEFINE_enum("measure", None, ["kept", "recomputed"], "Measure one of the two in this process; both, each "
-                                                               "in its own, unless given.")
+    flags.define(RecomputeSettings())
 
 
 def main(argv):
-    """Prints both measurements and their ratios, or one."""
+    """Measures with the flags' settings."""
     del argv
-    if FLAGS.measure:
-        print(*measure(FLAGS.measure == "recomputed", FLAGS.batch_size, FLAGS.length, FLAGS.rounds))
-        return
+    measure(flags.read(RecomputeSettings()))
+
+
+def in_own_process(function, *arguments):
+    """What a function returns in a new process."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def measure(settings, run=in_own_process):
+    """Prints both measurements and their ratios.
+
+    Args:
+      settings: RecomputeSettings.
+      run: (function, *arguments) -> what the function returns; a test runs it in its own process.
+    """
     results = {}
-    for name in ("kept", "recomputed"):
-        command = [sys.executable, __file__, f"--measure={name}", f"--rounds={FLAGS.rounds}",
-                   f"--batch_size={FLAGS.batch_size}", f"--length={FLAGS.length}"]
-        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        results[name] = [float(value) for value in output.split()]
-        print(f"activations {name:<11} peak {results[name][0]:6.2f} GB   step {results[name][1]:7.2f} s", flush=True)
+    for name, recompute in (("kept", False), ("recomputed", True)):
+        peak, seconds = results[name] = run(training_step, settings, recompute)
+        print(f"activations {name:<11} peak {peak:6.2f} GB   step {seconds:7.2f} s", flush=True)
     memory, seconds = (after / before for before, after in zip(*results.values(), strict=True))
     print(f"recomputing takes {memory:.2f} times the memory and {seconds:.2f} times the time")
 
 
-def measure(recompute, batch_size, length, rounds):
-    """Peak resident memory in GB and the median step in seconds."""
-
-    from benchmarks import encoder as encoder_benchmark
-    from bert_tf.config import BertConfig
-    from bert_tf.models import BertEncoder
-
-    config = BertConfig.from_name("base")
-    features = encoder_benchmark.make_batch(config, batch_size, length)
+def training_step(settings, recompute):
+    """This process' peak of resident memory in GB, and the median seconds of a training step."""
+    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    features = encoder_benchmark.make_batch(
+        config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
     step = encoder_benchmark.our_step(BertEncoder(config, recompute_activations=recompute), features)
-    times = []
-    for _ in range(rounds + 1):
-        start = time.perf_counter()
-        step().numpy()
-        times.append(time.perf_counter() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # kilobytes on Linux
-    return peak, statistics.median(times[1:])
+    times = measurements.time_turns({"step": lambda: step().numpy()}, settings.rounds)
+    return peak_memory(), measurements.medians(times)["step"]
+
+
+def peak_memory():
+    """The peak of this process' resident memory in GB; Linux only.
+
+    getrusage's ru_maxrss is not that: it begins with the memory of the process that started this one.
+    """
+    with open("/proc/self/status", encoding="ascii") as file:
+        kilobytes = next(line.split()[1] for line in file if line.startswith("VmHWM:"))
+    return int(kilobytes) * 1024 / 1e9
 
 
 if __name__ == "__main__":

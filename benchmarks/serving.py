@@ -1,167 +1,166 @@
 """A served BERT-Base classifier, raw text to answer, beside tf-models-official's and beside our own model in Python.
 
-    python -m benchmarks.serving [--text_file=sentences.txt]
+    python -m benchmarks.serving [--text_file=sentences.txt --vocab_file=vocab.txt]
 
 Both are SavedModels with random weights, loaded the way a Python client loads them, and take turns in one process on
 the same sentences. tf-models-official's is exported as its own export scripts do: TensorFlow Text's BertTokenizer,
 packed by BertPackInputs to 128 columns, networks.BertEncoder and models.BertClassifier. The table gives the median
-(p50) and the 99th percentile (p99) of the time of an answer.
+(p50) and the 99th percentile (p99) of the time of an answer. Without --text_file the sentences are of CPython's
+documentation.
 """
 
 import collections
 import concurrent.futures
+import dataclasses
+import functools
+import itertools
 import os
-import pathlib
-import string
-import sys
 import tempfile
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+import numpy as np
+import tensorflow as tf
+from official.nlp.modeling import layers as garden_layers
+from official.nlp.modeling import models as garden_models
 
-from absl import flags
+from benchmarks import encoder as encoder_benchmark
+from benchmarks import measurements
+from bert_tf import export, models
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
+from bert_tf.errors import InputError
+from bert_tf.files import read_text
+from bert_tf.tokenization import BertTokenizer
+from run.demo import topics
+from run.settings import flags as driver_flags
 
-from bert_tf.cli import paths, script
-
-FLAGS = flags.FLAGS
-
-MAX_SEQ_LENGTH = 128
 NUM_LABELS = 2
-BATCH_SIZES = (1, 8, 32)
+WORDS = range(4, 46)  # of a sentence, as in movie reviews and news
+FEWEST_TURNS = 5  # with a large batch
 
-# Sentences of 4 to 45 words, as in movie reviews and news.
-TEXT = ("the film is a slow and lovely story of two old friends who meet again after many years in a small town by "
-        "the sea and find that time has changed them less than the place where they were young and poor")
-LENGTHS = (4, 19, 9, 31, 14, 23, 6, 38, 11, 17, 27, 8, 45, 13, 21, 5)
+
+@dataclasses.dataclass(frozen=True)
+class ServingSettings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    max_seq_length: int = setting(128, "WordPieces that texts are cut to, and that the peer pads them to.", lower=4)
+    batch_sizes: tuple[str, ...] = setting(("1", "8", "32"), "Sentences in a request.")
+    rounds: int = setting(20, f"How often each answers one sentence; a batch as many sentences, and at least "
+                              f"{FEWEST_TURNS} times.", lower=1)
+    threads: int = setting(8, "Concurrent callers.", lower=1)
 
 
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_string("text_file", None, "One sentence a line; unset means made-up ones of 4 to 45 words.")
-    flags.DEFINE_string("vocab_file", None, "A vocab.txt; unset means one of the words of the sentences.")
-    flags.DEFINE_integer(
-        "rounds", 20, "How often each answers one sentence, and at least 5 times a batch.", lower_bound=1)
-    flags.DEFINE_integer("num_hidden_layers", 12, "Layers of the model; 12 is BERT-Base.", lower_bound=1)
-    flags.DEFINE_integer("threads", 8, "Concurrent callers.", lower_bound=1)
+    flags.define(ServingSettings())
 
 
 def main(argv):
-    """Exports both models, then prints the tables."""
+    """Measures with the flags' settings."""
     del argv
-    import tensorflow as tf
+    measure(flags.read(ServingSettings()))
 
-    from bert_tf.config import BertConfig
 
-    config = BertConfig(30522, num_hidden_layers=FLAGS.num_hidden_layers, type_vocab_size=2)
-    texts = read_sentences(FLAGS.text_file)
+def measure(settings):
+    """Exports both models, prints the tables and keeps the comparisons with the peer; settings: ServingSettings."""
+    batch_sizes = measurements.whole_numbers("batch_sizes", settings.batch_sizes)
+    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    paths.check_file("vocab_file", settings.vocab_file)
+    texts = read_sentences(settings.text_file, max(batch_sizes))
     with tempfile.TemporaryDirectory() as folder:
-        vocab_file = FLAGS.vocab_file or write_vocabulary(folder, texts)
-        callers, python_call = make_callers(config, vocab_file, folder)
-        print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers")
-        measure_latency({**callers, "Python": python_call}, texts, FLAGS.rounds)
-        measure_concurrency(callers["ours"], texts, FLAGS.threads, FLAGS.rounds)
+        callers, python_call = make_callers(config, settings, folder)
+        print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
+              f"{len(texts)} sentences of {np.mean([len(text.split()) for text in texts]):.1f} words on average")
+        comparisons = measure_latency({**callers, "Python": python_call}, texts, batch_sizes, settings.rounds)
+        measure_concurrency(callers["ours"], texts, settings.threads, settings.rounds)
         print_fused_operations(os.path.join(folder, "ours", "1"), texts[:1])
+    measurements.keep("serving", settings, comparisons)
 
 
-def read_sentences(path):
-    """The non-empty lines of a file, or sentences of LENGTHS words."""
+def read_sentences(path, count):
+    """The first non-empty lines of a file, or held-out sentences of the demo's text, from all its parts."""
     if path:
         paths.check_file("text_file", path)
-        lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
-        return [line for line in lines if line.strip()][: max(BATCH_SIZES)]
-    words = TEXT.split() * 3
-    return [" ".join(words[start : start + length]) + "." for start, length in enumerate(LENGTHS * 2)]
+        sentences = [line for line in read_text(path).splitlines() if line.strip()]
+    else:
+        _, held_out = topics.read_sections()
+        sentences = [sentence for _, section in held_out for sentence in section if len(sentence.split()) in WORDS]
+        sentences = sentences[:: max(1, len(sentences) // count)]
+    if len(sentences) < count:
+        raise InputError(f"`text_file`={path}: has {len(sentences)} sentences, {count} are needed for a batch")
+    return sentences[:count]
 
 
-def write_vocabulary(folder, texts):
-    """A vocabulary of the words of the sentences and of single letters; returns its path."""
-    words = {word.strip(".,") for text in texts for word in text.lower().split()}
-    letters = string.ascii_lowercase
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ",", *letters, *(f"##{letter}" for letter in letters),
-              *sorted(words - {""})]
-    path = os.path.join(folder, "vocab.txt")
-    pathlib.Path(path).write_text("\n".join(dict.fromkeys(pieces)) + "\n", encoding="utf-8")
-    return path
-
-
-def make_callers(config, vocab_file, folder):
+def make_callers(config, settings, folder):
     """({"ours", "padding kept", "official"} -> exported signature, the same of our model in Python)."""
-    import tensorflow as tf
-
-    from bert_tf import export, models
-    from bert_tf.tokenization import BertTokenizer
-
-    tokenizer = BertTokenizer(vocab_file)
+    tokenizer = BertTokenizer(settings.vocab_file)
     callers = {}
     for name, remove_padding in (("ours", True), ("padding kept", False)):
         model = models.BertClassifier(models.BertEncoder(config, remove_padding=remove_padding), NUM_LABELS)
-        servable = export.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=MAX_SEQ_LENGTH)
+        servable = export.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length)
         path, _ = export.save(servable, os.path.join(folder, name))
         callers[name] = tf.saved_model.load(path).signatures["serving_default"]
-    callers["official"] = export_official(config, vocab_file, os.path.join(folder, "official"))
+    callers["official"] = export_official(config, settings, os.path.join(folder, "official"))
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def predict(features):
         return tf.nn.softmax(model(features)["logits"])
 
     def python_call(text):
-        return {"probabilities": predict(tokenizer.encode(text, max_seq_length=MAX_SEQ_LENGTH))}
+        return {"probabilities": predict(tokenizer.encode(text, max_seq_length=settings.max_seq_length))}
     return callers, python_call
 
 
-def export_official(config, vocab_file, path):
+def export_official(config, settings, path):
     """tf-models-official's classifier on TensorFlow Text's preprocessing, as a SavedModel; its signature."""
-    import tensorflow as tf
-    from official.nlp.modeling import layers, models
+    classifier = garden_models.BertClassifier(encoder_benchmark.garden_encoder(config), NUM_LABELS)
+    tokenize = garden_layers.BertTokenizer(vocab_file=settings.vocab_file, lower_case=True)
+    packer = garden_layers.BertPackInputs(
+        settings.max_seq_length, special_tokens_dict=tokenize.get_special_tokens_dict())
 
-    from benchmarks import encoder
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")], autograph=False)
+    def serve(text):
+        return {"probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))}
 
-    classifier = models.BertClassifier(encoder.garden_encoder(config), NUM_LABELS)
-    tokenize = layers.BertTokenizer(vocab_file=vocab_file, lower_case=True)
-    packer = layers.BertPackInputs(MAX_SEQ_LENGTH, special_tokens_dict=tokenize.get_special_tokens_dict())
-
-    class Served(tf.Module):
-        @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "text")])
-        def serve(self, text):
-            logits = self.classifier(self.packer([self.tokenize(text)]), training=False)
-            return {"probabilities": tf.nn.softmax(logits)}
-
-    module = Served()
-    module.classifier, module.tokenize, module.packer = classifier, tokenize, packer
-    tf.saved_model.save(module, path, signatures=module.serve)
+    module = tf.Module()
+    # The weights, not the model: Keras would trace each of its layers once more, for nothing that is served.
+    module.weights, module.tokenize, module.serve = classifier.variables, tokenize, serve
+    tf.saved_model.save(module, path, signatures=serve)
     return tf.saved_model.load(path).signatures["serving_default"]
 
 
-def measure_latency(callers, texts, rounds):
-    """p50 and p99 in milliseconds of each caller at each batch size, and the ratio to ours."""
-    import numpy as np
-    import tensorflow as tf
-
+def measure_latency(callers, texts, batch_sizes, rounds):
+    """Prints p50 and p99 in milliseconds of each caller at each batch size, and the ratio; returns the Comparisons."""
     print(f"\n{'raw text to answer, ms':<26}" + "".join(f"{name + ' p50':>18}{'p99':>9}" for name in callers)
           + f"{'official/ours':>15}")
-    for batch_size in BATCH_SIZES:
+    comparisons = []
+    for batch_size in batch_sizes:
         # A single sentence is each of the sentences in turn.
-        batches = [tf.constant(texts[start : start + batch_size]) for start in range(0, max(BATCH_SIZES), batch_size)]
-        count = max(5, rounds // batch_size)
-        times = {name: [] for name in callers}
-        for number in range(-1, count):
-            for name, call in callers.items():
-                batch = batches[number % len(batches)]
-                start = time.perf_counter()
-                call(text=batch)["probabilities"].numpy()
-                if number >= 0:  # the first round warms up
-                    times[name].append((time.perf_counter() - start) * 1000)
-        middle = {name: np.median(each) for name, each in times.items()}
+        batches = [tf.constant(texts[start : start + batch_size])
+                   for start in range(0, len(texts) - batch_size + 1, batch_size)]
+        turns = {name: functools.partial(answer_next, call, itertools.cycle(batches))
+                 for name, call in callers.items()}
+        times = measurements.time_turns(turns, max(min(FEWEST_TURNS, rounds), rounds // batch_size))
+        middle = {name: 1000 * seconds for name, seconds in measurements.medians(times).items()}
         print(f"{f'{batch_size} sentences':<26}" + "".join(
-            f"{middle[name]:>18.1f}{np.percentile(each, 99):>9.1f}" for name, each in times.items())
+            f"{middle[name]:>18.1f}{1000 * np.percentile(each, 99):>9.1f}" for name, each in times.items())
             + f"{middle['official'] / middle['ours']:>15.2f}", flush=True)
+        comparisons.append(measurements.Comparison(
+            f"Served classifier, {batch_size} sentence{'s'[:batch_size - 1]}", "tf-models-official's export",
+            middle["ours"], middle["official"], "ms", False))
+    return comparisons
+
+
+def answer_next(call, batches):
+    """Has a caller answer the next of an iterator of batches."""
+    call(text=next(batches))["probabilities"].numpy()
 
 
 def measure_concurrency(call, texts, threads, rounds):
     """Sentences a second by one caller and by several at a time; every answer is compared with that of one caller."""
-    import numpy as np
-    import tensorflow as tf
-
     sentences = [tf.constant([text]) for text in texts] * max(1, rounds // len(texts) + 1)
 
     def answer(sentence):
@@ -180,8 +179,6 @@ def measure_concurrency(call, texts, threads, rounds):
 
 def print_fused_operations(path, texts):
     """Which matrix products TensorFlow fused with their bias and activation, in a session as the server runs one."""
-    import tensorflow as tf
-
     metadata = tf.compat.v1.RunMetadata()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         signature = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]

@@ -1,57 +1,164 @@
 """Text to ids on one core: this tokenizer beside TensorFlow Text's two and the rules in plain Python.
 
-    python -m benchmarks.tokenization --vocab_file=vocab.txt
+    python -m benchmarks.tokenization [--vocab_file=vocab.txt --english_file=text.txt --korean_file=text.txt]
 
 All take turns in one process. The share of lines whose ids are not those of the plain rules is printed beside the
 speed, since a fast tokenizer that gives a checkpoint other ids is of no use to it.
 """
 
-import os
-import pathlib
+import dataclasses
+import functools
+import pydoc_data.topics
 import random
-import statistics
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+import tensorflow as tf
+import tensorflow_text as tf_text
 
-from absl import flags
+from benchmarks import measurements
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
+from bert_tf.files import read_text
+from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
+from tests.reference_tokenizer import ReferenceTokenizer
 
-from bert_tf.cli import paths, script
+PLAIN, OURS = "the rules in plain Python", "ours"
+PLAIN_PYTHON_BYTES = 200_000  # the plain rules have their turn on about that much of a text
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-FLAGS = flags.FLAGS
+@dataclasses.dataclass(frozen=True)
+class TokenizationSettings(measurements.KeptResults):
+    """Sizes of the measurement."""
 
-LEAST_BYTES = 2_000_000  # text is repeated up to this, so that a turn takes longer than the clock's jitter
-PLAIN_PYTHON_BYTES = 200_000  # the plain rules have their turn on that much of it
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, one WordPiece a line; the tests' own unless given.")
+    english_file: str | None = setting(None, "English text, UTF-8; CPython's documentation topics unless given.")
+    korean_file: str | None = setting(None, "Korean text, UTF-8; random Hangul words unless given, which have more "
+                                            "unknown ones than real text.")
+    do_lower_case: bool = setting(True, "Whether to lower-case and strip accents.")
+    batch_size: int = setting(1000, "Lines given to a tokenizer at once.", lower=1)
+    turn_bytes: int = setting(2_000_000, "Bytes that a tokenizer has in a turn, at least: a text is repeated up to "
+                                         "this, so that a turn takes longer than the clock's jitter.", lower=1)
+    rounds: int = setting(7, "How often each has its turn.", lower=1)
 
 
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_string("vocab_file", str(ROOT / "tests" / "reference" / "text" / "vocab.txt"),
-                        "Vocabulary, one piece a line. The default is the tests' own, of 21,558 pieces.")
-    flags.DEFINE_string("english_file", None, "English text, UTF-8; by default Python's documentation topics.")
-    flags.DEFINE_string("korean_file", None, "Korean text, UTF-8; by default random Hangul words, which have "
-                                             "more unknown ones than real text.")
-    flags.DEFINE_bool("do_lower_case", True, "Whether to lower-case and strip accents.")
-    flags.DEFINE_integer("rounds", 7, "How often each tokenizer has its turn.", lower_bound=1)
-    flags.DEFINE_integer("batch_size", 1000, "Lines given to a tokenizer at once.", lower_bound=1)
+    flags.define(TokenizationSettings())
 
 
-def english_lines(path):
-    """The lines of a text, of Python's documentation topics unless `path` is given."""
-    if path:
-        return read_lines("english_file", path)
-    from pydoc_data import topics
-
-    return [line for topic in topics.topics.values() for line in topic.split("\n") if line.strip()]
+def main(argv):
+    """Measures with the flags' settings, on one core."""
+    del argv
+    use_one_thread()
+    measure(flags.read(TokenizationSettings()))
 
 
-def korean_lines(path):
-    """The lines of a text, of random Hangul words unless `path` is given."""
-    if path:
-        return read_lines("korean_file", path)
+def use_one_thread():
+    """Has TensorFlow use one thread; it must come before the first operation."""
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+
+
+def measure(settings):
+    """Prints a table for each kind of text and keeps the comparisons with the peers; settings: TokenizationSettings."""
+    paths.check_file("vocab_file", settings.vocab_file)
+    english = read_lines("english_file", settings.english_file) if settings.english_file else topic_lines()
+    korean = read_lines("korean_file", settings.korean_file) if settings.korean_file else random_korean_lines()
+    tf.constant(0)  # the first op starts TensorFlow up
+    start = time.perf_counter()
+    ours = BertTokenizer(settings.vocab_file, settings.do_lower_case)
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    BertTokenizer(settings.vocab_file, settings.do_lower_case)
+    print(f"creating a tokenizer of {ours.vocab_size:,} entries: {first:.2f} s, then "
+          f"{time.perf_counter() - start:.2f} s; Unicode {UNICODE_VERSION}")
+    tokenizers = make_tokenizers(ours, settings)
+    plain = ReferenceTokenizer(ours.vocabulary, settings.do_lower_case)
+    comparisons = []
+    for title, lines in {"English": english, "Korean" if settings.korean_file else "Random Korean": korean}.items():
+        rates, wrong = measure_text(title, lines, tokenizers, plain, settings)
+        comparisons += [
+            measurements.Comparison(f"{title} text to ids, one core", peer + " (other ids)" * bool(wrong[peer]),
+                                    rates[OURS], rates[peer], "MB/s", True)
+            for peer in rates if not peer.startswith(OURS)]
+    measure_text("English, Σ in each 5th line", sigma_lines(english), tokenizers, plain, settings)
+    measure_text("English, a word over 200 characters in each 50th line", long_word_lines(english), tokenizers, plain,
+                 settings)
+    measurements.keep("tokenization", settings, comparisons)
+
+
+def make_tokenizers(ours, settings):
+    """dict of name -> traced function of strings [B], to ragged ids or to a tuple that begins with them."""
+    peer = tf_text.BertTokenizer(settings.vocab_file, lower_case=settings.do_lower_case)
+    fast_peer = tf_text.FastBertTokenizer(ours.vocabulary, lower_case_nfd_strip_accents=settings.do_lower_case)
+    tokenizers = {
+        OURS: ours.tokenize,
+        f"{OURS}, with offsets": ours.tokenize_with_offsets,
+        "tf-text FastBertTokenizer": fast_peer.tokenize,
+        "tf-text BertTokenizer": lambda texts: peer.tokenize(texts).merge_dims(1, 2),
+    }
+    return {name: tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+            for name, tokenize in tokenizers.items()}
+
+
+def measure_text(title, lines, tokenizers, plain, settings):
+    """Prints speed, ratio and wrong lines of each tokenizer.
+
+    Args:
+      title: what is special about the text.
+      lines: list of str.
+      tokenizers: as make_tokenizers makes them.
+      plain: the ReferenceTokenizer.
+      settings: TokenizationSettings.
+
+    Returns:
+      Two dicts, of name -> MB/s and name -> wrong lines, with PLAIN for the rules in plain Python.
+    """
+    size = bytes_of(lines)
+    print(f"{title}, {size / 1e6:.2f} MB, one core, median of {settings.rounds} rounds")
+    expected = [plain.tokenize(line) for line in lines]
+    batches = [tf.constant(lines[start:start + settings.batch_size])
+               for start in range(0, len(lines), settings.batch_size)]
+    wrong = {name: count_different(tokenize, batches, expected) for name, tokenize in tokenizers.items()}
+    repeats = -(-settings.turn_bytes // size)
+    few = lines[:-(-len(lines) * PLAIN_PYTHON_BYTES // size)]
+    turns = {name: functools.partial(for_each, tokenize, batches * repeats) for name, tokenize in tokenizers.items()}
+    times = measurements.medians(measurements.time_turns(
+        {**turns, PLAIN: functools.partial(for_each, plain.tokenize, few)}, settings.rounds, warm_up=0))
+    rates = {name: size * repeats / times[name] / 1e6 for name in turns}
+    rates[PLAIN] = bytes_of(few) / times[PLAIN] / 1e6
+    for name, count in wrong.items():
+        print(f"  {name:34} {rates[name]:8.2f} MB/s {rates[name] / rates[PLAIN]:8.1f} x plain Python   "
+              f"{count:6,} of {len(lines):,} lines differ")
+    print(f"  {PLAIN:34} {rates[PLAIN]:8.2f} MB/s {1:8.1f} x", flush=True)
+    return rates, {**wrong, PLAIN: 0}
+
+
+def for_each(function, values):
+    """Calls a function with each value."""
+    for value in values:
+        function(value)
+
+
+def count_different(tokenize, batches, expected):
+    """Lines whose ids are not the expected ones."""
+    results = [tokenize(batch) for batch in batches]
+    rows = [row for result in results for row in (result[0] if isinstance(result, tuple) else result).to_list()]
+    return sum(row != wanted for row, wanted in zip(rows, expected, strict=True))
+
+
+def bytes_of(lines):
+    """Bytes of lines in UTF-8."""
+    return sum(len(line.encode()) for line in lines)
+
+
+def topic_lines():
+    """The lines of CPython's documentation topics that are not empty."""
+    return [line for topic in pydoc_data.topics.topics.values() for line in topic.split("\n") if line.strip()]
+
+
+def random_korean_lines():
+    """4,000 lines of 20 words, which are drawn from 5,000 of random Hangul."""
     rng = random.Random(1)
     words = ["".join(chr(rng.randrange(0xAC00, 0xD7A4)) for _ in range(rng.randrange(1, 6))) for _ in range(5000)]
     return [" ".join(rng.choices(words, k=20)) + "." for _ in range(4000)]
@@ -67,98 +174,10 @@ def long_word_lines(lines):
     return [line + " " + "long" * 51 if index % 50 == 0 else line for index, line in enumerate(lines)]
 
 
-def read_lines(flag, path):
-    """The lines of the file that a flag names."""
-    paths.check_file(flag, path)
-    return pathlib.Path(path).read_text(encoding="utf-8").split("\n")
-
-
-def measure(lines, tokenizers, plain, batch_size, rounds):
-    """Prints speed, ratio and wrong lines of each tokenizer.
-
-    Args:
-      lines: list of str.
-      tokenizers: dict from name to a function of a string tensor [B] to a RaggedTensor of ids, or to a tuple that
-        begins with it.
-      plain: the ReferenceTokenizer.
-      batch_size: lines given to a tokenizer at once.
-      rounds: how often each has its turn.
-    """
-    import tensorflow as tf
-
-    size = sum(len(line.encode()) for line in lines)
-    expected = [plain.tokenize(line) for line in lines]
-    batches = [tf.constant(lines[start:start + batch_size]) for start in range(0, len(lines), batch_size)]
-    wrong = {name: count_different(tokenize, batches, expected) for name, tokenize in tokenizers.items()}
-    repeats = -(-LEAST_BYTES // size)
-    few = lines[:-(-len(lines) * PLAIN_PYTHON_BYTES // size)]
-    few_bytes = sum(len(line.encode()) for line in few)
-    times, plain_times = {name: [] for name in tokenizers}, []
-    for _ in range(rounds):
-        for name, tokenize in tokenizers.items():
-            start = time.perf_counter()
-            for _ in range(repeats):
-                for batch in batches:
-                    tokenize(batch)
-            times[name].append((time.perf_counter() - start) / repeats)
-        start = time.perf_counter()
-        for line in few:
-            plain.tokenize(line)
-        plain_times.append(time.perf_counter() - start)
-    plain_rate = few_bytes / statistics.median(plain_times) / 1e6
-    for name, seconds in times.items():
-        rate = size / statistics.median(seconds) / 1e6
-        print(f"  {name:34} {rate:8.2f} MB/s {rate / plain_rate:8.1f} x plain Python   "
-              f"{wrong[name]:6,} of {len(lines):,} lines differ")
-    print(f"  {'the rules in plain Python':34} {plain_rate:8.2f} MB/s {1:8.1f} x", flush=True)
-
-
-def count_different(tokenize, batches, expected):
-    results = [tokenize(batch) for batch in batches]
-    rows = [row for result in results for row in (result[0] if isinstance(result, tuple) else result).to_list()]
-    return sum(row != wanted for row, wanted in zip(rows, expected, strict=True))
-
-
-def main(_):
-    """Prints a table for each kind of text."""
-    paths.check_file("vocab_file", FLAGS.vocab_file)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    import tensorflow as tf
-    import tensorflow_text as tf_text
-
-    from bert_tf.tokenization.tokenizer import UNICODE_VERSION, BertTokenizer
-    from tests.reference_tokenizer import ReferenceTokenizer
-
-    tf.config.threading.set_inter_op_parallelism_threads(1)
-    tf.config.threading.set_intra_op_parallelism_threads(1)
-    tf.constant(0)  # the first op starts TensorFlow up
-
-    start = time.perf_counter()
-    ours = BertTokenizer(FLAGS.vocab_file, FLAGS.do_lower_case)
-    first = time.perf_counter() - start
-    start = time.perf_counter()
-    BertTokenizer(FLAGS.vocab_file, FLAGS.do_lower_case)
-    print(f"creating a tokenizer of {ours.vocab_size:,} pieces: {first:.2f} s, then "
-          f"{time.perf_counter() - start:.2f} s; Unicode {UNICODE_VERSION}")
-
-    peer = tf_text.BertTokenizer(FLAGS.vocab_file, lower_case=FLAGS.do_lower_case)
-    fast_peer = tf_text.FastBertTokenizer(ours.vocabulary, lower_case_nfd_strip_accents=FLAGS.do_lower_case)
-    tokenizers = {
-        "ours": ours.tokenize,
-        "ours, with offsets": ours.tokenize_with_offsets,
-        "tf-text FastBertTokenizer": fast_peer.tokenize,
-        "tf-text BertTokenizer": lambda texts: peer.tokenize(texts).merge_dims(1, 2),
-    }
-    tokenizers = {name: tf.function(tokenize, input_signature=[tf.TensorSpec([None], tf.string)])
-                  for name, tokenize in tokenizers.items()}
-    plain = ReferenceTokenizer(ours.vocabulary, FLAGS.do_lower_case)
-    english = english_lines(FLAGS.english_file)
-    for name, lines in {"English": english, "Korean": korean_lines(FLAGS.korean_file),
-                        "English, Σ in each 5th line": sigma_lines(english),
-                        "English, a word over 200 characters in each 50th line": long_word_lines(english)}.items():
-        print(f"{name}, {sum(len(line.encode()) for line in lines) / 1e6:.2f} MB, one core, median of "
-              f"{FLAGS.rounds} rounds")
-        measure(lines, tokenizers, plain, FLAGS.batch_size, FLAGS.rounds)
+def read_lines(argument, path):
+    """The lines of the file that an argument names."""
+    paths.check_file(argument, path)
+    return read_text(path).split("\n")
 
 
 if __name__ == "__main__":

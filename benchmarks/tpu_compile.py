@@ -13,19 +13,21 @@ import collections
 import dataclasses
 import importlib.util
 import os
-import pathlib
 import re
 import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))  # when run as a file
+import tensorflow as tf
 
-from absl import flags
-
-from bert_tf.cli import script
+from bert_tf import losses, models, optimization
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from data_prep import records
+from run.pretraining import job
 from run.settings import flags as driver_flags
-
-FLAGS = flags.FLAGS
+from run.training import utilisation
+from run.training.step import Trainer
 
 LOOKUPS = ("gather", "one_hot")
 UTILISATION = 0.5  # what the arithmetic supposes of the peak
@@ -56,35 +58,51 @@ LIBTPU_ENVIRONMENT = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class TpuCompileSettings(Settings):
+    """What is compiled, and for which TPU."""
+
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    batch_size: int = setting(32, "Examples in a step on one chip.", lower=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
+    max_predictions_per_seq: int = setting(20, "Masked positions in a sequence.", lower=1)
+    lookup: tuple[str, ...] = setting(LOOKUPS, "How words are looked up: by a gather, or by a product with one-hot "
+                                               "vectors; each is compiled.")
+    recompute_activations: bool = setting(False, "Compute activations again in the backward pass.")
+    topology: str = setting("v5e:2x2", "TPU to compile for: kind (" + ", ".join(CHIPS) + ") and layout of its chips, "
+                                       "of which the step uses one.")
+    top: int = setting(10, "How many of the costliest operations to list.", lower=0)
+
+    def check(self):
+        """See Settings."""
+        if self.topology.split(":")[0] not in CHIPS:
+            raise InputError(f"`topology`={self.topology}: must begin with {' or '.join(CHIPS)}, as in v5e:2x2")
+        for lookup in self.lookup:
+            if lookup not in LOOKUPS:
+                raise InputError(f"`lookup`={lookup}: it must be one of {', '.join(LOOKUPS)}")
+
+
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_string(
-        "bert_config_file", "base", "bert_config.json of the model, or the name of a published size.")
-    flags.DEFINE_integer("batch_size", 32, "Examples in a step on one chip.", lower_bound=1)
-    flags.DEFINE_integer("max_seq_length", 128, "Sequence length in tokens.", lower_bound=4)
-    flags.DEFINE_integer("max_predictions_per_seq", 20, "Masked positions in a sequence.", lower_bound=1)
-    flags.DEFINE_multi_enum(
-        "lookup", list(LOOKUPS), LOOKUPS, "How words are looked up: by a gather, or by a product with one-hot vectors; "
-                                          "given twice, both are compiled.")
-    flags.DEFINE_bool("recompute_activations", False, "Compute activations again in the backward pass.")
-    flags.DEFINE_string("topology", "v5e:2x2", "TPU to compile for: kind (" + ", ".join(CHIPS) + ") and layout of its "
-                                               "chips, of which the step uses one.")
-    flags.DEFINE_integer("top", 10, "How many of the costliest operations to list.", lower_bound=0)
+    flags.define(TpuCompileSettings())
 
 
 def main(argv):
-    """Compiles the step and prints a report for each way of looking words up."""
+    """Compiles with the flags' settings."""
     del argv
-    config = driver_flags.read_config(FLAGS.bert_config_file, FLAGS.max_seq_length)
-    chip = CHIPS.get(FLAGS.topology.split(":")[0])
-    if chip is None:
-        raise ValueError(f"--topology={FLAGS.topology}: must begin with {' or '.join(CHIPS)}, as in v5e:2x2")
-    device = first_device(FLAGS.topology)
-    sizes = FLAGS.batch_size, FLAGS.max_seq_length, FLAGS.max_predictions_per_seq
+    measure(flags.read(TpuCompileSettings()))
+
+
+def measure(settings):
+    """Compiles the step and prints a report for each way of looking words up; settings: TpuCompileSettings."""
+    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    chip = CHIPS[settings.topology.split(":")[0]]
+    device = first_device(settings.topology)
+    sizes = settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq
     print(f"BERT of {config.num_hidden_layers} layers, width {config.hidden_size}; {sizes[0]} x {sizes[1]} tokens, "
-          f"{sizes[2]} predictions; mixed_bfloat16; one chip of {FLAGS.topology}", flush=True)
-    for lookup in FLAGS.lookup:
-        step, features = training_step(config, *sizes, lookup == "one_hot", FLAGS.recompute_activations)
+          f"{sizes[2]} predictions; mixed_bfloat16; one chip of {settings.topology}", flush=True)
+    for lookup in settings.lookup:
+        step, features = training_step(config, *sizes, lookup == "one_hot", settings.recompute_activations)
         start = time.monotonic()
         module = lower(step, features)
         lowered = time.monotonic()
@@ -93,7 +111,7 @@ def main(argv):
               f"{time.monotonic() - lowered:.0f} s; operations refused: none")
         print_memory(executable.get_compiled_memory_stats(), chip)
         print_flops(executable.cost_analysis()["flops"], training_flops(config, *sizes, lookup == "one_hot"), chip)
-        print_cycles(estimated_cycles(executable.hlo_modules()[0].to_string()), chip, FLAGS.top)
+        print_cycles(estimated_cycles(executable.hlo_modules()[0].to_string()), chip, settings.top)
         sys.stdout.flush()
 
 
@@ -101,30 +119,23 @@ def first_device(topology):
     """A device to compile for, of a topology such as "v5e:2x2".
 
     Raises:
-      ValueError: JAX or libtpu is not installed, or libtpu knows no such topology.
+      InputError: JAX or libtpu is not installed, or libtpu knows no such topology.
     """
     for package in ("jax", "libtpu"):
         if importlib.util.find_spec(package) is None:
-            raise ValueError(f"{package} is not installed: pip install -e '.[tpu-check]'")
+            raise InputError(f"{package} is not installed: pip install -e '.[tpu-check]'")
     for name, value in LIBTPU_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    from jax.experimental import topologies
+    from jax.experimental import topologies  # an optional extra, which reads the environment as it is imported
 
     try:
         return topologies.get_topology_desc(topology, "tpu").devices[0]
     except RuntimeError as error:
-        raise ValueError(f"--topology={topology}: {error}") from error
+        raise InputError(f"`topology`={topology}: {error}") from error
 
 
 def training_step(config, batch_size, sequence_length, predictions, use_one_hot_embeddings, recompute_activations):
     """The step of run_pretraining on one replica, as a function for XLA, and a batch of features for it."""
-    import tensorflow as tf
-
-    from bert_tf import losses, models, optimization
-    from data_prep import records
-    from run.pretraining import job
-    from run.training.step import Trainer
-
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         model = models.BertPretrainer(models.BertEncoder(
@@ -177,7 +188,7 @@ def compile_for_tpu(module, device):
     Raises:
       ValueError: the compiler refuses the module.
     """
-    from jax.interpreters import mlir
+    from jax.interpreters import mlir  # an optional extra
     from jaxlib import xla_client
     from jaxlib.mlir import ir
 
@@ -191,8 +202,6 @@ def compile_for_tpu(module, device):
 
 def training_flops(config, batch_size, sequence_length, predictions, use_one_hot_embeddings):
     """Multiplications and additions of the matrix products of a step, those of one-hot look-ups included."""
-    from run.training import utilisation
-
     flops = batch_size * utilisation.pretraining_flops(config, sequence_length, predictions)
     if use_one_hot_embeddings:  # the table's gradient is one more product; the one-hot vectors have none
         flops += 2 * 2 * batch_size * sequence_length * config.vocab_size * config.hidden_size

@@ -1,85 +1,103 @@
-"""Learning a vocabulary: Hugging Face tokenizers, as we use it, beside TensorFlow Text's wordpiece learner.
+"""Learning a vocabulary: Hugging Face tokenizers, as we use it, beside TensorFlow Text's WordPiece learner.
 
-    python -m benchmarks.vocabulary --input_file=text.txt --vocab_sizes=4000,8000
+    python -m benchmarks.vocabulary [--input_file=text.txt] --vocab_sizes=4000,8000
 
-Both learn from the same counted words, the first nine tenths of the lines; pieces a word are those of the words
-of the last tenth. --other_vocab is measured on these too.
+Both learn from the same counted words, the first nine tenths of the lines, in turns and each time in another order;
+pieces a word are those of the words of the last tenth. --other_vocab is measured on these too.
 """
 
+import collections
+import dataclasses
 import os
 import random
-import sys
 import time
 
-if __package__ in (None, ""):
-    sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib
 
-from absl import flags
-
-from bert_tf.cli import paths, script
-
-FLAGS = flags.FLAGS
+from benchmarks import measurements, tokenization
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import setting
+from bert_tf.tokenization import read_vocabulary
+from data_prep.vocabulary import counts, learner
 
 COLUMNS = "{:<26} {:>8} {:>8} {:>9} {:>15} {:>8} {:>7}"
+OURS, PEER = "tokenizers (ours)", "tensorflow_text"
+SPECIAL_ENTRIES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+@dataclasses.dataclass(frozen=True)
+class VocabularySettings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    input_file: str | None = setting(None, "Text file, UTF-8; CPython's documentation topics unless given.")
+    vocab_sizes: tuple[str, ...] = setting(("4000",), "Sizes to learn, number of entries.")
+    other_vocab: str | None = setting(None, "An existing vocabulary to measure beside the learned ones.")
+    do_lower_case: bool = setting(True, "Whether to lower-case and strip accents.")
+    peer: bool = setting(True, "Whether to run TensorFlow Text's learner, which takes the longest.")
+    rounds: int = setting(2, "How often each learns each vocabulary.", lower=1)
 
 
 def define_flags():
     """Defines the benchmark's flags."""
-    flags.DEFINE_string("input_file", None, "Text file, UTF-8; CPython's documentation topics unless given.")
-    flags.DEFINE_list("vocab_sizes", ["4000"], "Sizes to learn, number of entries.")
-    flags.DEFINE_string("other_vocab", None, "An existing vocabulary to measure beside the learned ones.")
-    flags.DEFINE_bool("do_lower_case", True, "Whether to lower-case and strip accents.")
-    flags.DEFINE_bool("peer", True, "Whether to run TensorFlow Text's learner, which takes the longest.")
+    flags.define(VocabularySettings())
 
 
-def main(_):
-    """Prints a line for each learner and size."""
-    import collections
+def main(argv):
+    """Measures with the flags' settings."""
+    del argv
+    measure(flags.read(VocabularySettings()))
 
-    from bert_tf.tokenization.vocabulary import read_vocabulary
-    from data_prep.vocabulary import counts
 
-    lines = _read_lines(FLAGS.input_file)
+def measure(settings):
+    """Prints a line for each learner and size and keeps the comparisons with the peer; settings: VocabularySettings."""
+    sizes = measurements.whole_numbers("vocab_sizes", settings.vocab_sizes)
+    lines = (tokenization.read_lines("input_file", settings.input_file) if settings.input_file
+             else tokenization.topic_lines())
+    training, held_out = count_words(lines, settings.do_lower_case)
+    print(COLUMNS.format("learner", "asked", "entries", "seconds", "pieces a word", "[UNK]", "same"))
+    if settings.other_vocab:
+        print_row(os.path.basename(settings.other_vocab), "", read_vocabulary(settings.other_vocab), "", held_out, "")
+    learners = {OURS: learn, PEER: learn_with_tensorflow_text} if settings.peer else {OURS: learn}
+    comparisons = []
+    for size in sizes:
+        learned = {name: [] for name in learners}
+        turns = {name: learn_in_turn(function, training, size, learned[name]) for name, function in learners.items()}
+        times = measurements.medians(measurements.time_turns(turns, settings.rounds, warm_up=0))
+        for name, vocabularies in learned.items():
+            same = all(each == vocabularies[0] for each in vocabularies)
+            print_row(name, size, vocabularies[0], f"{times[name]:.2f}", held_out, "yes" if same else "no")
+        if settings.peer:
+            comparisons.append(measurements.Comparison(
+                f"Learning {size:,} vocabulary entries", "tf-text's WordPiece learner", times[OURS], times[PEER], "s",
+                False))
+    measurements.keep("vocabulary", settings, comparisons)
+
+
+def count_words(lines, lower_case):
+    """Counters of the words of the first nine tenths of the lines, and of the last tenth; prints the rate."""
     cut = len(lines) * 9 // 10
     started = time.perf_counter()
-    training, held_out = (collections.Counter(counts.words_of_text("\n".join(part), FLAGS.do_lower_case))
-                          for part in (lines[:cut], lines[cut:]))
-    size = sum(len(line.encode()) + 1 for line in lines)
+    parts = [collections.Counter(counts.words_of_text("\n".join(part), lower_case))
+             for part in (lines[:cut], lines[cut:])]
     seconds = time.perf_counter() - started
-    print(f"counted {size / 1e6:.2f} MB on one core in {seconds:.2f} s, {size / 1e6 / seconds:.1f} MB/s")
-    print(COLUMNS.format("learner", "asked", "entries", "seconds", "pieces a word", "[UNK]", "same"))
-    if FLAGS.other_vocab:
-        _report(os.path.basename(FLAGS.other_vocab), "", read_vocabulary(FLAGS.other_vocab), None,
-                held_out, "")
-    learners = {"tokenizers (ours)": _learn}
-    if FLAGS.peer:
-        learners["tensorflow_text"] = _learn_with_tensorflow_text
-    for vocab_size in map(int, FLAGS.vocab_sizes):
-        for name, learn in learners.items():
-            started = time.perf_counter()
-            entries = learn(training, vocab_size)
-            seconds = time.perf_counter() - started
-            shuffled = list(training.items())
-            random.Random(1).shuffle(shuffled)
-            again = learn(dict(shuffled), vocab_size)
-            _report(name, vocab_size, entries, seconds, held_out, "yes" if again == entries else "no")
+    megabytes = (tokenization.bytes_of(lines) + len(lines)) / 1e6
+    print(f"counted {megabytes:.2f} MB on one core in {seconds:.2f} s, {megabytes / seconds:.1f} MB/s")
+    return parts
 
 
-def _read_lines(path):
-    if path is None:
-        from pydoc_data import topics
+def learn_in_turn(function, words, size, learned):
+    """A function that learns from the words, put into another order each time, and appends to `learned`."""
+    generator = random.Random(1)
 
-        return "\n".join(text for _, text in sorted(topics.topics.items())).split("\n")
-    paths.check_file("input_file", path)
-    with open(path, encoding="utf-8") as file:
-        return file.read().split("\n")
+    def turn():
+        shuffled = list(words.items())
+        generator.shuffle(shuffled)
+        learned.append(function(dict(shuffled), size))
+    return turn
 
 
-def _learn(words, vocab_size):
-    import collections
-
-    from data_prep.vocabulary import counts, learner
-
+def learn(words, vocab_size):
+    """The vocabulary that data_prep.learn_vocab learns."""
     characters = collections.Counter()
     for word, count in words.items():
         for character in word:
@@ -87,23 +105,19 @@ def _learn(words, vocab_size):
     return learner.learn_vocabulary(counts.WordCounts(words, characters, 0), vocab_size, num_unused=0)
 
 
-def _learn_with_tensorflow_text(words, vocab_size):
-    from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_lib as learner
-
-    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    return learner.learn(dict(words), vocab_size, specials, lower_thresh=2, slack_ratio=0)
+def learn_with_tensorflow_text(words, vocab_size):
+    """The vocabulary that TensorFlow Text's learner learns."""
+    return wordpiece_tokenizer_learner_lib.learn(words, vocab_size, SPECIAL_ENTRIES, lower_thresh=2, slack_ratio=0)
 
 
-def _report(name, asked, entries, seconds, words, same):
-    from data_prep.vocabulary import learner
-
+def print_row(name, asked, entries, seconds, words, same):
+    """One line of the table: a vocabulary on held-out words, a dict of word -> count."""
     known = set(entries)
     pieces = {word: learner.count_pieces(word, known) for word in words}
     total = sum(words.values())
     mean = sum(count * max(pieces[word], 1) for word, count in words.items()) / total
     unknown = sum(count for word, count in words.items() if not pieces[word]) / total
-    print(COLUMNS.format(name, asked, len(entries), "" if seconds is None else f"{seconds:.2f}", f"{mean:.4f}",
-                         f"{unknown:.2%}", same), flush=True)
+    print(COLUMNS.format(name, asked, len(entries), seconds, f"{mean:.4f}", f"{unknown:.2%}", same), flush=True)
 
 
 if __name__ == "__main__":

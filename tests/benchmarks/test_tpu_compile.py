@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from benchmarks import tpu_compile
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.layers.basic import Dropout
 from bert_tf.layers.padding import RealTokens
 from tests import scripts
@@ -42,12 +43,17 @@ def test_a_topology_that_does_not_exist():
 
 @pytest.mark.skipif(TPU_COMPILER, reason="jax and libtpu are installed")
 def test_without_the_compiler():
-    assert "is not installed: pip install -e '.[tpu-check]'" in scripts.fail("benchmarks.tpu_compile")
+    with pytest.raises(InputError, match=re.escape("is not installed: pip install -e '.[tpu-check]'")):
+        tpu_compile.measure(tpu_compile.TpuCompileSettings())
 
 
-def test_another_kind_of_chip():
-    assert "--topology=v4:2x2x1: must begin with v5e or v6e" in scripts.fail(
-        "benchmarks.tpu_compile", topology="v4:2x2x1")
+@pytest.mark.parametrize(("values", "message"), [
+    ({"topology": "v4:2x2x1"}, "`topology`=v4:2x2x1: must begin with v5e or v6e"),
+    ({"lookup": ("gather", "hash")}, "`lookup`=hash: it must be one of gather, one_hot"),
+])
+def test_another_kind_of_chip_or_of_look_up(values, message):
+    with pytest.raises(InputError, match=message):
+        tpu_compile.TpuCompileSettings(**values)
 
 
 def drop_out_real_tokens(mask):
