@@ -24,7 +24,7 @@ from bert_tf.cli import flags, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.models import BertEncoder, BertPretrainer
-from run.settings import flags as driver_flags
+from run.settings.model import read_config
 from run.training import utilisation
 
 PARTS = ("forward", "step", "padding")
@@ -75,7 +75,7 @@ def main(argv):
 def measure(settings):
     """Prints a table for each part and keeps the comparisons with the peer; settings: EncoderSettings."""
     longest = max([settings.max_seq_length, *(length for _, length in settings.shapes)])
-    config = driver_flags.read_config(settings.bert_config_file, longest)
+    config = read_config(settings.bert_config_file, longest)
     machine = utilisation.matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, 2048^3 matmul {machine:.0f} GFLOP/s")
     comparisons = []

@@ -19,7 +19,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classification
 from run.finetuning import batches
-from run.settings import flags as driver_flags
+from run.settings.model import read_config
 from run.training.step import Trainer
 
 MEAN_LENGTH, DEVIATION = 53 / 128, 13 / 128  # of MRPC's pairs, as shares of the length that they are padded to
@@ -55,7 +55,7 @@ def main(argv):
 
 def measure(settings):
     """Prints examples a second of both, and their ratio; settings: LengthGroupsSettings."""
-    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
     arrays = read_mrpc(settings) if settings.data_dir else draw_examples(config.vocab_size, settings)
     print(f"{len(arrays['input_ids']):,} examples, {arrays['input_mask'].mean():.1%} of their "
           f"{settings.max_seq_length} positions are real")

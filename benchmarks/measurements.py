@@ -13,7 +13,7 @@ import pathlib
 import statistics
 import time
 
-from bert_tf.cli.paths import make_output_dir
+from bert_tf.cli.paths import check_output_dir
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
@@ -64,7 +64,8 @@ def keep(name, settings, comparisons):
       settings: KeptResults.
       comparisons: list of Comparison.
     """
-    make_output_dir("results_dir", settings.results_dir)
+    check_output_dir("results_dir", settings.results_dir)
+    os.makedirs(settings.results_dir, exist_ok=True)
     rows = [{**dataclasses.asdict(each), "ratio": each.ratio} for each in comparisons]
     result = {"benchmark": name, "settings": dataclasses.asdict(settings), "cores": len(os.sched_getaffinity(0)),
               "versions": {package: importlib.metadata.version(package) for package in PACKAGES}, "comparisons": rows}

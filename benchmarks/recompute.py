@@ -13,7 +13,7 @@ from benchmarks import measurements
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.models import BertEncoder
-from run.settings import flags as driver_flags
+from run.settings.model import read_config
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,7 +61,7 @@ def measure(settings, run=in_own_process):
 
 def training_step(settings, recompute):
     """This process' peak of resident memory in GB, and the median seconds of a training step."""
-    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
     features = encoder_benchmark.make_batch(
         config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
     step = encoder_benchmark.our_step(BertEncoder(config, recompute_activations=recompute), features)

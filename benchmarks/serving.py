@@ -32,7 +32,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.tokenization import BertTokenizer
 from run.demo import topics
-from run.settings import flags as driver_flags
+from run.settings.model import read_config
 
 NUM_LABELS = 2
 WORDS = range(4, 46)  # of a sentence, as in movie reviews and news
@@ -67,7 +67,7 @@ def main(argv):
 def measure(settings):
     """Exports both models, prints the tables and keeps the comparisons with the peer; settings: ServingSettings."""
     batch_sizes = measurements.whole_numbers("batch_sizes", settings.batch_sizes)
-    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
     paths.check_file("vocab_file", settings.vocab_file)
     texts = read_sentences(settings.text_file, max(batch_sizes))
     with tempfile.TemporaryDirectory() as folder:

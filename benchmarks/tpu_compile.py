@@ -25,7 +25,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from data_prep import records
 from run.pretraining import job
-from run.settings import flags as driver_flags
+from run.settings.model import read_config
 from run.training import utilisation
 from run.training.step import Trainer
 
@@ -95,7 +95,7 @@ def main(argv):
 
 def measure(settings):
     """Compiles the step and prints a report for each way of looking words up; settings: TpuCompileSettings."""
-    config = driver_flags.read_config(settings.bert_config_file, settings.max_seq_length)
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
     chip = CHIPS[settings.topology.split(":")[0]]
     device = first_device(settings.topology)
     sizes = settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq

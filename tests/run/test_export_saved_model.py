@@ -93,7 +93,7 @@ def test_fill_mask_of_an_export(folder):
      "`init_checkpoint`=pretrained: is not of a fine-tuned multiple_choice, it lacks output_weights, output_bias"),
     ({"init_checkpoint": "squad", "max_seq_length": 33}, "`max_seq_length`=33: the model was made for at most 32"),
     ({"init_checkpoint": "squad", "max_query_length": 26},
-     "max_seq_length is 29: it must be over max_query_length + 3, 29"),
+     "`max_seq_length`=29: it must be over `max_query_length` + 3, 29"),
     ({"init_checkpoint": "squad", "task": "classifier"}, "`task`=classifier: contradicts task.json of "
                                                          "`init_checkpoint`=squad, which says span_labeler"),
 ])
