@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items):
 def without_autotuning(dataset):
     """What a tf.data iterator is to be made of in the tests' processes.
 
-    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes that thread before it marks
+    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes it before it marks
     the iterator as cancelled, so that the thread may find nothing to do and sleep on: as long as the iterator has
     lived, at most a minute. All threads stand still when Python's collector so ends an iterator of an earlier test.
     """
