@@ -4,6 +4,7 @@ import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+import faulthandler
 import json
 import pathlib
 
@@ -13,6 +14,8 @@ import pytest
 from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
+
+standard_error = None  # a file descriptor of what the tests' capturing does not reach
 
 
 # Under `--dist=loadscope --no-loadscope-reorder` workers take whole modules in this order: the longest begin, so that
@@ -29,16 +32,50 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)
 
 
+def without_autotuning(dataset):
+    """What a tf.data iterator is to be made of in the tests' processes.
+
+    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes it before it marks
+    the iterator as cancelled, so that the thread may find nothing to do and sleep on: as long as the iterator has
+    lived, at most a minute. All threads stand still when Python's collector so ends an iterator of an earlier test.
+    """
+    import tensorflow as tf
+
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return dataset.with_options(options)
+
+
+def pytest_timeout_set_timer(settings):
+    """Lets a test that stands still show the stacks of all threads and end its process, a worker of pytest-xdist too.
+
+    pytest-timeout's own timers are Python code: they wait while C++ code holds the interpreter's lock, as the end of a
+    tf.data iterator does, and a worker's terminal, on which they write, shows nothing.
+    """
+    faulthandler.dump_traceback_later(settings.timeout, exit=True, file=standard_error)
+    return True
+
+
+def pytest_timeout_cancel_timer():
+    faulthandler.cancel_dump_traceback_later()
+    return True
+
+
 def pytest_configure(config):
     """Starts the one fork server of all workers of pytest-xdist; in whatever runs tests, readies TensorFlow.
 
     The process that only hands out tests to workers need not import TensorFlow.
     """
+    global standard_error
+    standard_error = os.dup(2)
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
         scripts.server_address()
         return
     import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
 
+    # All iterators pass through this, those that a strategy makes for each replica too, which know no options.
+    dataset_ops.DatasetV2._apply_debug_options = without_autotuning
     # Must come before anything runs on a device.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
