@@ -91,7 +91,7 @@ def measure_pipeline(files, features, batch_size):
     started = time.perf_counter()
     count = record_checks.count_records(files)
     counting = count / (time.perf_counter() - started)
-    limits = inputs.pretraining_limits(BertConfig.from_name("base"), features[0].length)
+    limits = record_checks.pretraining_limits(BertConfig.from_name("base"), features[0].length)
 
     def batches(skip_steps=0):
         return iter(inputs.pretraining_training_data(files, features, batch_size, SEED, skip_steps, limits=limits))

@@ -14,7 +14,7 @@ from bert_tf import models
 from bert_tf.errors import InputError
 from run.evaluation.results import write_results
 from run.finetuning import prediction, task_metadata
-from run.training import loop, model_files, run_metadata, strategies, utilisation
+from run.training import loop, run_metadata, strategies, utilisation
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -98,7 +98,7 @@ def _kept_metadata(settings, kind):
     if settings.tuning.do_train:
         return None
     folder = settings.run_folders[0]
-    place = folder if model_files.holds_run(folder) else settings.model.init_checkpoint
+    place = folder if run_metadata.holds_run(folder) else settings.model.init_checkpoint
     kept = task_metadata.read(place) if place else None
     return kept if kept and kept.kind == kind else None
 
@@ -116,24 +116,21 @@ def _check_what_is_there(settings, config, task):
     """Raises InputError if output_dir holds a run of another model or task, or of other data where it is resumed."""
     for number, folder in enumerate(settings.run_folders):
         task_metadata.check(folder, task.metadata)
-        model_files.check_config(folder, config)
-        model_files.check_vocabulary(folder, settings.tokenizer.vocab_file)
-        if settings.tuning.do_train:
-            run_metadata.check(folder, _kept_of_run(settings, task, number))
+        started_with = _started_with(settings, task, number) if settings.tuning.do_train else {}
+        run_metadata.check(folder, config, started_with, settings.tokenizer.vocab_file)
 
 
 def _keep_model_files(settings, config, task):
     """Keeps in output_dir, and in each run's folder, what a resume, evaluation and export need beside the weights."""
-    for folder in dict.fromkeys((settings.training.output_dir, *settings.run_folders)):
-        os.makedirs(folder, exist_ok=True)
-        model_files.keep_config(folder, config)
-        model_files.keep_vocabulary(folder, settings.tokenizer.vocab_file)
-        task_metadata.keep(folder, task.metadata)
     for number, folder in enumerate(settings.run_folders):
-        run_metadata.keep(folder, _kept_of_run(settings, task, number))
+        run_metadata.keep(folder, config, _started_with(settings, task, number), settings.tokenizer.vocab_file)
+        task_metadata.keep(folder, task.metadata)
+    if settings.tuning.num_runs > 1:
+        run_metadata.keep(settings.training.output_dir, config, {}, settings.tokenizer.vocab_file)
+        task_metadata.keep(settings.training.output_dir, task.metadata)
 
 
-def _kept_of_run(settings, task, number):
+def _started_with(settings, task, number):
     """Dict of the settings with which run `number` is resumed."""
     return {
         **{name: run_metadata.fingerprint(files) for name, files in task.training_files.items()},

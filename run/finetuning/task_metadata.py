@@ -6,7 +6,7 @@ import os
 
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json
-from run.training.model_files import holds_run, own_folder
+from run.training.run_metadata import folders_of, holds_run
 
 TASK_FILE = "task.json"
 KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case")  # with which a run is resumed; lengths may change
@@ -79,8 +79,9 @@ def read(checkpoint):
     Raises:
       InputError: a task.json that is not one.
     """
-    path = os.path.join(own_folder(checkpoint), TASK_FILE)
-    if not os.path.exists(path):
+    places = [os.path.join(folder, TASK_FILE) for folder in folders_of(checkpoint)]
+    path = next(filter(os.path.exists, places), None)
+    if path is None:
         return None
     values = read_json(path)
     try:

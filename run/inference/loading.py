@@ -12,10 +12,10 @@ from run.finetuning.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
 from run.inference.settings import KINDS, UNTRAINED_KINDS
 from run.settings.model import read_config, read_tokenizer
-from run.training import model_files
+from run.training import run_metadata
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
-KEPT_FILES = {"bert_config_file": model_files.CONFIG_FILE, "vocab_file": model_files.VOCAB_FILE}
+KEPT_FILES = {"bert_config_file": run_metadata.CONFIG_FILE, "vocab_file": run_metadata.VOCAB_FILE}
 NOT_CHANGED = ("labels", "pairs", "multi_label", "do_lower_case")  # by flags; lengths may be others than in training
 
 
@@ -123,8 +123,7 @@ def _check_not_changed(checkpoint, kept, given):
 
 def _beside(checkpoint, name):
     """The path of a file of KEPT_FILES kept with a checkpoint; InputError if there is none."""
-    own = checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint)
-    for folder in (model_files.own_folder(checkpoint), own):
+    for folder in run_metadata.folders_of(checkpoint):
         path = os.path.join(folder, KEPT_FILES[name])
         if os.path.exists(path):
             return path

@@ -16,12 +16,6 @@ READ_RECORDS = 16  # records taken from one file before the next has its turn
 MANY_EPOCHS = 2**40  # no run ends with them
 
 
-def pretraining_limits(config, max_seq_length):
-    """Dict of name -> int: the numbers of a pre-training record's feature must be less, for a BertConfig."""
-    return {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.type_vocab_size,
-            "masked_lm_positions": max_seq_length, "masked_lm_ids": config.vocab_size, "next_sentence_labels": 2}
-
-
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, limits=None, transform=None):
     """Batches for training, endlessly: every record once before any comes again.
 
@@ -31,7 +25,7 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
       batch_size: examples in a batch, B, over all replicas.
       seed: int, fixes the order.
       skip_steps: batches to leave out at the start.
-      limits: of pretraining_limits, to be checked in every record; None to check none.
+      limits: of record_checks.pretraining_limits, to be checked in every record; None to check none.
       transform: (features, epochs int64 [B], places int64 [B]) -> features, where the second and third say of each
         record which epoch it is in and which place it has there; None to leave features as they are.
 

@@ -21,6 +21,12 @@ CHECKED_RECORDS = 100  # of each file, before training starts
 MASKS = "masked_lm_positions"  # the feature of records that hold masks
 
 
+def pretraining_limits(config, max_seq_length):
+    """Dict of name -> int: the numbers of a pre-training record's feature must be less, for a BertConfig."""
+    return {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.type_vocab_size,
+            "masked_lm_positions": max_seq_length, "masked_lm_ids": config.vocab_size, "next_sentence_labels": 2}
+
+
 def check_pretraining_records(paths, features, limits):
     """Raises InputError, naming the file, unless the first records of each file suit the model.
 

@@ -72,3 +72,11 @@ class PretrainingSettings(Settings):
         config = self.model.read_config(self.records.max_seq_length)
         paths.check_output_dir("output_dir", self.training.output_dir)
         return config
+
+    def notes(self):
+        """Yields what a user should know of these settings, a line each."""
+        yield from self.devices.notes()
+        schedule = self.schedule
+        if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
+            yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
+                   f"within --num_train_steps={schedule.num_train_steps}")

@@ -1,49 +1,74 @@
-"""What a training run was started with, kept as `run.json` beside its checkpoints: a run is resumed with the same."""
+"""What lies beside the checkpoints of a run: config, vocabulary, and `run.json`, what it was started with.
+
+A run is resumed with the same. All is checked, of every folder, before anything is written.
+"""
 
 import hashlib
 import json
 import os
+import shutil
 
 import tensorflow as tf
 
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_json_object
-from run.training.model_files import holds_run
 
-RUN_FILE = "run.json"
+CONFIG_FILE, VOCAB_FILE, RUN_FILE = "bert_config.json", "vocab.txt", "run.json"
+BEST_FOLDER = "best"
 WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole
 SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spread evenly
 
 
-def check(output_dir, values):
-    """Compares `values` with those of the run that is there.
+def holds_run(folder):
+    """Whether a folder holds checkpoints of a run."""
+    return os.path.exists(os.path.join(folder, "checkpoint"))
+
+
+def folders_of(checkpoint):
+    """The folders where the files of a checkpoint, a folder or a prefix, may lie: its own, and of best/ the run's."""
+    folder = os.path.abspath(checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint))
+    return [folder, os.path.dirname(folder)] if os.path.basename(folder) == BEST_FOLDER else [folder]
+
+
+def check(output_dir, config, started_with, vocab_file=None):
+    """Compares what a run is to be started or resumed with to what the run in `output_dir`, if there is one, has.
 
     Args:
       output_dir: of the run.
-      values: dict of flag name -> what must stay as it is, as JSON can hold it.
+      config: BertConfig.
+      started_with: dict of setting -> what must stay as it is, as JSON can hold it.
+      vocab_file: path of the vocabulary, None if none is kept.
 
     Raises:
-      InputError: a run with another value is there; the flag, both values and what to do are named. Or its run.json
-        cannot be read.
+      InputError: the run there is of another model, has another vocabulary, or was started with another value; or its
+        files cannot be read.
     """
-    path = os.path.join(output_dir, RUN_FILE)
-    if not (holds_run(output_dir) and os.path.exists(path)):
+    if not holds_run(output_dir):
         return
-    there = read_json_object(path)
-    for name, value in values.items():
+    _check_config(output_dir, config)
+    _check_vocabulary(output_dir, vocab_file)
+    path = os.path.join(output_dir, RUN_FILE)
+    there = read_json_object(path) if os.path.exists(path) else {}
+    for name, value in started_with.items():
         if name in there and _differs(there[name], value):
             raise InputError(f"`output_dir`={output_dir}: holds a run with `{name}` {_shown(there[name])}, not "
                              f"{_shown(value)}; choose another folder for another run")
 
 
-def keep(output_dir, values):
-    """Writes `values` into `output_dir`, unless a run there has its own; `check` comes before."""
-    path = os.path.join(output_dir, RUN_FILE)
-    if holds_run(output_dir) and os.path.exists(path):
-        return
-    with new_file(path) as file:
-        json.dump(values, file, indent=2)
-        file.write("\n")
+def keep(output_dir, config, started_with, vocab_file=None):
+    """Writes what `check` compares into `output_dir`, which is made if missing, but for what a run there has."""
+    os.makedirs(output_dir, exist_ok=True)
+    texts = {CONFIG_FILE: config.to_json(), RUN_FILE: json.dumps(started_with, indent=2) + "\n"}
+    for name, text in texts.items():
+        path = os.path.join(output_dir, name)
+        if not (holds_run(output_dir) and os.path.exists(path)):
+            with new_file(path) as file:
+                file.write(text)
+    path = os.path.join(output_dir, VOCAB_FILE)
+    if vocab_file and not (os.path.exists(path) and _same_bytes(path, vocab_file)):
+        with open(vocab_file, "rb") as source, new_file(path, "wb") as file:
+            shutil.copyfileobj(source, file)
 
 
 def fingerprint(paths):
@@ -76,6 +101,26 @@ def _digest(path, size, is_sampled):
 
 def _size(path):
     return tf.io.gfile.stat(path).length if is_remote(path) else os.path.getsize(path)
+
+
+def _check_config(output_dir, config):
+    path = os.path.join(output_dir, CONFIG_FILE)
+    there = BertConfig.from_json_file(path).to_dict() if os.path.exists(path) else {}
+    for name, value in config.to_dict().items():
+        if name in there and there[name] != value:
+            raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} {there[name]}, "
+                             f"and `bert_config_file` says {value}; choose another folder")
+
+
+def _check_vocabulary(output_dir, vocab_file):
+    kept = os.path.join(output_dir, VOCAB_FILE)
+    if vocab_file and os.path.exists(kept) and not _same_bytes(kept, vocab_file):
+        raise InputError(f"`vocab_file`={vocab_file}: is not the vocabulary of the run in `output_dir`, {kept}")
+
+
+def _same_bytes(first, second):
+    with open(first, "rb") as one, open(second, "rb") as other:
+        return one.read() == other.read()
 
 
 def _differs(old, new):

@@ -1,7 +1,11 @@
 """Pre-training from settings: what is checked before it starts."""
 
-import pytest
+import dataclasses
 
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
 from run.settings import ModelSettings, TrainingSettings
@@ -23,16 +27,13 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
         make_strategy(**{**EVEN, used: ODD[used]})
 
 
-def test_a_checkpoint_without_heads_is_not_evaluated():
-    class Run:
-        step = 0
-        missing = ("bert/pooler/dense/kernel", "cls/predictions/output_bias", "cls/seq_relationship/output_weights")
-
-    settings = PretrainingSettings(schedule=ScheduleSettings(do_eval=True), model=ModelSettings(init_checkpoint="hf"))
-    with pytest.raises(ValueError, match="`init_checkpoint`=hf: is not of a pre-trained model that can be evaluated, "
-                                         "it lacks cls/predictions/output_bias, cls/seq_relationship/output_weights"):
-        job.check_there_is_a_model(settings, Run)
-    Run.missing = ()
-    job.check_there_is_a_model(settings, Run)
-    with pytest.raises(ValueError, match="holds no checkpoint to evaluate"):
-        job.check_there_is_a_model(PretrainingSettings(schedule=ScheduleSettings(do_eval=True)), Run)
+def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config):
+    tf.train.Checkpoint(model=models.BertEncoder(reference_config)).write(str(tmp_path / "encoder"))
+    settings = PretrainingSettings(
+        schedule=ScheduleSettings(do_eval=True), model=ModelSettings(init_checkpoint=str(tmp_path / "encoder")),
+        training=TrainingSettings(output_dir=str(tmp_path / "out")))
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with pytest.raises(ValueError, match="is not of a pre-trained model that can be evaluated, it lacks cls/"):
+        job.start(settings, strategy, reference_config)
+    with pytest.raises(ValueError, match="holds no checkpoint to evaluate; train first, or give `init_checkpoint`"):
+        job.start(dataclasses.replace(settings, model=ModelSettings()), strategy, reference_config)

@@ -2,19 +2,22 @@ import json
 
 import pytest
 
+from bert_tf.config import BertConfig
 from run.training import run_metadata
+
+CONFIG = BertConfig(11, 6, 2, 3, 7)
 
 
 def test_a_run_is_resumed_only_with_what_it_was_started_with(tmp_path):
     folder = str(tmp_path)
-    run_metadata.keep(folder, {"train_batch_size": 6, "optimizer": "adamw"})
-    run_metadata.check(folder, {"train_batch_size": 8})  # no checkpoint there: nothing to spoil
-    run_metadata.keep(folder, {"train_batch_size": 7, "optimizer": "adamw"})
+    run_metadata.keep(folder, CONFIG, {"train_batch_size": 6, "optimizer": "adamw"})
+    run_metadata.check(folder, CONFIG, {"train_batch_size": 8})  # no checkpoint there: nothing to spoil
+    run_metadata.keep(folder, CONFIG, {"train_batch_size": 7, "optimizer": "adamw"})
     (tmp_path / "checkpoint").touch()
-    run_metadata.check(folder, {"train_batch_size": 7, "optimizer": "adamw", "masking": "static"})
+    run_metadata.check(folder, CONFIG, {"train_batch_size": 7, "optimizer": "adamw", "masking": "static"})
     with pytest.raises(ValueError, match=r"`output_dir`=.* holds a run with `train_batch_size` 7, not 8; choose"):
-        run_metadata.check(folder, {"train_batch_size": 8, "optimizer": "adamw"})
-    run_metadata.keep(folder, {"train_batch_size": 8})
+        run_metadata.check(folder, CONFIG, {"train_batch_size": 8, "optimizer": "adamw"})
+    run_metadata.keep(folder, CONFIG, {"train_batch_size": 8})
     assert json.loads((tmp_path / "run.json").read_text()) == {"train_batch_size": 7, "optimizer": "adamw"}
 
 
@@ -23,7 +26,7 @@ def test_a_run_file_that_is_damaged(tmp_path, content, message):
     (tmp_path / "checkpoint").touch()
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(ValueError, match=message):
-        run_metadata.check(str(tmp_path), {"train_batch_size": 8})
+        run_metadata.check(str(tmp_path), CONFIG, {"train_batch_size": 8})
 
 
 def test_a_fingerprint_tells_names_sizes_and_contents_but_not_folders(tmp_path):
@@ -57,6 +60,33 @@ def test_runs_of_before_contents_were_compared(tmp_path):
     (tmp_path / "checkpoint").touch()
     old = {name: value for name, value in now.items() if name != "contents"}
     (tmp_path / "run.json").write_text(json.dumps({"input_file": old}))
-    run_metadata.check(str(tmp_path), {"input_file": now})
+    run_metadata.check(str(tmp_path), CONFIG, {"input_file": now})
     with pytest.raises(ValueError, match="of 3 bytes"):
-        run_metadata.check(str(tmp_path), {"input_file": {**now, "bytes": 4}})
+        run_metadata.check(str(tmp_path), CONFIG, {"input_file": {**now, "bytes": 4}})
+
+
+def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
+    for name in ("first.txt", "second.txt"):
+        (tmp_path / name).write_text(name)
+    first, second = (str(tmp_path / name) for name in ("first.txt", "second.txt"))
+    folder = str(tmp_path / "run")
+    run_metadata.keep(folder, CONFIG, {}, first)
+    assert BertConfig.from_json_file(tmp_path / "run" / "bert_config.json") == CONFIG
+    run_metadata.keep(folder, CONFIG, {}, second)  # no checkpoint there: nothing to spoil
+    (tmp_path / "run" / "checkpoint").touch()
+    run_metadata.check(folder, CONFIG, {}, second)
+    with pytest.raises(ValueError, match=r"=.*first\.txt: is not the vocabulary of the run in `output_dir`"):
+        run_metadata.check(folder, CONFIG, {}, first)
+    with pytest.raises(ValueError, match="holds the run of another model, with vocab_size 11, and "
+                                         "`bert_config_file` says 12; choose another folder"):
+        run_metadata.check(folder, BertConfig(12, 6, 2, 3, 7), {}, second)
+    assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
+
+
+def test_the_folders_of_a_checkpoint(tmp_path):
+    (tmp_path / "run" / "best").mkdir(parents=True)
+    run, best = str(tmp_path / "run"), str(tmp_path / "run" / "best")
+    assert run_metadata.folders_of(run) == [run]
+    assert run_metadata.folders_of(f"{run}/ckpt-7") == [run]
+    assert run_metadata.folders_of(f"{best}/ckpt-7") == [best, run]
+    assert run_metadata.folders_of(best) == [best, run]

@@ -1,0 +1,78 @@
+"""The records of a pre-training run, from settings to batches: which files, what they hold, how they are masked."""
+
+from bert_tf.cli import paths
+from data_prep import records
+from data_prep.pretraining import InstanceSettings, masking
+from run.pretraining import dynamic_masking, inputs, record_checks
+from run.settings.model import read_tokenizer
+from run.training import run_metadata
+
+KEPT = ("max_seq_length", "max_predictions_per_seq", "masking")  # with which a run is resumed
+KEPT_OF_DYNAMIC_MASKING = ("masked_lm_prob", "do_whole_word_mask")
+
+
+class PretrainingData:
+    """Record files to train and evaluate on; made once a strategy is, since masks need TensorFlow to compute.
+
+    Args:
+      settings: PretrainingSettings.
+      config: BertConfig of the model.
+
+    Raises:
+      InputError: files that are not there; records that do not suit the model, by file and byte; a vocabulary that
+        cannot be read.
+    """
+
+    def __init__(self, settings, config):
+        self._settings = settings.records
+        self._training = settings.training
+        self._files = paths.expand_globs("input_file", settings.records.input_file, folders=True)
+        self._eval_files = self._files
+        if settings.records.eval_input_file:
+            self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
+        self._features, self._transform = _record_features(settings, config)
+        self._limits = record_checks.pretraining_limits(config, settings.records.max_seq_length)
+        record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
+
+    def training_batches(self, skip_steps):
+        """Endless dataset of batches, beginning with that of step `skip_steps`; see run.pretraining.inputs."""
+        return inputs.pretraining_training_data(
+            self._files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
+            limits=self._limits, transform=self._transform)
+
+    def evaluation_batches(self, drop_remainder):
+        """Dataset of every record once; see run.pretraining.inputs."""
+        return inputs.pretraining_evaluation_data(
+            self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, limits=self._limits,
+            transform=self._transform)
+
+    def bad_records_named(self):
+        """A context in which an error that a bad record causes becomes an InputError that names its file and byte."""
+        return record_checks.bad_records_named(self._all_files, self._features, self._limits)
+
+    @property
+    def started_with(self):
+        """Dict of what the training data are, with which a run is resumed."""
+        kept = {"input_file": run_metadata.fingerprint(self._files),
+                **{name: getattr(self._settings, name) for name in KEPT}}
+        if self._settings.masking == "dynamic":
+            kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
+            kept |= {name: getattr(self._settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
+        return kept
+
+    @property
+    def _all_files(self):
+        return list(dict.fromkeys(self._files + self._eval_files))
+
+
+def _record_features(settings, config):
+    """The records' features, and what makes the model's of them, None for nothing."""
+    of_records = settings.records
+    if of_records.masking == "static":
+        return records.pretraining_features(of_records.max_seq_length, of_records.max_predictions_per_seq), None
+    tokenizer = read_tokenizer(of_records.vocab_file, True, None, config)  # casing plays no part here
+    instances = InstanceSettings(
+        max_seq_length=of_records.max_seq_length, max_predictions_per_seq=of_records.max_predictions_per_seq,
+        masked_lm_prob=of_records.masked_lm_prob, do_whole_word_mask=of_records.do_whole_word_mask, masking="dynamic")
+    return instances.features, dynamic_masking.make_masker(
+        instances, masking.Vocabulary.of_tokenizer(tokenizer), settings.training.random_seed)
