@@ -2,20 +2,19 @@
 
 import pytest
 
-from run.demo import __main__ as demo
-from run.demo import topics
+from run.demo import steps, topics
 from tests import scripts
 
 
 @pytest.mark.timeout(300)  # it runs nine scripts
 def test_the_demo_replaces_an_earlier_one_and_reports_beside_baselines(tmp_path):
     folder = tmp_path / "demo_output"
-    demo.make_folder(str(folder))
+    steps.make_folder(str(folder))
     (folder / "of_an_earlier_demo").touch()
     output = scripts.succeed("run.demo", output_dir=folder, num_train_steps=10, num_train_epochs=0.2)
-    for step in ("data_prep.learn_vocab", "data_prep.create_pretraining_data", "run.run_pretraining", "run.fill_mask",
+    for module in ("data_prep.learn_vocab", "data_prep.create_pretraining_data", "run.run_pretraining", "run.fill_mask",
                  "run.run_classifier", "run.export_saved_model"):
-        assert f"$ python -m {step} --" in output
+        assert f"$ python -m {module} --" in output
     for row in ("masked LM loss", "next sentence accuracy", "chapter accuracy"):
         assert row in output
     assert "modules of this project that were imported: none" in output
@@ -26,7 +25,7 @@ def test_the_demo_replaces_an_earlier_one_and_reports_beside_baselines(tmp_path)
 def test_a_folder_of_other_things_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").touch()
     with pytest.raises(ValueError, match="holds files that no demo made; choose another folder"):
-        demo.make_folder(str(tmp_path))
+        steps.make_folder(str(tmp_path))
     assert (tmp_path / "thesis.txt").exists()
 
 

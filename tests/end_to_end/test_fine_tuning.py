@@ -92,7 +92,7 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
     command = scripts.command("run.run_classifier", **flags, output_dir="killed", iterations_per_loop=1)
     scripts.kill_when(command, folder, (folder / "killed" / "checkpoint").exists)  # it names the newest one, ckpt-4
     done = scripts.run_anew("run.run_classifier", folder, output_dir="killed", **flags)
-    assert "going on from step" in done.stdout, done.stderr[-3000:]
+    assert "resuming at step" in done.stdout, done.stderr[-3000:]
     config = BertConfig.from_json_file(folder / "bert_config.json")
     ends = [models.BertClassifier(config, 2) for _ in range(2)]
     for model, name in zip(ends, ("whole", "killed"), strict=True):

@@ -80,12 +80,12 @@ def test_a_run_killed_at_random_steps_ends_bitwise_as_one_never_killed(prepared,
         status, errors = interrupt(prepared, broken, flags, max(second, last_step(prepared / broken) + 1),
                                    signal.SIGTERM)
         assert status == 143
-        saved = re.search(r"broken_one_device: stopped by SIGTERM, saved at step (\d+); the same command goes on",
+        saved = re.search(r"broken_one_device: stopped by SIGTERM, saved at step (\d+); the same command resumes there",
                           errors)
         assert saved, errors[-3000:]
         assert (prepared / broken / f"ckpt-{saved[1]}.index").exists()
     done = scripts.run_anew("run.run_pretraining", prepared, output_dir=broken, **flags)
-    assert re.search(rf"{broken}: (going on from step \d+|a new run) of {STEPS}", done.stdout), done.stderr[-3000:]
+    assert re.search(rf"{broken}: (resuming at step \d+|a new run) of {STEPS}", done.stdout), done.stderr[-3000:]
     expected, tensors = (final_tensors(prepared / name) for name in (whole, broken))
     assert tensors.keys() == expected.keys()
     for name, values in expected.items():

@@ -85,7 +85,7 @@ def test_the_task_is_learned_and_its_files_written(folder, trained):
         question: not text for question, text in predictions.items()}
     for candidates in nbest.values():
         assert sum(candidate["probability"] for candidate in candidates) == pytest.approx(1)
-    assert task_metadata.read(output) == task_metadata.Task("span_labeler", do_lower_case=True, **LENGTHS)
+    assert task_metadata.read(output) == task_metadata.TaskMetadata("span_labeler", do_lower_case=True, **LENGTHS)
     # Of 40 questions one is left out: steps count questions, 39 / 8 * 12, and not windows.
     assert np.genfromtxt(output / "eval_log.csv", delimiter=",", names=True)["step"].tolist() == [20, 40, 58]
 
@@ -101,7 +101,7 @@ def test_a_killed_run_ends_as_one_never_killed(folder, trained):
     scripts.kill_when(scripts.command("run.run_squad", **TRAINING, output_dir="killed", iterations_per_loop=1), folder,
                       (folder / "killed" / "checkpoint").exists)
     done = scripts.run_anew("run.run_squad", folder, output_dir="killed", **TRAINING)
-    assert "going on from step" in done.stdout, done.stderr[-3000:]
+    assert "resuming at step" in done.stdout, done.stderr[-3000:]
     config = BertConfig.from_json_file(folder / "bert_config.json")
     ends = [models.BertSpanLabeler(config) for _ in range(2)]
     for model, name in zip(ends, ("trained", "killed"), strict=True):
