@@ -35,6 +35,13 @@ def test_flags_are_kept(script):
         assert {key: now[name].get(key) for key in KEPT} == {key: before.get(key) for key in KEPT}, name
 
 
+@pytest.mark.parametrize("script", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice"])
+def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
+    flags_of_pretraining, flags_of_script = SCRIPTS["run.run_pretraining"], flags_of(script)
+    for name in ("optimizer", "weight_decay_rate", "no_weight_decay", "clip_norm", "decay_power"):
+        assert flags_of_script[name]["default"] == flags_of_pretraining[name]["default"]
+
+
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_flag_has_help(script):
     assert [name for name, flag in flags_of(script).items() if len(flag["help"].split()) < 2] == []

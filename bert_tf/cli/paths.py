@@ -26,6 +26,7 @@ def check_file(argument, path):
         raise InputError(f"`{argument}`={path}: is no regular file")
     if not os.access(path, os.R_OK):
         raise InputError(f"`{argument}`={path}: cannot be read")
+    _check_name(argument, path)
 
 
 def check_output_dir(argument, path):
@@ -58,6 +59,7 @@ def expand_globs(argument, patterns, folders=False):
         if not matches:
             raise InputError(f"`{argument}`={pattern}: no such file")
         for path in matches:
+            _check_name(argument, path)
             if is_remote(path) or not os.path.isdir(path):
                 paths.append(path)
                 continue
@@ -86,6 +88,14 @@ def files_below(folder):
         found += [os.path.join(parent, name) for name in names
                   if not name.startswith(".") and _is_data(name)]
     return sorted(found)
+
+
+def _check_name(argument, path):
+    """Raises InputError for a name that is not UTF-8, which TensorFlow does not open."""
+    try:
+        os.fsencode(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(f"`{argument}`={path!r}: the name is not UTF-8; rename it") from error
 
 
 def _is_data(path):

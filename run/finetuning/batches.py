@@ -66,7 +66,7 @@ def _window(lengths, batch_size, seed, window, sorted_batches, skip):
     rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
     if sorted_batches > 1:
         rows = rows[np.argsort(lengths[rows], kind="stable")]
-    order = np.random.default_rng((seed, 1, window)).permutation(sorted_batches)
+    order = _rng(seed, 1, window).permutation(sorted_batches)
     for batch in order[skip:]:
         yield rows[batch * batch_size : (batch + 1) * batch_size]
 
@@ -74,9 +74,14 @@ def _window(lengths, batch_size, seed, window, sorted_batches, skip):
 def _stream(num_examples, seed, start, stop):
     """Rows at the places start up to stop of all epochs' permutations, one after the other."""
     epochs = range(start // num_examples, (stop - 1) // num_examples + 1)
-    rows = np.concatenate([np.random.default_rng((seed, 0, epoch)).permutation(num_examples) for epoch in epochs])
+    rows = np.concatenate([_rng(seed, 0, epoch).permutation(num_examples) for epoch in epochs])
     offset = epochs[0] * num_examples
     return rows[start - offset : stop - offset]
+
+
+def _rng(seed, *stream):
+    """NumPy's generator of a stream of a seed, any int: it takes none that is negative."""
+    return np.random.default_rng((seed % 2**64, *stream))
 
 
 def _dataset(batches, arrays, batch_size, static_shapes):

@@ -103,9 +103,16 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
     assert lines[0] == "index\tprediction"
     assert len(lines) == 11
     assert (folder / "killed" / "test_results.tsv").read_text() == (folder / "whole" / "test_results.tsv").read_text()
-    flags["train_batch_size"] = 6
-    assert ("--output_dir=killed: holds a run with --train_batch_size 5, not 6; choose another folder"
-            in scripts.last_error("run.run_classifier", folder, output_dir="killed", **flags))
+
+    kept = {path.name: path.read_bytes() for path in (folder / "killed").iterdir() if path.is_file()}
+    assert {"task.json", "run.json", "bert_config.json", "vocab.txt"} <= kept.keys()
+    for name, old, new in (("train_batch_size", 5, 6), ("max_seq_length", 16, 12)):
+        assert f"--output_dir=killed: holds a run with --{name} {old}, not {new}; choose another folder" in (
+            scripts.last_error("run.run_classifier", folder, output_dir="killed", **{**flags, name: new}))
+    assert {name: (folder / "killed" / name).read_bytes() for name in kept} == kept  # a refusal changes no file
+    scripts.succeed("run.run_classifier", folder, output_dir="killed", **{
+        **flags, "do_train": None, "glue_submission": None, "max_seq_length": 12})
+    assert (folder / "killed" / "task.json").read_bytes() == kept["task.json"]  # nor do predictions
 
 
 @pytest.mark.timeout(240)  # two processes must find each other

@@ -41,7 +41,7 @@ def prepared(tmp_path_factory):
     write_records(folder / "first.tfrecord", NUM_RECORDS - 11, seed=1)
     write_records(folder / "second.tfrecord", 11, seed=2)
     (folder / "bert_config.json").write_text(
-        BertConfig(VOCAB_SIZE, 12, 2, 3, 28, max_position_embeddings=32, type_vocab_size=2).to_json())
+        BertConfig(VOCAB_SIZE, 12, 1, 3, 28, max_position_embeddings=32, type_vocab_size=2).to_json())
     return folder
 
 

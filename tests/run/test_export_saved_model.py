@@ -83,6 +83,41 @@ def test_fill_mask_of_an_export(folder):
         "run.fill_mask", folder, saved_model="served/bert", text="[MASK]", top_k=9)
 
 
+def test_an_exported_encoder_fills_no_masks(folder):
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint="pretrained", export_dir="served/vectors",
+                    task="encoder", max_seq_length=11)
+    for script, asked in (("run.fill_mask", {"text": "a [MASK]"}), ("run.answer", {"question": "a", "context": "b"})):
+        kind = {"run.fill_mask": "masked_lm", "run.answer": "span_labeler"}[script]
+        assert scripts.fail(script, folder, saved_model="served/vectors", **asked).endswith(
+            f"--saved_model=served/vectors: is not of a {kind}")
+
+
+def test_what_lies_in_the_folder_above_is_taken_for_best_alone(tmp_path):
+    task_metadata.keep(tmp_path, TASKS["reviews"])
+    for name in ("best", "other"):
+        (tmp_path / name).mkdir()
+    assert task_metadata.read(str(tmp_path / "best" / "ckpt-3")) == TASKS["reviews"]
+    assert task_metadata.read(str(tmp_path / "other" / "ckpt-3")) is None
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ("{", "is not JSON"), ("[]", "not a task file of these scripts"), ('{"kind": "x"}', "not a task file"),
+    ('{"kind": 3, "max_seq_length": 7, "do_lower_case": true}', "kind is 3: it must be a name"),
+    ('{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}', "'7': it must be a whole number"),
+    ('{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "labels": "ab"}', "a list of names"),
+])
+def test_task_files_that_cannot_be_read(tmp_path, content, message):
+    (tmp_path / "task.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        task_metadata.read(str(tmp_path))
+
+
+def test_a_kind_that_is_not_known(tmp_path):
+    task_metadata.keep(tmp_path, task_metadata.TaskMetadata("juggler", 7, True))
+    with pytest.raises(ValueError, match="kind is 'juggler': it must be one of encoder, masked_lm, classifier"):
+        loading.settle(str(tmp_path), {})
+
+
 @pytest.mark.parametrize(("flags", "message"), [
     ({}, "`init_checkpoint` is needed"),
     ({"init_checkpoint": "nowhere", "task": "encoder"},

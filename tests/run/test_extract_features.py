@@ -122,7 +122,7 @@ def test_windows_and_batches_change_nothing(model, encoder, expected, batch_size
 
 
 def test_records(tmp_path):
-    """As the README reads them: two lines."""
+    """As the guide reads them: two lines."""
     rows = [(["[CLS]", "é"], np.arange(12, dtype=np.float32).reshape(2, 3, 2)),
             (["a"], np.ones([1, 3, 2], np.float32))]
     path = str(tmp_path / "out.tfrecord")
@@ -200,6 +200,8 @@ def test_layers():
     ({"output_file": "nowhere/out"}, "--output_file=nowhere/out: there is no folder nowhere"),
     ({"output_file": "gs://bucket/out", "output_format": "npz"}, "--output_format=npz needs a local file"),
     ({"init_checkpoint": None}, "--init_checkpoint is needed"),
+    ({"distribution_strategy": "multi_worker_mirrored"},
+     "--distribution_strategy=multi_worker_mirrored: each worker would write the whole file"),
     ({}, "--layers=-1,-2,-3,-4: there is no layer -3"),
 ])
 def test_mistakes(model, flags, message):

@@ -92,6 +92,16 @@ def test_remote_globs():
         paths.expand_globs("input_file", "none://a/*")
 
 
+def test_names_that_are_not_utf8(tmp_path):
+    name = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")
+    with open(name, "w") as file:
+        file.write("x")
+    with pytest.raises(InputError, match=r"`vocab_file`='.*caf\\udce9\.txt': the name is not UTF-8; rename it"):
+        paths.check_file("vocab_file", os.fsdecode(name))
+    with pytest.raises(InputError, match=r"`input_file`=.*: the name is not UTF-8"):
+        paths.expand_globs("input_file", str(tmp_path / "*.txt"))
+
+
 def test_output_folders(tmp_path):
     paths.check_output_dir("output_dir", str(tmp_path / "a" / "b"))
     paths.check_output_dir("output_dir", str(tmp_path))

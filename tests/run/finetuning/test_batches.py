@@ -20,6 +20,11 @@ def taken(dataset, count):
     return [{name: value.numpy() for name, value in batch.items()} for batch in itertools.islice(dataset, count)]
 
 
+def test_any_seed(arrays):
+    first, second = (taken(batches.training_batches(arrays, BATCH, seed), 3) for seed in (-5, 5))
+    assert any((one["label_ids"] != other["label_ids"]).any() for one, other in zip(first, second, strict=True))
+
+
 def test_every_example_comes_once_before_any_comes_again(arrays):
     steps = 2 * NUM_EXAMPLES
     rows = np.concatenate([batch["label_ids"] for batch in taken(batches.training_batches(arrays, BATCH, 5), steps)])

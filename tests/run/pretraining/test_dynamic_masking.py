@@ -200,7 +200,7 @@ def prepared(reference, tmp_path_factory):
                     vocab_file="vocab.txt", max_seq_length=S, masking="dynamic")
     vocab_size = len((folder / "vocab.txt").read_text().splitlines())
     (folder / "bert_config.json").write_text(
-        BertConfig(vocab_size, 12, 2, 3, 28, max_position_embeddings=S, type_vocab_size=2).to_json())
+        BertConfig(vocab_size, 12, 1, 3, 28, max_position_embeddings=S, type_vocab_size=2).to_json())
     return folder
 
 

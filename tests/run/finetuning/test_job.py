@@ -1,0 +1,82 @@
+"""The fine-tuning job: what is checked, and of what a run is made, before anything is written."""
+
+import dataclasses
+
+import pytest
+
+from run.finetuning import job, task_metadata
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.task import FineTuningTask
+from run.finetuning.task_settings import (
+    ClassificationSettings,
+    MultipleChoiceSettings,
+    QuestionAnsweringSettings,
+    TaggingSettings,
+)
+from run.finetuning.tasks import TASKS, Classification, MultipleChoice, QuestionAnswering, Tagging
+from run.inference.settings import KINDS, UNTRAINED_KINDS
+from run.settings import OptimizerSettings, StepSettings, TrainingSettings
+from run.training import strategies
+from run.training.optimizer import make_optimizer
+
+SIZES = {"train_batch_size": 8, "eval_batch_size": 10, "predict_batch_size": 12}
+ODD = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
+
+
+class Task(FineTuningTask):
+    """A task that reads nothing."""
+
+    kind, metric = "classifier", "eval_accuracy"
+    make_model = make_servable = read = loss = score = report = predict = training_files = lambda *_: None
+    metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
+
+
+@pytest.mark.parametrize(("do", "used"), [
+    ("do_train", "train_batch_size"), ("do_eval", "eval_batch_size"), ("do_predict", "predict_batch_size")])
+def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch, do, used):
+    monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
+
+    def make_strategy(sizes):
+        tuning = TuningSettings(**{do: True}, predict_batch_size=sizes["predict_batch_size"])
+        training = TrainingSettings(train_batch_size=sizes["train_batch_size"],
+                                    eval_batch_size=sizes["eval_batch_size"])
+        settings = FineTuningSettings(training=training, tuning=tuning)
+        return job.make_strategy(settings, Task(settings, None))
+
+    assert make_strategy({**ODD, used: SIZES[used]}) is two_replicas
+    with pytest.raises(ValueError, match=f"`{used}`={ODD[used]}: must be a multiple"):
+        make_strategy({**SIZES, used: ODD[used]})
+
+
+@pytest.mark.parametrize(("task_class", "task_settings", "names"), [
+    (Classification, ClassificationSettings(task_name="rte", data_dir="."),
+     {"task_name", "text_a_column", "text_b_column", "label_column", "regression", "label_separator"}),
+    (Tagging, TaggingSettings(), {"token_column", "label_column"}),
+    (MultipleChoice, MultipleChoiceSettings(), {"data_format"}),
+    (QuestionAnswering, QuestionAnsweringSettings(max_query_length=32),
+     {"doc_stride", "max_query_length", "version_2_with_negative"}),
+])
+def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_settings, names):
+    task = task_class(FineTuningSettings(task=task_settings), None)
+    assert task.kept_settings == {name: getattr(task_settings, name) for name in names}
+
+
+def test_every_task_can_be_named_before_tensorflow_is_imported():
+    assert set(KINDS) == {*UNTRAINED_KINDS, *TASKS}
+
+
+def test_the_optimizer_is_made_of_the_settings():
+    settings = OptimizerSettings(learning_rate=0.25, optimizer="lamb", weight_decay_rate=0.0, clip_norm=3.0)
+    optimizer = make_optimizer(settings, StepSettings(mixed_precision="float16"), 9, 2)
+    assert type(optimizer).__name__ == "Lamb"
+    assert optimizer.loss_scale is not None
+    assert make_optimizer(OptimizerSettings(), StepSettings(), 9, 2).loss_scale is None
+
+
+def test_a_run_that_fills_no_batch():
+    settings = FineTuningSettings(training=TrainingSettings(train_batch_size=32))
+    assert settings.num_train_steps(64) == 6
+    with pytest.raises(ValueError, match=r"`train_batch_size`=32: 3\.0 epochs of 10 examples do not fill one batch"):
+        settings.num_train_steps(10)
+    half = dataclasses.replace(settings, tuning=TuningSettings(num_train_epochs=0.5))
+    assert half.num_train_steps(64) == 1
