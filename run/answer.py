@@ -24,7 +24,7 @@ def main(argv):
     from run.inference import terminal
 
     model = terminal.load("span_labeler", flags.given())
-    terminal.answer_questions(model, settings.question or terminal.lines(), context, settings.top_k)
+    terminal.answer_questions(model, settings.questions or terminal.lines(), context, settings.top_k)
     if settings.export.latency:
         terminal.report_latency(model)
 

@@ -9,10 +9,7 @@ Without --text it answers each line of standard input.
 """
 
 from bert_tf.cli import flags, script
-from bert_tf.errors import InputError
 from run.inference.settings import FillMaskSettings
-
-MASK = "[MASK]"
 
 
 def define_flags():
@@ -24,13 +21,11 @@ def main(argv):
     """Checks the flags, loads the model once and answers."""
     del argv
     settings = flags.read(FillMaskSettings())
-    for text in settings.text:
-        if MASK not in text:
-            raise InputError(f"--text={text}: has no {MASK}")
+    texts = settings.texts
     from run.inference import terminal
 
     model = terminal.load("masked_lm", flags.given())
-    terminal.fill_masks(model, settings.text or terminal.lines(), settings.top_k)
+    terminal.fill_masks(model, texts or terminal.lines(), settings.top_k)
     if settings.export.latency:
         terminal.report_latency(model)
 

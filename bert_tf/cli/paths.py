@@ -37,6 +37,7 @@ def check_output_dir(argument, path):
         raise InputError(f"`{argument}`={path}: must be a local folder; copy it from there")
     if os.path.exists(path) and not os.path.isdir(path):
         raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
+    _check_name(argument, path)
 
 
 def expand_globs(argument, patterns, folders=False):

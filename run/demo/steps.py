@@ -162,4 +162,5 @@ def run_command(command, folder):
     print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
     status = subprocess.run(command, cwd=folder, check=False).returncode
     if status:
-        raise InputError(f"the command above ended with status {status}")
+        print(f"the command above ended with status {status}", file=sys.stderr)
+        sys.exit(status)

@@ -1,7 +1,7 @@
 """Batches of examples that are held in arrays, examples of similar length together.
 
 The order is arithmetic on the seed: batch k of a run can be made without making those before it, so a run that
-was stopped goes on with the batches it would have had.
+was stopped resumes with the batches it would have had.
 """
 
 import numpy as np

@@ -56,12 +56,13 @@ def run(task_class, settings, config):
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, may_group_by_length(settings, strategy))
     num_train_steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else 1
-    _check_what_is_there(settings, config, task)
+    started_with = _started_with(settings, task)
+    _check_what_is_there(settings, config, task, started_with)
     os.makedirs(settings.training.output_dir, exist_ok=True)
     folder = _results_dir(settings, strategy)
     if settings.tuning.do_train:
         if strategies.is_chief(strategy):
-            _keep_model_files(settings, config, task)
+            _keep_model_files(settings, config, task, started_with)
         task.write_training_data(folder)
     tuned = train_and_evaluate(settings, strategy, config, task, num_train_steps)
     if tuned.eval_outputs is not None and settings.tuning.do_eval:
@@ -112,34 +113,36 @@ def _results_dir(settings, strategy):
     return folder
 
 
-def _check_what_is_there(settings, config, task):
-    """Raises InputError if output_dir holds a run of another model or task, or of other data where it is resumed."""
-    for number, folder in enumerate(settings.run_folders):
-        task_metadata.check(folder, task.metadata)
-        started_with = _started_with(settings, task, number) if settings.tuning.do_train else {}
-        run_metadata.check(folder, config, started_with, settings.tokenizer.vocab_file)
-
-
-def _keep_model_files(settings, config, task):
-    """Keeps in output_dir, and in each run's folder, what a resume, evaluation and export need beside the weights."""
-    for number, folder in enumerate(settings.run_folders):
-        run_metadata.keep(folder, config, _started_with(settings, task, number), settings.tokenizer.vocab_file)
-        task_metadata.keep(folder, task.metadata)
-    if settings.tuning.num_runs > 1:
-        run_metadata.keep(settings.training.output_dir, config, {}, settings.tokenizer.vocab_file)
-        task_metadata.keep(settings.training.output_dir, task.metadata)
-
-
-def _started_with(settings, task, number):
-    """Dict of the settings with which run `number` is resumed."""
-    return {
+def _started_with(settings, task):
+    """For each run a dict of the settings with which it is resumed; {} without training."""
+    if not settings.tuning.do_train:
+        return [{} for _ in settings.run_folders]
+    of_all = {
         **{name: run_metadata.fingerprint(files) for name, files in task.training_files.items()},
         **task.kept_settings,
         "max_seq_length": settings.tokenizer.max_seq_length,
         "train_batch_size": settings.training.train_batch_size,
         "group_by_length": settings.tuning.group_by_length,
-        "random_seed": settings.training.random_seed + number,
+        "optimizer": settings.optimizer.optimizer,
     }
+    return [{**of_all, "random_seed": settings.training.random_seed + number}
+            for number in range(settings.tuning.num_runs)]
+
+
+def _check_what_is_there(settings, config, task, started_with):
+    """Raises InputError if output_dir holds a run of another model or task, or of other data where it is resumed."""
+    folders = {settings.training.output_dir: {}, **dict(zip(settings.run_folders, started_with, strict=True))}
+    for folder, of_run in folders.items():
+        task_metadata.check(folder, task.metadata)
+        run_metadata.check(folder, config, of_run, settings.tokenizer.vocab_file)
+
+
+def _keep_model_files(settings, config, task, started_with):
+    """Keeps in output_dir, and in each run's folder, what a resume, evaluation and export need beside the weights."""
+    folders = {settings.training.output_dir: {}, **dict(zip(settings.run_folders, started_with, strict=True))}
+    for folder, of_run in folders.items():
+        run_metadata.keep(folder, config, of_run, settings.tokenizer.vocab_file)
+        task_metadata.keep(folder, task.metadata)
 
 
 def train_and_evaluate(settings, strategy, config, task, num_train_steps):

@@ -10,11 +10,12 @@ from run.finetuning import task_metadata
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
-from run.inference.settings import KINDS, UNTRAINED_KINDS
-from run.settings.model import read_config, read_tokenizer
+from run.inference.settings import KINDS, UNTRAINED_KINDS, QuestionSettings
+from run.settings.model import TokenizerSettings, read_config, read_tokenizer
 from run.training import run_metadata
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
+DEFAULTS, QUESTION_DEFAULTS = TokenizerSettings(), QuestionSettings()
 KEPT_FILES = {"bert_config_file": run_metadata.CONFIG_FILE, "vocab_file": run_metadata.VOCAB_FILE}
 NOT_CHANGED = ("labels", "pairs", "multi_label", "do_lower_case")  # by flags; lengths may be others than in training
 
@@ -66,7 +67,8 @@ def settle(checkpoint, given):
     if kind not in SERVED:
         raise InputError(f"{task_metadata.TASK_FILE} of `init_checkpoint`={checkpoint}: kind is {kind!r}: it must be "
                          f"one of {', '.join(KINDS)}")
-    values = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
+    values = {name: getattr(DEFAULTS, name) for name in ("max_seq_length", "do_lower_case")} | {
+        name: getattr(QUESTION_DEFAULTS, name) for name in ("doc_stride", "max_query_length")}
     if kept:
         if kind not in (kept.kind, *UNTRAINED_KINDS):
             raise InputError(f"`task`={kind}: contradicts {task_metadata.TASK_FILE} of `init_checkpoint`={checkpoint}, "

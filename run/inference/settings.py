@@ -18,6 +18,7 @@ UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, 
 KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "tflite": ("float32", "float16", "int8")}
 LATENCY_CALLS = 20
+MASK = "[MASK]"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +57,14 @@ class FillMaskSettings(Settings):
         (), "A text with one [MASK] or more; may be given several times.", repeated=True)
     top_k: int = setting(5, "Candidates to show for each [MASK].", lower=1)
 
+    @property
+    def texts(self):
+        """The texts given, list of str; InputError if one has no mask."""
+        for text in self.text:
+            if MASK not in text:
+                raise InputError(f"`text`={text}: has no {MASK}")
+        return list(map(_without_other_bytes, self.text))
+
 
 @dataclasses.dataclass(frozen=True)
 class AnswerSettings(Settings):
@@ -71,12 +80,17 @@ class AnswerSettings(Settings):
         None, "A UTF-8 file of the text that holds the answers, in place of --context.")
     top_k: int = setting(5, "Answers to show for each question.", lower=1)
 
+    @property
+    def questions(self):
+        """The questions given, list of str."""
+        return list(map(_without_other_bytes, self.question))
+
     def read_context(self):
         """The text of `context` or `context_file`; InputError unless just one is given."""
         if (self.context is None) == (self.context_file is None):
             raise InputError("either `context` or `context_file` is needed")
         if self.context is not None:
-            return self.context
+            return _without_other_bytes(self.context)
         paths.check_file("context_file", self.context_file)
         with open(self.context_file, encoding="utf-8", errors="ignore") as file:
             return file.read()
@@ -121,12 +135,11 @@ class ExportSettings(Settings):
 
     def check_files(self):
         """Raises InputError unless `export_dir` is, or may become, a folder, and the labels can be read."""
-        if not self.export_dir:
-            raise InputError("`export_dir` is needed")
-        if os.path.exists(self.export_dir) and not os.path.isdir(self.export_dir):
-            raise InputError(f"`export_dir`={self.export_dir}: is a file, a folder is needed")
+        paths.check_output_dir("export_dir", self.export_dir)
         if self.labels_file:
             self.read_labels()
+        if not self.model.init_checkpoint:
+            raise InputError("`init_checkpoint` is needed")
 
     def read_labels(self):
         """The label names of `labels_file`, a tuple of str."""
@@ -200,3 +213,8 @@ class ExtractionSettings(Settings):
                 raise InputError(f"`layers`={self.layers}: there is no layer {layer}, the model has the layers 0 to "
                                  f"{num_layers - 1}, from the last -1 to {-num_layers}")
         return layers
+
+
+def _without_other_bytes(text):
+    """An argument without the bytes that are not UTF-8, which Python holds as surrogates: the tokenizer drops them."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")

@@ -11,9 +11,7 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf.errors import InputError
 from run.inference import loading
-from run.inference.settings import LATENCY_CALLS
-
-MASK = "[MASK]"
+from run.inference.settings import LATENCY_CALLS, MASK
 
 
 class AnsweringModel:
@@ -115,8 +113,8 @@ def report_latency(model):
 
 def _load_saved_model(kind, folder, top_k):
     path = newest_version(folder)
-    signature = tf.saved_model.load(path).signatures["serving_default"]
-    outputs = signature.structured_outputs
+    signature = tf.saved_model.load(path).signatures.get("serving_default")
+    outputs = signature.structured_outputs if signature else {}
     if not loading.SERVED[kind].answers <= outputs.keys():
         raise InputError(f"`saved_model`={folder}: is not of a {kind}")
     num_candidates = outputs["pieces" if kind == "masked_lm" else "answers"].shape[-1]

@@ -80,7 +80,7 @@ def _parse(serialized, features, limits):
 
 
 def _finished(batches):
-    """With the next batches made ahead; each worker of several takes its share of every batch."""
+    """With the next batches made ahead; in evaluation each worker of several takes its share of every batch."""
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
     return batches.prefetch(tf.data.AUTOTUNE).with_options(options)

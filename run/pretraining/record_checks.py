@@ -51,7 +51,7 @@ def check_pretraining_records(paths, features, limits):
 
 @contextlib.contextmanager
 def bad_records_named(paths, features, limits):
-    """Turns an error that a bad record causes within into a ValueError that names its file and byte.
+    """Turns an error that a bad record causes within into an InputError that names its file and byte.
 
     Args:
       paths, features, limits: as check_pretraining_records's.

@@ -5,6 +5,7 @@ import dataclasses
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.files import is_remote
 from run.settings import DeviceSettings, ModelSettings, OptimizerSettings, StepSettings, TrainingSettings
 
 
@@ -71,6 +72,10 @@ class PretrainingSettings(Settings):
             paths.check_file("vocab_file", self.records.vocab_file)
         config = self.model.read_config(self.records.max_seq_length)
         paths.check_output_dir("output_dir", self.training.output_dir)
+        for name in ("input_file", "eval_input_file"):
+            patterns = getattr(self.records, name)
+            if not is_remote(patterns or "") and (patterns or name == "input_file"):
+                paths.expand_globs(name, patterns, folders=True)
         return config
 
     def notes(self):

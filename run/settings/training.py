@@ -1,8 +1,10 @@
 """How a model is trained, whatever it is trained for. Free of TensorFlow."""
 
 import dataclasses
+import re
 
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
 
@@ -60,3 +62,11 @@ class OptimizerSettings(Settings):
     clip_norm: float = setting(1.0, "Largest global norm of the gradients; 0 for no clipping.", lower=0)
     decay_power: float = setting(
         1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.", lower=1e-3)
+
+    def check(self):
+        for pattern in self.no_weight_decay:
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise InputError(f"`no_weight_decay` holds {pattern!r}, which is no regular expression: {error}"
+                                 ) from None

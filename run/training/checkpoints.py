@@ -1,4 +1,4 @@
-"""The checkpoints of a training run: those it goes on from, and the best weights by evaluation."""
+"""The checkpoints of a training run: those it resumes from, and the best weights by evaluation."""
 
 import glob
 import json
@@ -17,7 +17,7 @@ BEST_FILE = "best.json"
 class CheckpointManager(tf.train.CheckpointManager):
     """Saves at the multiples of its interval, where TensorFlow's own counts from the step it first saved at.
 
-    A checkpoint is whole before the file `checkpoint` names it, so a run killed while saving goes on from the one
+    A checkpoint is whole before the file `checkpoint` names it, so a run killed while saving resumes from the one
     before; what it left under a temporary name is removed when the next one starts.
 
     Args:

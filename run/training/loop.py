@@ -33,7 +33,7 @@ class Evaluations:
       early_stopping_evals: training stops when the best metric has not risen for so many evaluations; None to go on.
 
     Raises:
-      InputError: early stopping without a metric.
+      ValueError: early stopping without a metric.
     """
 
     eval_steps: int | None = None
@@ -42,7 +42,7 @@ class Evaluations:
 
     def __post_init__(self):
         if self.early_stopping_evals and not self.best_metric:
-            raise InputError("`early_stopping_evals` needs a best_metric")
+            raise ValueError("`early_stopping_evals` needs a best_metric")
 
 
 _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
@@ -106,6 +106,7 @@ class TrainingRun:
         self._eval_log = None
         self._bar = None
         self._preemption = None
+        self._supersedes = False
 
     @property
     def step(self):
@@ -137,7 +138,9 @@ class TrainingRun:
         if evaluate is None and self._best.step is not None and not self._best.is_superseded:
             print(f"{folder}: the weights of best/, of step {self._best.step}, count no more: this training goes on "
                   "without evaluations")
-        self._best.supersede(evaluate is None)
+        self._supersedes = evaluate is None
+        if evaluate:
+            self._best.supersede(False)
         if self._flops_of:
             self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
         self._trainer.set_dataset(make_dataset(self.step))
@@ -202,7 +205,7 @@ class TrainingRun:
         metric = self._evaluations.best_metric
         if metric:
             if metric not in results:
-                raise InputError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
+                raise ValueError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
             if results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
         self._eval_log.add(self.step, results)
@@ -224,6 +227,8 @@ class TrainingRun:
             raise InputError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
                              f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
                              "help")
+        if self._supersedes:
+            self._best.supersede(True)
         steps, seconds = self._loop_length.end(self.step)
         tokens = float(means.pop(utilisation.TOKENS))
         losses = {name: float(value) for name, value in means.items()}

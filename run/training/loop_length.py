@@ -1,4 +1,4 @@
-"""How a training run shows where it is, and how many steps it runs before it looks up."""
+"""How many steps a training run makes before it looks up: shows where it is, saves, evaluates."""
 
 import math
 import time

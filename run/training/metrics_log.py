@@ -15,7 +15,7 @@ class Log:
     Args:
       folder: of the run.
       name: of the file.
-      first_step: step the run goes on from; later rows, of a run that was killed after its last checkpoint,
+      first_step: step the run resumes at; later rows, of a run that was killed after its last checkpoint,
         are dropped.
       writes: whether the file is written; of several workers, one does.
     """
@@ -58,6 +58,7 @@ def _read(path):
     if not os.path.exists(path):
         return []
     with open(path, newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if None not in row.values()]  # a killed run's last line
+        whole = [line for line in file if line.endswith("\n")]  # not a killed run's last line
+    rows = [row for row in csv.DictReader(whole) if None not in row.values()]
     return [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
             for row in rows]

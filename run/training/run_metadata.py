@@ -6,13 +6,12 @@ A run is resumed with the same. All is checked, of every folder, before anything
 import hashlib
 import json
 import os
-import shutil
 
 import tensorflow as tf
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, read_json_object
+from bert_tf.files import is_remote, new_file, read_bytes, read_json_object
 
 CONFIG_FILE, VOCAB_FILE, RUN_FILE = "bert_config.json", "vocab.txt", "run.json"
 BEST_FOLDER = "best"
@@ -52,14 +51,18 @@ def check(output_dir, config, started_with, vocab_file=None):
     there = read_json_object(path) if os.path.exists(path) else {}
     for name, value in started_with.items():
         if name in there and _differs(there[name], value):
-            raise InputError(f"`output_dir`={output_dir}: holds a run with `{name}` {_shown(there[name])}, not "
-                             f"{_shown(value)}; choose another folder for another run")
+            old, new = _shown(there[name]), _shown(value)
+            other = f"not {new}" if old != new else "and they have other names or another order now"
+            raise InputError(f"`output_dir`={output_dir}: holds a run with `{name}` {old}, {other}; choose another "
+                             "folder for another run")
 
 
 def keep(output_dir, config, started_with, vocab_file=None):
-    """Writes what `check` compares into `output_dir`, which is made if missing, but for what a run there has."""
+    """Writes what `check` compares into `output_dir`, made if missing, but for what a run there has; no empty dict."""
     os.makedirs(output_dir, exist_ok=True)
-    texts = {CONFIG_FILE: config.to_json(), RUN_FILE: json.dumps(started_with, indent=2) + "\n"}
+    texts = {CONFIG_FILE: config.to_json()}
+    if started_with:
+        texts[RUN_FILE] = json.dumps(started_with, indent=2) + "\n"
     for name, text in texts.items():
         path = os.path.join(output_dir, name)
         if not (holds_run(output_dir) and os.path.exists(path)):
@@ -67,8 +70,8 @@ def keep(output_dir, config, started_with, vocab_file=None):
                 file.write(text)
     path = os.path.join(output_dir, VOCAB_FILE)
     if vocab_file and not (os.path.exists(path) and _same_bytes(path, vocab_file)):
-        with open(vocab_file, "rb") as source, new_file(path, "wb") as file:
-            shutil.copyfileobj(source, file)
+        with new_file(path, "wb") as file:
+            file.write(read_bytes(vocab_file))
 
 
 def fingerprint(paths):
@@ -119,8 +122,7 @@ def _check_vocabulary(output_dir, vocab_file):
 
 
 def _same_bytes(first, second):
-    with open(first, "rb") as one, open(second, "rb") as other:
-        return one.read() == other.read()
+    return read_bytes(first) == read_bytes(second)
 
 
 def _differs(old, new):
@@ -132,6 +134,6 @@ def _differs(old, new):
 
 def _shown(value):
     if isinstance(value, dict):
-        which = value.get("contents", value["sha256"])
-        return f"of {value['bytes']:,} bytes ({value['files']} files, {which[:8]})"
+        which = str(value.get("contents") or value.get("sha256"))
+        return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"
     return value

@@ -10,7 +10,6 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf import losses
-from bert_tf.errors import InputError
 from bert_tf.optimization import gradients as gradient_sums
 
 
@@ -63,15 +62,15 @@ class Trainer(orbit.StandardTrainer):
         on any number of workers, which need not share out the files.
 
         Raises:
-          InputError: the size of a batch is not fixed, or the part of it that falls to a replica cannot be cut into
+          ValueError: the size of a batch is not fixed, or the part of it that falls to a replica cannot be cut into
             accumulate_steps equal micro-batches.
         """
         batch_size = next(iter(dataset.element_spec.values())).shape[0]
         replicas = self._strategy.num_replicas_in_sync
         if batch_size is None:
-            raise InputError("the batches of the dataset are not all of one size: it must drop the remainder")
+            raise ValueError("the batches of the dataset are not all of one size: it must drop the remainder")
         if batch_size % (replicas * self._accumulate_steps):
-            raise InputError(f"accumulate_steps is {self._accumulate_steps}: a batch of {batch_size} examples does not "
+            raise ValueError(f"accumulate_steps is {self._accumulate_steps}: a batch of {batch_size} examples does not "
                              f"divide into {replicas} replicas times {self._accumulate_steps} micro-batches")
 
         # Where a dataset may end, as one of a generator, a strategy with replicas takes no batch size for fixed.

@@ -30,6 +30,8 @@ def make_strategy(devices):
         num_gpus = min(visible, 1) if name == "one_device" else visible
     if num_gpus > visible:
         raise InputError(f"`num_gpus`={num_gpus}: TensorFlow sees {visible} on this machine")
+    if name == "one_device" and num_gpus > 1:
+        raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
     if name == "multi_worker_mirrored":
         _check_cluster(os.environ.get("TF_CONFIG"))
     try:
@@ -38,6 +40,10 @@ def make_strategy(devices):
     except tf.errors.NotFoundError as error:
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
                          "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
+    except ValueError as error:  # of what TF_CONFIG says of cluster and task
+        if name != "multi_worker_mirrored":
+            raise
+        raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
 
 
 def _check_cluster(text):

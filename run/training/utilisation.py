@@ -7,6 +7,7 @@ the model FLOP utilisation): padding and activations that are computed again are
 import functools
 import time
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import losses
@@ -41,14 +42,17 @@ def matmul_rate(strategy, dtype):
 
 @functools.lru_cache(maxsize=1)
 def _rate(strategy, dtype):
+    # Entries of variance 1 / width keep their size through any number of products.
+    normal = np.random.default_rng(1).standard_normal([MATRIX_WIDTH] * 2, np.float32)
+    matrix = tf.cast(normal / MATRIX_WIDTH**0.5, dtype)
+
     def multiply(count):
-        # Entries of variance 1 / width keep their size through any number of products.
-        matrix = tf.cast(tf.random.stateless_normal([MATRIX_WIDTH] * 2, seed=[1, 2]) / MATRIX_WIDTH**0.5, dtype)
         product = tf.while_loop(lambda number, _: number < count,
                                 lambda number, product: (number + 1, tf.matmul(product, matrix)), [0, matrix])[1]
         return tf.cast(product[0, 0], tf.float32)
 
-    run = tf.function(lambda count: strategy.reduce("SUM", strategy.run(multiply, args=(count,)), axis=None))
+    run = tf.function(lambda count: strategy.reduce("SUM", strategy.run(multiply, args=(count,)), axis=None),
+                      autograph=False)
 
     def seconds(count):
         started = time.perf_counter()

@@ -36,8 +36,8 @@ def run_script(command, **flags):
     return subprocess.run([sys.executable, *command, *arguments], capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("command", [MODULE, SCRIPT], ids=["module", "script"])
-def test_script(tmp_path, command):
+@pytest.mark.parametrize("is_module", [True, False], ids=["module", "script"])
+def test_script(tmp_path, is_module):
     run = dict(RUNS["wwm"])
     count, sha256 = run.pop("num_records"), run.pop("sha256")
     del run["name"]
@@ -46,7 +46,8 @@ def test_script(tmp_path, command):
     (tmp_path / "2.txt").write_bytes(pathlib.Path(CORPUS_FILE).read_bytes()[half:])
     output = tmp_path / "a.tfrecord"
 
-    done = run_script(command, input_file=f"{tmp_path}/*.txt*", output_file=output, vocab_file=VOCAB_FILE, **run)
+    flags = {"input_file": f"{tmp_path}/*.txt*", "output_file": output, "vocab_file": VOCAB_FILE, **run}
+    done = scripts.run_script(NAME, **flags) if is_module else run_script(SCRIPT, **flags)
 
     assert done.returncode == 0, done.stderr
     assert f"{count} records" in done.stdout

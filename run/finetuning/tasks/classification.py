@@ -53,8 +53,9 @@ class Classification(FineTuningTask):
 
     @property
     def kept_settings(self):
-        names = ("task_name", "text_a_column", "text_b_column", "label_column", "regression", "label_separator")
-        return {name: getattr(self.settings.task, name) for name in names}
+        names = ("text_a_column", "text_b_column", "label_column", "regression", "label_separator")
+        of_own = {name: getattr(self.settings.task, name) for name in names} if self._dataset.name == "own" else {}
+        return {"task_name": self._dataset.name, **of_own}
 
     @property
     def loss(self):

@@ -166,7 +166,7 @@ class QuestionAnswering(FineTuningTask):
         except InputError as error:
             if is_needed:
                 raise InputError(f"`predict_file`={task.predict_file}: {error}") from error
-            _note(task.predict_file, f"not evaluated: {error}")
+            _note(task.predict_file, f"not evaluated: {str(error).replace('`', '')}")
             return False
         return True
 

@@ -28,6 +28,8 @@ class Tagging(FineTuningTask):
 
     @staticmethod
     def make_model(encoder, metadata):
+        if not metadata.labels:
+            raise InputError("`labels_file` is needed: nothing says which labels the tagger gives")
         return models.BertTokenClassifier(encoder, len(metadata.labels))
 
     @staticmethod

@@ -1,6 +1,5 @@
 """Records as text, and what inspect_records says of files that are wrong."""
 
-import subprocess
 
 import numpy as np
 import pytest
@@ -58,8 +57,7 @@ def test_script_takes_names_without_a_flag_and_says_what_is_wrong(tmp_path):
     whole = path.read_bytes()
     path.write_bytes(whole[:-1])
 
-    done = subprocess.run([*scripts.command("data_prep.inspect_records"), str(path)], capture_output=True, text=True,
-                          check=False)
+    done = scripts.run([*scripts.command("data_prep.inspect_records"), str(path)])
 
     assert done.returncode == 1
     # both records have equally many bytes

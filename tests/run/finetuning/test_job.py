@@ -49,8 +49,7 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 
 
 @pytest.mark.parametrize(("task_class", "task_settings", "names"), [
-    (Classification, ClassificationSettings(task_name="rte", data_dir="."),
-     {"task_name", "text_a_column", "text_b_column", "label_column", "regression", "label_separator"}),
+    (Classification, ClassificationSettings(task_name="rte", data_dir="."), {"task_name"}),
     (Tagging, TaggingSettings(), {"token_column", "label_column"}),
     (MultipleChoice, MultipleChoiceSettings(), {"data_format"}),
     (QuestionAnswering, QuestionAnsweringSettings(max_query_length=32),
@@ -59,6 +58,12 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_settings, names):
     task = task_class(FineTuningSettings(task=task_settings), None)
     assert task.kept_settings == {name: getattr(task_settings, name) for name in names}
+
+
+def test_a_published_task_is_the_same_by_any_spelling():
+    for name in ("SST-2", "sst2"):
+        task = Classification(FineTuningSettings(task=ClassificationSettings(task_name=name, data_dir=".")), None)
+        assert task.kept_settings == {"task_name": "sst-2"}
 
 
 def test_every_task_can_be_named_before_tensorflow_is_imported():
