@@ -68,7 +68,10 @@ def run(main, define_flags, takes_arguments=False):
         except Exception as error:
             _end_after(error)
 
-    app.run(guarded, flags_parser=_parse_flags)
+    try:
+        app.run(guarded, flags_parser=_parse_flags)
+    except KeyboardInterrupt:  # before `main` began, or after its end
+        sys.exit(INTERRUPTED)
 
 
 def _end_after(error):

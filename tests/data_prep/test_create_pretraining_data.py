@@ -69,8 +69,8 @@ def make_text(path, repeats):
 
 
 def sharded(folder, text):
-    """Flags of a run of 8 shards and 2 workers that takes a second or two when TensorFlow is there."""
-    return {"input_file": text, "output_file": folder / "a.tfrecord", "vocab_file": VOCAB_FILE, "dupe_factor": 3,
+    """Flags of a run of 8 shards and 2 workers that takes some seconds when TensorFlow is there: it can be stopped."""
+    return {"input_file": text, "output_file": folder / "a.tfrecord", "vocab_file": VOCAB_FILE, "dupe_factor": 9,
             "num_output_shards": 8, "num_workers": 2, "max_seq_length": 64}
 
 
@@ -107,7 +107,7 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
     assert "of 8 shards are finished already" in done.stdout
     local_runner.create_pretraining_data(
         [str(text)], [str(tmp_path / "whole" / "a.tfrecord")], BertTokenizer(VOCAB_FILE),
-        InstanceSettings(max_seq_length=64, dupe_factor=3), 12345, num_output_shards=8, num_workers=1)
+        InstanceSettings(max_seq_length=64, dupe_factor=9), 12345, num_output_shards=8, num_workers=1)
     assert contents(folder) == contents(tmp_path / "whole")
 
 
