@@ -51,12 +51,10 @@ def main(argv):
         if not getattr(settings, name):
             raise InputError(f"--{name} is needed")
     check_output(settings.input, settings.output, settings.overwrite)
-    config = None
-    if settings.bert_config_file:
-        paths.check_file("bert_config_file", settings.bert_config_file)
-        config = BertConfig.from_json_file(settings.bert_config_file)
-    if settings.vocab_file:
-        paths.check_file("vocab_file", settings.vocab_file)
+    for name in ("bert_config_file", "vocab_file"):
+        if getattr(settings, name):
+            paths.check_file(name, getattr(settings, name))
+    config = BertConfig.from_json_file(settings.bert_config_file) if settings.bert_config_file else None
     from bert_tf import checkpoints
 
     for line in checkpoints.convert(settings.input, settings.output, settings.format, config, settings.vocab_file):

@@ -5,6 +5,7 @@ import os
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from run.finetuning import task_metadata
 from run.finetuning.task import ServedTask
@@ -101,9 +102,10 @@ def load(checkpoint, given, *, remove_padding=True):
     if not checkpoint:
         raise InputError("`init_checkpoint` is needed")
     served = settle(checkpoint, given)
-    paths = {name: given.get(name) or _beside(checkpoint, name) for name in KEPT_FILES}
-    config = read_config(paths["bert_config_file"], served.metadata.max_seq_length)
-    tokenizer = read_tokenizer(paths["vocab_file"], served.metadata.do_lower_case, checkpoint, config)
+    config_file, vocab_file = (given.get(name) or _beside(checkpoint, name) for name in KEPT_FILES)
+    config = read_config(config_file, served.metadata.max_seq_length)
+    paths.check_file("vocab_file", vocab_file)
+    tokenizer = read_tokenizer(vocab_file, served.metadata.do_lower_case, checkpoint, config)
     encoder = models.BertEncoder(config, remove_padding=remove_padding and not served.options.static_length)
     model = served.task.make_model(encoder, served.metadata)
     missing = [name for name in load_pretrained(model, checkpoint).missing if served.task.needs(name)]

@@ -95,13 +95,8 @@ def start(settings, strategy, config):
         if not checkpoint:
             raise InputError(f"`output_dir`={settings.training.output_dir}: holds no checkpoint to evaluate; train "
                              "first, or give `init_checkpoint`")
-        _check_heads(checkpoint, training_run.missing)
+        lacking = [name for name in training_run.missing if name.startswith(HEADS)]
+        if lacking:
+            raise InputError(f"`init_checkpoint`={checkpoint}: is not of a pre-trained model that can be evaluated, it "
+                             f"lacks {', '.join(lacking)}; give `do_train`")
     return training_run, model
-
-
-def _check_heads(checkpoint, missing):
-    """Raises InputError if `missing`, names of variables that a checkpoint lacks, are some that an evaluation needs."""
-    lacking = [name for name in missing if name.startswith(HEADS)]
-    if lacking:
-        raise InputError(f"`init_checkpoint`={checkpoint}: is not of a pre-trained model that can be evaluated, it "
-                         f"lacks {', '.join(lacking)}; give `do_train`")

@@ -65,7 +65,7 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
     """The BertTokenizer of a vocabulary.
 
     Args:
-      vocab_file: path.
+      vocab_file: path; that there is such a file is checked before.
       do_lower_case: casing.
       init_checkpoint: of which the name may tell the casing, or None.
       config: BertConfig, whose vocab_size must hold the vocabulary.
@@ -73,7 +73,6 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
     Raises:
       InputError: a vocabulary that cannot be read, or that does not suit the checkpoint or the config.
     """
-    paths.check_file("vocab_file", vocab_file)
     check_casing(do_lower_case, init_checkpoint)
     from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds: checks come first
 
