@@ -120,4 +120,6 @@ def parse_rows(serialized):
 def _concrete(function, specs):
     """The concrete function of `function(*tensors)` that takes tensors by the names of `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
-    return tf.function(function, autograph=False).get_concrete_function(*named)
+    # autograph=False alone leaves the layers to be searched for something to convert, which takes seconds.
+    traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
+    return traced.get_concrete_function(*named)

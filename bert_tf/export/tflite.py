@@ -67,6 +67,7 @@ def largest_difference(servable, content):
 def _numbers_of_ids(servable):
     specs = [tf.TensorSpec(value.shape, value.dtype, name) for name, value in servable.example_features().items()]
 
+    @tf.autograph.experimental.do_not_convert
     def answer(*features):
         answer = servable.answer(dict(zip(FEATURES, features, strict=True)))
         return {name: value for name, value in answer.items() if value.dtype != tf.string}

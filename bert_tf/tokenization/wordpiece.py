@@ -55,12 +55,15 @@ class WordPieceTokenizer(tf.Module):
             self._words = _wordpiece([unknown_piece], unknown_piece)
             self._mark_separator = _normalizer(_mark_model()) if lower_case else None
         self._unknown_id = vocabulary.index(unknown_piece)
+        # Graphs call one function that is traced once: it takes half a second, and an export has several texts. They
+        # are hidden in lambdas, since a SavedModel would show functions that are attributes of a tf.Module.
+        in_graph = {function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
+                    for function in (self._ids, self._ids_and_spans)}
+        self._called = lambda function: function if tf.executing_eagerly() else in_graph[function]
 
     def ids(self, texts):
         """texts: string [B] -> RaggedTensor int32 [B, (pieces)]."""
-        normalized, needs_care = self._finish(self._normalizer.normalize(texts))
-        ids = self._pieces.tokenize(normalized)
-        return _replace_rows([ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1])[0]
+        return self._called(self._ids)(texts)
 
     def ids_and_spans(self, texts):
         """Tokenizes texts and says where each piece comes from.
@@ -72,6 +75,14 @@ class WordPieceTokenizer(tf.Module):
           (ids, starts, ends): RaggedTensors [B, (pieces)], ids int32, the others int64. A piece comes from the
           bytes [start, end) of its text: whole characters, with those that follow and are dropped.
         """
+        return self._called(self._ids_and_spans)(texts)
+
+    def _ids(self, texts):
+        normalized, needs_care = self._finish(self._normalizer.normalize(texts))
+        ids = self._pieces.tokenize(normalized)
+        return _replace_rows([ids], needs_care, lambda: self._tokenize_with_care(texts, needs_care)[:1])[0]
+
+    def _ids_and_spans(self, texts):
         normalized, sources = self._normalizer.normalize_with_offsets(texts)
         normalized, needs_care = self._finish(normalized)
         ids, starts, ends = self._pieces.tokenize_with_offsets(normalized)

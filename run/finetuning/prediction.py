@@ -24,9 +24,12 @@ class Predictor:
         self._strategy = strategy
         self._per_position = per_position
         self._static_shapes = static_shapes
-        self._run = tf.function(
-            lambda features: strategy.run(lambda each: model(each, training=False), args=(features,)),
-            reduce_retracing=True)
+
+        @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
+        def answer(features):
+            return model(features, training=False)
+
+        self._run = tf.function(lambda features: strategy.run(answer, args=(features,)), reduce_retracing=True)
 
     def __call__(self, arrays, batch_size, description="predicting"):
         """Runs over all examples.

@@ -53,6 +53,7 @@ class PretrainingEvaluator:
             raise InputError("there is no full batch to evaluate: give more records or a smaller `eval_batch_size`")
         return {name: float(mean.result()) for name, mean in self._means.items()}
 
+    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
     def _score(self, features):
         """Adds a replica's part of a batch, which may have no example, to the means."""
         outputs = self._model(features, training=False)

@@ -98,6 +98,7 @@ class Trainer(orbit.StandardTrainer):
         """Called by orbit after a loop: the mean of each loss over its steps."""
         return {name: mean.result() for name, mean in self._means.items()}
 
+    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
     def _replica_step(self, features):
         replica = tf.distribute.get_replica_context()
         normalisers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalisers(features))
