@@ -50,13 +50,13 @@ class MaskedLMHead(tf_keras.layers.Layer):
     def call(self, x, word_embeddings):
         """x [T, H], word_embeddings [V, H] -> logits float32 [T, V]."""
         x = self.layer_norm(self.transform(x))
-        table = tf.cast(word_embeddings, x.dtype)
+        table, bias = tf.cast(word_embeddings, x.dtype), self.output_bias
         if self._padding:
-            table = tf.pad(table, [[0, self._padding], [0, 0]])
-        logits = tf.matmul(x, table, transpose_b=True)
+            table, bias = tf.pad(table, [[0, self._padding], [0, 0]]), tf.pad(bias, [[0, self._padding]])
+        logits = tf.nn.bias_add(tf.matmul(x, table, transpose_b=True), bias)
         if self._padding:
             logits = tf.slice(logits, [0, 0], [-1, self._vocabulary_size])
-        return tf.cast(tf.nn.bias_add(logits, self.output_bias), tf.float32)
+        return tf.cast(logits, tf.float32)
 
 
 class LinearHead(tf_keras.layers.Layer):
