@@ -148,12 +148,14 @@ class BertPretrainer(_TaskModel):
 
     Args:
       encoder: BertEncoder or BertConfig.
+      vocabulary_multiple: see MaskedLMHead; the outputs are the same.
     """
 
-    def __init__(self, encoder):
+    def __init__(self, encoder, vocabulary_multiple=1):
         super().__init__(encoder)
         with tf.name_scope("cls/"):
-            self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy)
+            self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy,
+                                          vocabulary_multiple=vocabulary_multiple)
             with tf.name_scope("seq_relationship"):
                 self.next_sentence = self._linear_head(2, "next_sentence")
 

@@ -128,7 +128,7 @@ class ServedSpanLabeler(Servable):
         by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows())
         most_windows = by_context.bounding_shape(1)
         scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
-        scores, places = tf.math.top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]), index_type=tf.int64)
+        scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
         window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
         window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
         to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
@@ -148,7 +148,13 @@ class _Spans(NamedTuple):
 
 def _best_positions(logits, is_real, count):
     """The `count` largest float32 [W, S] logits of each row where `is_real`, and their positions, int64."""
-    return tf.math.top_k(tf.where(is_real, logits, logits.dtype.min), count, index_type=tf.int64)
+    return _top_k(tf.where(is_real, logits, logits.dtype.min), count)
+
+
+def _top_k(scores, count):
+    """As tf.math.top_k with positions int64, for which that has no GPU kernel."""
+    values, positions = tf.math.top_k(scores, count)
+    return values, tf.cast(positions, tf.int64)
 
 
 def _distinct(texts, scores, count):

@@ -27,10 +27,18 @@ class MaskedLMHead(tf_keras.layers.Layer):
     """Scores every vocabulary entry at the masked positions (the original's `get_masked_lm_output`).
 
     The output kernel is the word embedding table itself, given on each call; the bias is this layer's own.
+
+    Args:
+      config: BertConfig.
+      initializer: WeightInitializer.
+      vocabulary_multiple: the product is computed for so many rows of zeros more that their number is a multiple of
+        this; they are cut off its result. A GPU's matrix units want rows of 16 bytes: multiples of 8 in 16 bits.
     """
 
-    def __init__(self, config, initializer, *, name="predictions", dtype=None):
+    def __init__(self, config, initializer, *, vocabulary_multiple=1, name="predictions", dtype=None):
         super().__init__(name=name, dtype=dtype)
+        self._vocabulary_size = config.vocab_size
+        self._padding = -config.vocab_size % vocabulary_multiple
         width = config.hidden_size
         with tf.name_scope(name):
             with tf.name_scope("transform"):
@@ -42,8 +50,13 @@ class MaskedLMHead(tf_keras.layers.Layer):
     def call(self, x, word_embeddings):
         """x [T, H], word_embeddings [V, H] -> logits float32 [T, V]."""
         x = self.layer_norm(self.transform(x))
-        logits = tf.matmul(x, tf.cast(word_embeddings, x.dtype), transpose_b=True)
-        return tf.cast(tf.nn.bias_add(logits, self.output_bias), tf.float32)
+        table, bias = tf.cast(word_embeddings, x.dtype), self.output_bias
+        if self._padding:
+            table, bias = tf.pad(table, [[0, self._padding], [0, 0]]), tf.pad(bias, [[0, self._padding]])
+        logits = tf.nn.bias_add(tf.matmul(x, table, transpose_b=True), bias)
+        if self._padding:
+            logits = tf.slice(logits, [0, 0], [-1, self._vocabulary_size])
+        return tf.cast(logits, tf.float32)
 
 
 class LinearHead(tf_keras.layers.Layer):

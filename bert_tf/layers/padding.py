@@ -32,14 +32,16 @@ class RealTokens:
     def __init__(self, input_mask):
         flat = tf.reshape(input_mask, [-1])
         self._num_positions = tf.size(flat)
-        self._positions = tf.cast(tf.where(flat > 0), tf.int32)  # [T, 1], where in [B * S] each token is
+        positions = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
+        self._rows = positions[:, 0]  # to gather; a GPU slices int64 in its own memory, but int32 on the host
+        self._positions = tf.cast(positions, tf.int32)  # to scatter
 
     def pack(self, x):
         """[B * S, W] -> [T, W]."""
         @tf.custom_gradient
         def pack(x):
             # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
-            return tf.gather(x, self._positions[:, 0]), self.unpack
+            return tf.gather(x, self._rows), self.unpack
         return pack(x)
 
     def unpack(self, x):

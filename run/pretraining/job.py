@@ -12,6 +12,7 @@ from run.training.optimizer import make_optimizer
 
 LOSS_NAMES = ("loss", "masked_lm_loss", "next_sentence_loss")
 RESULTS_FILE = "eval_results.txt"
+GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 bits
 HEADS = "cls/"  # how the names of the variables begin that an evaluation scores by
 
 
@@ -70,6 +71,12 @@ def _started_with(settings, data):
             "optimizer": settings.optimizer.optimizer, "random_seed": settings.training.random_seed}
 
 
+def vocabulary_multiple(strategy, step):
+    """What the vocabulary is filled up to in the masked LM's product, see MaskedLMHead; `step`: StepSettings."""
+    in_16_bits = step.mixed_precision != "float32"
+    return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.uses_gpus(strategy) else 1
+
+
 def start(settings, strategy, config):
     """Makes the model and opens its run.
 
@@ -83,7 +90,8 @@ def start(settings, strategy, config):
     with strategy.scope():
         model = models.BertPretrainer(models.BertEncoder(
             config, seed=settings.training.random_seed, dtype=settings.step.dtype_policy,
-            remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile))
+            remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile),
+            vocabulary_multiple(strategy, settings.step))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
     training_run = loop.TrainingRun(

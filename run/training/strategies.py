@@ -1,16 +1,22 @@
 """Which devices a run uses: tf.distribute strategies by name."""
 
+import glob
 import json
 import os
+import sys
 
 import tensorflow as tf
 from official.common import distribute_utils
 
 from bert_tf.errors import InputError
 
+GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver makes one for each GPU
+
 
 def make_strategy(devices):
     """Makes the strategy of DeviceSettings; to be called before TensorFlow computes anything.
+
+    Says so on standard error where the machine has a GPU that TensorFlow does not see.
 
     Returns:
       tf.distribute.Strategy.
@@ -25,11 +31,15 @@ def make_strategy(devices):
             raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: goes with "
                              f"`distribution_strategy`=mirrored, not {name}")
         return _mirrored_cpu(devices.num_cpu_devices)
+    tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
     visible = len(tf.config.list_physical_devices("GPU"))
+    unseen = None if visible else _unseen_gpus()
     if num_gpus is None:
         num_gpus = min(visible, 1) if name == "one_device" else visible
+        if unseen and name != "tpu":
+            print(f"computing on the CPU: {unseen}", file=sys.stderr)
     if num_gpus > visible:
-        raise InputError(f"`num_gpus`={num_gpus}: TensorFlow sees {visible} on this machine")
+        raise InputError(f"`num_gpus`={num_gpus}: " + (unseen or f"TensorFlow sees {visible} on this machine"))
     if name == "one_device" and num_gpus > 1:
         raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
     if name == "multi_worker_mirrored":
@@ -44,6 +54,19 @@ def make_strategy(devices):
         if name != "multi_worker_mirrored":
             raise
         raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
+
+
+def _unseen_gpus():
+    """What to do about GPUs of this machine that TensorFlow does not see; None if there are none or they are hidden."""
+    if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return None
+    return (f"TensorFlow does not see this machine's GPUs, most often for want of CUDA's libraries: pip install "
+            f"'tensorflow[and-cuda]=={tf.__version__}'; with TF_CPP_MIN_LOG_LEVEL=0 in the environment it says which")
+
+
+def uses_gpus(strategy):
+    """Whether the replicas of a strategy compute on GPUs."""
+    return all(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in strategy.extended.worker_devices)
 
 
 def _check_cluster(text):

@@ -30,8 +30,8 @@ def batch(reference_batches):
     return {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
 
-def make_pretrainer(reference, config, **options):
-    model = models.BertPretrainer(models.BertEncoder(config, **options))
+def make_pretrainer(reference, config, vocabulary_multiple=1, **options):
+    model = models.BertPretrainer(models.BertEncoder(config, **options), vocabulary_multiple)
     load_pretrained(model, str(reference / "pretrain_init.ckpt"))
     return model
 
@@ -67,6 +67,18 @@ def test_loss_and_gradients_stay(reference, reference_config, batch, options):
     np.testing.assert_allclose(other_loss, loss, rtol=0, atol=CLOSE)
     for variable, first, second in zip(model.trainable_variables, other_gradients, gradients, strict=True):
         np.testing.assert_allclose(first, second, rtol=0, atol=CLOSE, err_msg=variable.name)
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, reference_config, batch, policy):
+    """120 entries become 126 rows in the product: bitwise the same, in outputs and gradients."""
+    plain, filled = (make_pretrainer(reference, reference_config, multiple, dtype=policy) for multiple in (1, 9))
+    assert filled(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
+    loss, gradients = loss_and_gradients(plain, batch)
+    other_loss, other_gradients = loss_and_gradients(filled, batch)
+    assert other_loss == loss
+    for variable, first, second in zip(filled.variables, other_gradients, gradients, strict=True):
+        np.testing.assert_array_equal(first, second, err_msg=variable.name)
 
 
 def test_recomputing_draws_the_same_dropout(reference, reference_config, batch):

@@ -8,7 +8,7 @@ import tensorflow as tf
 from bert_tf import models
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.settings import ModelSettings, TrainingSettings
+from run.settings import ModelSettings, StepSettings, TrainingSettings
 from run.training import strategies
 
 EVEN, ODD = {"train_batch_size": 8, "eval_batch_size": 10}, {"train_batch_size": 7, "eval_batch_size": 9}
@@ -37,3 +37,10 @@ def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config)
         job.start(settings, strategy, reference_config)
     with pytest.raises(ValueError, match="holds no checkpoint to evaluate; train first, or give `init_checkpoint`"):
         job.start(dataclasses.replace(settings, model=ModelSettings()), strategy, reference_config)
+
+
+@pytest.mark.parametrize(("device", "mixed_precision", "multiple"), [
+    ("/gpu:0", "bfloat16", 8), ("/gpu:0", "float16", 8), ("/gpu:0", "float32", 1), ("/cpu:0", "bfloat16", 1)])
+def test_the_vocabulary_is_filled_up_on_gpus_in_16_bits(device, mixed_precision, multiple):
+    strategy = tf.distribute.OneDeviceStrategy(device)
+    assert job.vocabulary_multiple(strategy, StepSettings(mixed_precision=mixed_precision)) == multiple

@@ -52,10 +52,11 @@ def test_compiled_by_xla(one_device, reference_numbers):
                      reference_training.train("pretrain", one_device, jit_compile=True, accumulate_steps=2))
 
 
-def test_float16_with_a_loss_scale(two_replicas, reference_numbers):
+@pytest.mark.parametrize("jit_compile", [False, True], ids=["plain", "compiled by XLA"])
+def test_float16_with_a_loss_scale(jit_compile, one_device, two_replicas, reference_numbers):
     """float16 carries 11 bits: the losses are the original's to 2^-11."""
-    found, _ = reference_training.train("pretrain", two_replicas, scale_loss=True,
-                                        encoder_options={"dtype": "mixed_float16"})
+    found, _ = reference_training.train("pretrain", one_device if jit_compile else two_replicas, scale_loss=True,
+                                        encoder_options={"dtype": "mixed_float16"}, jit_compile=jit_compile)
     np.testing.assert_allclose(found, reference_numbers("pretrain")["loss"], rtol=2**-11)
 
 

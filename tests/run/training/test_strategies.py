@@ -1,7 +1,10 @@
 import pytest
+import tensorflow as tf
+import tf_keras
 
 from run.settings import DeviceSettings
 from run.training import strategies
+from run.training.step import Trainer
 
 
 def test_batches_must_divide(two_replicas):
@@ -35,3 +38,57 @@ def test_one_process_is_its_own_chief(two_replicas):
     assert strategies.is_chief(two_replicas)
     assert not strategies.is_multi_worker(two_replicas)
     assert strategies.allows_dynamic_shapes(two_replicas)
+
+
+@pytest.fixture
+def unseen_gpu(tmp_path, monkeypatch):
+    """A machine with a GPU's file that TensorFlow does not see."""
+    (tmp_path / "nvidia0").touch()
+    monkeypatch.setattr(strategies, "GPU_FILES", str(tmp_path / "nvidia[0-9]*"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+def test_a_gpu_that_tensorflow_does_not_see(unseen_gpu, monkeypatch, capsys):
+    install = f"pip install 'tensorflow[and-cuda]=={tf.__version__}'"
+    strategies.make_strategy(DeviceSettings())
+    assert capsys.readouterr().err.startswith("computing on the CPU: TensorFlow does not see this machine's GPUs")
+    with pytest.raises(ValueError, match="`num_gpus`=1: TensorFlow does not see this machine's GPUs") as error:
+        strategies.make_strategy(DeviceSettings(num_gpus=1))
+    assert install in str(error.value)
+    strategies.make_strategy(DeviceSettings(num_gpus=0))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    strategies.make_strategy(DeviceSettings())
+    assert capsys.readouterr().err == ""
+
+
+def test_more_gpus_than_there_are():
+    with pytest.raises(ValueError, match="`num_gpus`=2: TensorFlow sees 0 on this machine"):
+        strategies.make_strategy(DeviceSettings(num_gpus=2))
+
+
+def test_float32_is_not_rounded_unless_allowed():
+    before = tf.config.experimental.tensor_float_32_execution_enabled()
+    try:
+        for allowed in (True, False):
+            strategies.make_strategy(DeviceSettings(allow_tf32=allowed))
+            assert tf.config.experimental.tensor_float_32_execution_enabled() == allowed
+    finally:
+        tf.config.experimental.enable_tensor_float_32_execution(before)
+
+
+@pytest.mark.parametrize(("device", "expected"), [("/gpu:0", True), ("/cpu:0", False)])
+def test_whether_a_strategy_uses_gpus(device, expected):
+    assert strategies.uses_gpus(tf.distribute.OneDeviceStrategy(device)) == expected
+
+
+def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
+    """CPU:1 stands for a GPU: the Trainer's batches lie there, not where the pipeline runs."""
+    numbers = tf.data.Dataset.from_tensor_slices({"x": tf.range(8.0)}).repeat().batch(4, drop_remainder=True)
+    for strategy in (tf.distribute.OneDeviceStrategy("CPU:1"), two_replicas):
+        with strategy.scope():
+            trainer = Trainer(strategy, tf_keras.Sequential(), None, lambda outputs, features: {}, ())
+        trainer.set_dataset(numbers)
+        batch = next(iter(trainer.train_dataset))["x"]
+        found = [value.device for value in strategy.experimental_local_results(batch)]
+        assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
+            [1] if strategy is not two_replicas else [0, 1])

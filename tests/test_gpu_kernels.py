@@ -1,0 +1,288 @@
+"""Every training step, prediction and served model has a GPU kernel for each of its operations, and keeps its
+activations in the GPU's memory: see gpu_kernels.
+"""
+
+
+import functools
+
+import pytest
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.config import BertConfig
+from bert_tf.export.request_checks import check_features
+from bert_tf.optimization import create_optimizer
+from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
+from bert_tf.tokenization.model_inputs import FEATURES
+from run.finetuning.prediction import Predictor
+from run.finetuning.task_metadata import TaskMetadata
+from run.finetuning.tasks import TASKS
+from run.inference.extraction import chosen_layers
+from run.inference.loading import SERVED, ServingOptions
+from run.pretraining.evaluation import PretrainingEvaluator
+from run.training import utilisation
+from run.training.step import Trainer
+from tests import gpu_kernels
+
+B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
+CONFIG = BertConfig(53, hidden_size=24, num_hidden_layers=1, num_attention_heads=4, intermediate_size=40,
+                    max_position_embeddings=11, type_vocab_size=2)
+DTYPES = ("float32", "mixed_float16", "mixed_bfloat16")
+PRETRAINING = {
+    "masked_lm_positions": tf.TensorSpec([B, P], tf.int32), "masked_lm_ids": tf.TensorSpec([B, P], tf.int32),
+    "masked_lm_weights": tf.TensorSpec([B, P]), "next_sentence_labels": tf.TensorSpec([B, 1], tf.int32)}
+
+
+def inputs(length, choices=()):
+    """The features that a model reads."""
+    shape = [B, *choices, length]
+    return {name: tf.TensorSpec(shape, tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+
+
+def labels(*shape):
+    return tf.TensorSpec(shape, tf.int32)
+
+
+def of_label_ids(loss_function):
+    """A loss of the outputs and label_ids, as the fine-tuning tasks give it to the training loop."""
+    return lambda outputs, features: {"loss": loss_function(outputs, features["label_ids"])}
+
+
+def span_loss(outputs, features):
+    return {"loss": losses.span_loss(outputs, features, ignore_padding=True)}
+
+
+# What is fine-tuned: kind of task, number of labels, features beside the model's inputs by the length S, loss.
+CLASSIFIER = ("classifier", 3, lambda length: {"label_ids": labels(B)}, of_label_ids(losses.classification_loss))
+REGRESSION = ("classifier", 0, lambda length: {"label_ids": tf.TensorSpec([B])}, of_label_ids(losses.regression_loss))
+MULTI_LABEL = ("classifier", 3, lambda length: {"label_ids": labels(B, 3)}, of_label_ids(losses.multi_label_loss))
+TAGGER = ("token_classifier", 3, lambda length: {"label_ids": labels(B, length)}, losses.token_classification_loss)
+SPANS = ("span_labeler", 0, lambda length: dict.fromkeys(("start_positions", "end_positions"), labels(B, 1)), span_loss)
+CHOICE = ("multiple_choice", 0, lambda length: {"label_ids": labels(B)}, of_label_ids(losses.classification_loss))
+TASK_OF = {kind: (kind, num_labels) for kind, num_labels, _, _ in (CLASSIFIER, TAGGER, SPANS, CHOICE)}
+SERVED_AS = {**TASK_OF, "encoder": ("encoder", 0), "masked_lm": ("masked_lm", 0)}
+
+
+def metadata(kind, num_labels):
+    return TaskMetadata(kind, S, True, tuple("xyz"[:num_labels]), doc_stride=2, max_query_length=4)
+
+
+def task_inputs(kind, length):
+    return inputs(length, [C] if kind == "multiple_choice" else [])
+
+
+def task_model(kind, num_labels, **options):
+    return SERVED[kind].make_model(models.BertEncoder(CONFIG, **options), metadata(kind, num_labels))
+
+
+def pretrainer(vocabulary_multiple=1, **options):
+    return models.BertPretrainer(models.BertEncoder(CONFIG, **options), vocabulary_multiple)
+
+
+def adamw_of(dtype, optimizer="adamw"):
+    return create_optimizer(1e-3, 9, 2, optimizer, scale_loss=dtype == "mixed_float16")
+
+
+class NoUpdate:
+    """An optimizer that changes nothing: the update is the same whatever is trained, and costs half of a trace."""
+
+    def __init__(self, dtype):
+        self.iterations = tf.constant(1, tf.int64)
+        self.loss_scale = tf.constant(2.0**15) if dtype == "mixed_float16" else None
+
+    def build(self, variables):
+        pass
+
+    def apply_summed(self, gradients, variables, loss):
+        return tf.math.is_finite(loss)
+
+
+def training_step(strategy, make_model, optimizer, loss, features, accumulate_steps=1):
+    """The graph of a step as run.training.loop runs it."""
+    with strategy.scope():
+        model = make_model()
+        optimizer.build(model.trainable_variables)
+    trainer = Trainer(strategy, model, optimizer, utilisation.LossWithTokens(loss), ("loss", utilisation.TOKENS),
+                      accumulate_steps=accumulate_steps)
+    step = tf.function(lambda features: trainer.train_step(iter([features])), autograph=False)
+    return step.get_concrete_function(features).graph
+
+
+def check(graph):
+    """That a graph of a model would run on a GPU."""
+    operations = list(gpu_kernels.operations(graph))
+    assert {"MatMul", "_FusedMatMul"} & {operation.type for operation in operations}
+    on_host = gpu_kernels.without_kernel(operations)
+    assert [name for name, operation in on_host.items() if not has_strings(operation)] == []  # messages of assertions
+    assert gpu_kernels.large_in_host_memory(operations) == {}
+    return operations
+
+
+@pytest.fixture
+def one_device():
+    return tf.distribute.OneDeviceStrategy("CPU:0")
+
+
+@pytest.mark.parametrize(("dtype", "optimizer", "accumulate_steps", "options"), [
+    ("float32", "adamw", 1, {"remove_padding": True}),
+    ("float32", "lamb", 1, {}),
+    ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute_activations": True}),
+    ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
+    ("mixed_bfloat16", "adamw", 1, {"remove_padding": True, "vocabulary_multiple": 8}),
+    ("mixed_bfloat16", "adamw", 2, {"recompute_activations": True}),
+])
+def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
+    with one_device.scope():
+        optimizer = adamw_of(dtype, optimizer)
+    graph = training_step(one_device, functools.partial(pretrainer, dtype=dtype, **options), optimizer,
+                          losses.pretraining_loss, {**inputs(S), **PRETRAINING}, accumulate_steps)
+    assert gpu_kernels.copied_to_host(check(graph)) == {}
+    if accumulate_steps == 1:
+        check(gpu_kernels.optimized(graph))
+
+
+def test_a_step_on_two_devices(two_replicas):
+    """With the sums over GPUs, which NCCL computes."""
+    features = {name: tf.zeros([B, *spec.shape[1:]], spec.dtype) for name, spec in {**inputs(S), **PRETRAINING}.items()}
+    of_replicas = two_replicas.experimental_distribute_values_from_function(lambda context: features)
+    operations = check(training_step(
+        two_replicas, pretrainer, NoUpdate("float32"), losses.pretraining_loss, of_replicas))
+    assert "CollectiveReduceV2" in {operation.type for operation in operations}
+
+
+@pytest.mark.parametrize("number", range(3), ids=DTYPES)
+@pytest.mark.parametrize("tuned", [(CLASSIFIER, REGRESSION, MULTI_LABEL), (TAGGER,) * 3, (SPANS,) * 3, (CHOICE,) * 3],
+                         ids=TASK_OF)
+def test_fine_tuning_steps(tuned, number, one_device):
+    kind, num_labels, more_features, loss = tuned[number]
+    length = (None, S, None)[number]  # not fixed where padding is removed
+    make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number], remove_padding=not length)
+    features = {**task_inputs(kind, length), **more_features(length)}
+    operations = check(training_step(one_device, make_model, NoUpdate(DTYPES[number]), loss, features))
+    assert gpu_kernels.copied_to_host(operations) == {}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", TASKS)
+def test_predictions(kind, dtype):
+    model = task_model(*TASK_OF[kind], dtype=dtype, remove_padding=True)
+    predictor = Predictor(tf.distribute.get_strategy(), model)
+    graph = predictor._run.get_concrete_function(task_inputs(kind, None)).graph
+    assert gpu_kernels.copied_to_host(check(graph)) == {}
+    check(gpu_kernels.optimized(graph))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_evaluations_of_pretraining(dtype):
+    evaluator = PretrainingEvaluator(tf.distribute.get_strategy(), pretrainer(dtype=dtype, remove_padding=True),
+                                     losses.pretraining_loss)
+    check(evaluator._score_all.get_concrete_function({**inputs(S), **PRETRAINING}).graph)
+
+
+def test_extraction():
+    model = chosen_layers(models.BertEncoder(CONFIG, remove_padding=True), [0])
+    predictor = Predictor(tf.distribute.get_strategy(), model)
+    check(predictor._run.get_concrete_function(inputs(None)).graph)
+
+
+class WordTokenizer(BertTokenizer):
+    """Each word is one piece: in a tenth of the operations. What texts become is not the GPU's work."""
+
+    def tokenize(self, texts):
+        words = tf.strings.split(texts)
+        return words.with_values(tf.strings.length(words.values))
+
+    def tokenize_with_offsets(self, texts):
+        ids = self.tokenize(texts)
+        return TokensWithOffsets(ids, *[tf.zeros_like(ids)] * 4)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##b\n")
+    return WordTokenizer(str(path))
+
+
+@pytest.mark.parametrize("kind", SERVED)
+def test_served_models(kind, tokenizer):
+    """From texts, and from ids of one length. Texts and labels are the host's, and so is the layout of answers."""
+    kind, num_labels = SERVED_AS[kind]
+    from_texts, from_ids = (SERVED[kind].make_servable(
+        task_model(kind, num_labels, remove_padding=not static_length), tokenizer, metadata(kind, num_labels),
+        ServingOptions(static_length=static_length)) for static_length in (False, True))
+    texts = {name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()}
+    features = dict.fromkeys(FEATURES, tf.TensorSpec(from_ids.ids_shape, tf.int32))
+    for operations in (operations_of(lambda texts: from_texts.answer_texts(**texts), texts),
+                       operations_of(lambda ids: from_ids.answer(check_features(ids, CONFIG)), features)):
+        assert "MatMul" in {operation.type for operation in operations}
+        assert gpu_kernels.large_in_host_memory(operations) == {}
+        on_host = gpu_kernels.without_kernel(operations).values()
+        assert {operation.type for operation in on_host if has_floats(operation)} <= {"RaggedTensorToTensor"}
+        if operations[0].graph.inputs[0].dtype != tf.string:
+            assert all(has_strings(operation) for operation in on_host)
+
+
+def has_floats(operation):
+    return any(tensor.dtype.is_floating for tensor in (*operation.inputs, *operation.outputs))
+
+
+def has_strings(operation):
+    return any(tensor.dtype == tf.string for tensor in (*operation.inputs, *operation.outputs))
+
+
+def operations_of(function, spec):
+    return list(gpu_kernels.operations(tf.function(function, autograph=False).get_concrete_function(spec).graph))
+
+
+# The check itself.
+
+ROWS = tf.TensorSpec([None, 24], tf.bfloat16)
+
+
+@pytest.mark.parametrize(("function", "spec", "found"), [
+    (lambda x: tf.math.multiply_no_nan(x, x), ROWS, ["MulNoNan T=bfloat16"]),
+    (lambda x: tf.math.multiply_no_nan(x, x), tf.TensorSpec([3], tf.float32), []),
+    (lambda x: tf.math.top_k(x, 2, index_type=tf.int64).indices, tf.TensorSpec([3]),
+     ["TopKV2 T=float32, index_type=int64"]),
+    (lambda x: tf.strings.length(x), tf.TensorSpec([3], tf.string), ["StringLength "]),
+    # Allowed by strings, not by types alone.
+    (lambda x: tf.gather_nd(x, [[1]]), ROWS, []),
+    (lambda x: tf.gather_nd(x, [[1]], bad_indices_policy="ERROR"), ROWS,
+     ["GatherNd Tindices=int32, Tparams=bfloat16, bad_indices_policy=b'ERROR'"]),
+    # In the body of a loop, in a branch, in a function, and in the gradient of one.
+    (lambda x: tf.while_loop(lambda y: True, lambda y: [tf.math.multiply_no_nan(y, y)], [x]), ROWS,
+     ["MulNoNan T=bfloat16"]),
+    (lambda x: tf.cond(tf.size(x) > 1, lambda: tf.math.multiply_no_nan(x, x), lambda: x), ROWS,
+     ["MulNoNan T=bfloat16"]),
+    (lambda x: tf.function(lambda y: tf.math.multiply_no_nan(y, y))(x), ROWS, ["MulNoNan T=bfloat16"]),
+    (lambda x: tf.gradients(tf.function(lambda y: y**2)(x), x), ROWS, []),
+])
+def test_operations_without_a_kernel_are_found(function, spec, found):
+    assert list(gpu_kernels.without_kernel(operations_of(function, spec))) == found
+
+
+def test_floats_in_host_memory_are_found():
+    def check(x):
+        tf.raw_ops.Assert(condition=True, data=[-x, x[0, 0]])
+    operations = operations_of(check, ROWS)
+    assert gpu_kernels.without_kernel(operations) == {}
+    assert list(gpu_kernels.large_in_host_memory(operations)) == ["Assert : data bfloat16 (None, 24)"]
+    assert list(gpu_kernels.copied_to_host(operations)) == ["Neg to Assert : data bfloat16 (None, 24)"]
+
+
+def test_positions_that_a_gpu_would_slice_on_the_host_are_found():
+    """A GPU keeps int32 numbers in its memory where they come from a Cast, and slices them on the host."""
+    def slice_of(dtype):
+        return operations_of(lambda mask: tf.cast(tf.where(mask), dtype)[:, 0], tf.TensorSpec([24], tf.bool))
+    assert list(gpu_kernels.copied_to_host(slice_of(tf.int32))) == [
+        "Cast to StridedSlice T=int32: input int32 (None, 1)"]
+    assert gpu_kernels.copied_to_host(slice_of(tf.int64)) == {}
+
+
+def test_what_the_graph_optimizer_makes_is_seen():
+    """It replaces x * x by a Square of x."""
+    graph = tf.function(lambda x: x * x).get_concrete_function(ROWS).graph
+    before, after = ({operation.type for operation in gpu_kernels.operations(each)}
+                     for each in (graph, gpu_kernels.optimized(graph)))
+    assert "Square" in after - before
