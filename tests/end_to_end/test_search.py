@@ -59,6 +59,7 @@ def weights(folder):
     return model.variables
 
 
+@pytest.mark.timeout(180)  # with the search, of two processes
 def test_a_killed_search_goes_on_where_it_was(searched):
     assert "trial 1 of 2" not in searched.stdout
     assert f"search: trial 2 of 2, {SECOND.name}\n{SECOND}: resuming at step " in searched.stdout
@@ -68,11 +69,10 @@ def test_a_killed_search_goes_on_where_it_was(searched):
 
 def test_its_best_trial_is_as_a_run_of_its_own(folder, searched):
     scripts.succeed("run.run_classifier", folder, **FLAGS, **BOTH, data_dir="words", output_dir="alone",
-                    train_batch_size=8, learning_rate=1e-2, num_train_epochs=2, do_predict=True)
+                    train_batch_size=8, learning_rate=1e-2, num_train_epochs=2)
     for ours, alone in zip(weights(folder / "searched"), weights(folder / "alone"), strict=True):
         np.testing.assert_array_equal(ours, alone, err_msg=ours.name)
     assert read_results(folder / "searched" / "eval_results.txt") == read_results(folder / "alone" / "eval_results.txt")
-    assert (folder / "searched" / "test_results.tsv").read_text() == (folder / "alone" / "test_results.tsv").read_text()
     lines = (folder / "searched" / "search" / "search.tsv").read_text().splitlines()
     assert [line.rsplit("\t", 1)[1] for line in lines] == ["folder", FIRST.name, SECOND.name]
     assert (folder / "searched" / "search" / "search.png").read_bytes().startswith(b"\x89PNG")
@@ -119,10 +119,3 @@ def test_a_classifier_of_other_labels_starts_from_the_encoder(folder, searched):
             "--mixed_precision bfloat16 (was float32), --num_train_epochs 0.25 (was 0.5)\n") in scripts.succeed(
         "run.run_classifier", folder, **{**flags, "learning_rate": 0.01, "mixed_precision": "bfloat16",
                                          "num_train_epochs": 0.25})
-
-
-def test_only_training_takes_an_encoder_alone(folder, searched):
-    message = scripts.last_error("run.run_classifier", folder, **{
-        **FLAGS, "do_predict": True, "data_dir": "more", "init_checkpoint": "searched/ckpt-12", "output_dir": "never",
-        "label_column": "label", "regression": True})
-    assert "output_weights has shape [2, 16] in the checkpoint and [1, 16] in the model" in message
