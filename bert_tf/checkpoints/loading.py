@@ -29,6 +29,7 @@ class LoadReport:
       missing: the model's variables that it does not hold, which keep their initial values.
       unused: its tensors that the model has no place for, by canonical name, optimizer state left out.
       extended: the model's variables whose first rows took their values from it, a subset of `loaded`.
+      left: the model's variables that were to keep their initial values.
     """
 
     path: str
@@ -36,11 +37,14 @@ class LoadReport:
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     extended: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def __str__(self):
         text = f"{self.path}: {len(self.loaded)} variables loaded"
         if self.extended:
             text += f"; rows added, left as initialised: {', '.join(self.extended)}"
+        if self.left:
+            text += f"; left as initialised: {', '.join(self.left)}"
         if self.missing:
             text += f"; not in the checkpoint, left as initialised: {', '.join(self.missing)}"
         if self.unused:
@@ -48,7 +52,7 @@ class LoadReport:
         return text
 
 
-def load_pretrained(model, path, *, extend_vocabulary=False):
+def load_pretrained(model, path, *, extend_vocabulary=False, leave=()):
     """Gives a model the weights of a checkpoint, matched by the original's variable names.
 
     Args:
@@ -56,6 +60,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False):
       path: as open_checkpoint's.
       extend_vocabulary: let the model have more vocabulary entries than the checkpoint: those of the checkpoint come
         first and are kept exactly, the others keep the model's initial values.
+      leave: names of variables that keep the model's initial values, whatever the checkpoint holds.
 
     Returns:
       LoadReport. A task head, or the pooler, that the checkpoint lacks is reported as missing.
@@ -67,9 +72,12 @@ def load_pretrained(model, path, *, extend_vocabulary=False):
     """
     checkpoint = open_checkpoint(path)
     _check_settings(checkpoint, getattr(model, "encoder", model).config)
-    sources, missing, extended, used = [], [], [], set()
+    sources, missing, extended, left, used = [], [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
+        if name in leave:
+            left.append(name)
+            continue
         parts = tf1.original_names(name)
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
@@ -92,6 +100,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False):
         missing=tuple(missing),
         unused=tuple(sorted(set(checkpoint.tensors) - used)),
         extended=tuple(extended),
+        left=tuple(left),
     )
 
 

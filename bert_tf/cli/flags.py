@@ -18,6 +18,8 @@ from bert_tf.cli.settings import Settings
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
 
+NUMBER_PARSERS = {int: flags.IntegerParser, float: flags.FloatParser}
+
 
 def define(settings, only=None):
     """Defines a flag for each field of settings and of the groups in them.
@@ -70,10 +72,24 @@ def _define(field, kind, default):
         flags.DEFINE_string(name, default, help_text)
     elif field.metadata["repeated"]:
         flags.DEFINE_multi_string(name, list(default), help_text)
+    elif typing.get_origin(kind) is tuple and typing.get_args(kind)[0] in NUMBER_PARSERS:
+        parser = _NumberListParser(NUMBER_PARSERS[typing.get_args(kind)[0]](**bounds))
+        flags.DEFINE(parser, name, list(default), help_text, serializer=flags.CsvListSerializer(","))
     elif typing.get_origin(kind) is tuple:
         flags.DEFINE_list(name, list(default), help_text)
     else:
         raise TypeError(f"{name}: there is no flag for {kind}")
+
+
+class _NumberListParser(flags.ListParser):
+    """Numbers with commas between them, each as `number`, a parser of absl, takes it."""
+
+    def __init__(self, number):
+        super().__init__()
+        self._number = number
+
+    def parse(self, argument):
+        return [self._number.parse(each) for each in super().parse(argument)]
 
 
 def _without_none(kind):

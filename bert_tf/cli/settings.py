@@ -19,7 +19,7 @@ def setting(default, help_text, *, lower=None, upper=None, choices=None, repeate
     Args:
       default: its value unless another is given.
       help_text: meaning, unit, and what it must agree with.
-      lower, upper: bounds of a number, themselves allowed; None for none.
+      lower, upper: bounds of a number, or of each of a tuple, themselves allowed; None for none.
       choices: the only values of a str.
       repeated: whether the flag of a tuple of str is given once for each, not once with commas between them.
     """
@@ -38,10 +38,11 @@ class Settings:
                 field.metadata.get, ("lower", "upper", "choices")))
             if value is None:
                 continue
-            if lower is not None and not value >= lower:
-                raise InputError(f"`{field.name}`={value}: it must be at least {lower}")
-            if upper is not None and not value <= upper:
-                raise InputError(f"`{field.name}`={value}: it must be at most {upper}")
+            for number in value if isinstance(value, tuple) else (value,):
+                if lower is not None and not number >= lower:
+                    raise InputError(f"`{field.name}`={number}: it must be at least {lower}")
+                if upper is not None and not number <= upper:
+                    raise InputError(f"`{field.name}`={number}: it must be at most {upper}")
             if choices is not None and value not in choices:
                 raise InputError(f"`{field.name}`={value}: it must be one of {', '.join(choices)}")
         self.check()

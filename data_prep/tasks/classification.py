@@ -6,6 +6,7 @@ by position, TSV without quoting, a header where the file has one.
 """
 
 import dataclasses
+import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -186,7 +187,7 @@ def read_examples(task, data_dir, split):
             except InputError as error:
                 raise InputError(f"{path}:{line}: {error}") from error
     if not guids:
-        raise InputError(f"{path}: has no rows")
+        raise InputError(f"{path}: has no rows{_not_selected(path, layout)}")
     return Examples(
         guids, text_a, text_b if layout.text_b is not None else None,
         np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
@@ -334,6 +335,16 @@ def _selected_rows(path, layout, skip_broken):
             yield line, number, _Row(*values)
 
 
+def _not_selected(path, layout):
+    """For a file of which no row has the value that `only` selects: which have others; "" without `only`."""
+    if layout.only is None:
+        return ""
+    column, value = layout.only
+    others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
+                     if len(fields) > column})
+    return f" with {value!r} in column {column + 1}, which has {', '.join(others) or 'none'}"
+
+
 def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
     """A task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
     return ClassificationTask(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
@@ -345,11 +356,16 @@ def _mnli_task(name, kind):
     return _glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
 
 
-def xnli_task(language="zh"):
-    """XNLI in one of its languages, trained on translated MultiNLI; the original reads the Chinese part."""
+def xnli_task(language="zh", train_language=None):
+    """XNLI in one of its languages, trained on translated MultiNLI; the original reads the Chinese part.
+
+    Args:
+      language: code of the language to evaluate in and to predict.
+      train_language: of the language to train in; None for the same.
+    """
     texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
     return ClassificationTask("xnli", {
-        "train": Split(f"multinli/multinli.train.{language}.tsv", text_a=0, text_b=1, label=2),
+        "train": Split(f"multinli/multinli.train.{train_language or language}.tsv", text_a=0, text_b=1, label=2),
         "dev": Split("xnli.dev.tsv", **texts), "test": Split("xnli.test.tsv", **texts)},
         NLI_LABELS, renamed_labels=(("contradictory", "contradiction"),))
 

@@ -68,6 +68,38 @@ def loss_curves(folder, training, evaluation):
     _save(figure, os.path.join(folder, LOSS_FILE))
 
 
+def search_results(path, trials, metric):
+    """Draws the scores of a search into a PNG file: a panel for each batch size, in it a cell for each trial.
+
+    Args:
+      path: of the file.
+      trials: list of (batch size, learning rate, epochs, score), all combinations of some values; the score is None
+        where there is none.
+      metric: its name.
+    """
+    sizes, rates, epochs = (list(dict.fromkeys(values)) for values in list(zip(*trials, strict=True))[:3])
+    scores = np.full([len(sizes), len(epochs), len(rates)], np.nan)
+    for size, rate, number, score in trials:
+        if score is not None:
+            scores[sizes.index(size), epochs.index(number), rates.index(rate)] = score
+    lowest, highest = np.nanmin(scores), np.nanmax(scores)
+    figure = Figure(figsize=(1.5 + len(sizes) * (1 + 0.9 * len(rates)), 2 + 0.6 * len(epochs)), layout="constrained")
+    panels = figure.subplots(1, len(sizes), squeeze=False, sharey=True)[0]
+    for panel, size, cells in zip(panels, sizes, scores, strict=True):
+        image = panel.imshow(cells, cmap="Blues", vmin=lowest, vmax=highest, aspect="auto")
+        for row, column in np.ndindex(cells.shape):
+            score = cells[row, column]
+            panel.text(column, row, "-" if np.isnan(score) else f"{score:.3f}", ha="center", va="center",
+                       weight="bold" if score == highest else "normal",
+                       color="white" if score > (lowest + highest) / 2 else "black")
+        panel.set_xticks(range(len(rates)), [str(rate) for rate in rates])
+        panel.set_yticks(range(len(epochs)), [f"{number:g}" for number in epochs])
+        panel.set(xlabel="learning rate", title=f"batch size {size}")
+    panels[0].set(ylabel="epochs")
+    figure.colorbar(image, ax=panels, label=metric.replace("_", " "))
+    _save(figure, path)
+
+
 def _save(figure, path):
     with new_file(path, "wb") as file:
         figure.savefig(file, format="png", dpi=120)

@@ -7,34 +7,14 @@ import atexit
 import dataclasses
 import os
 import shutil
-import statistics
 import tempfile
 
-from bert_tf import models
+from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
-from run.evaluation.results import write_results
-from run.finetuning import prediction, task_metadata
-from run.training import loop, run_metadata, strategies, utilisation
-from run.training.optimizer import make_optimizer
-
-RESULTS_FILE = "eval_results.txt"
-
-
-@dataclasses.dataclass(frozen=True)
-class FineTuned:
-    """A model to use.
-
-    Attributes:
-      predictor: Predictor, with the weights to use.
-      folder: of the run.
-      results: dict of name -> float; empty without evaluation.
-      eval_outputs: the model's outputs for the development data, dict of arrays; None without evaluation.
-    """
-
-    predictor: object
-    folder: str
-    results: dict
-    eval_outputs: dict | None
+from bert_tf.files import exists
+from run.finetuning import head, runs, search, task_metadata
+from run.finetuning.settings import SEARCH_FOLDER
+from run.training import run_metadata, strategies
 
 
 def run(task_class, settings, config):
@@ -54,21 +34,51 @@ def run(task_class, settings, config):
     for note in settings.devices.notes():
         print(note)
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
-    task.read(tokenizer, may_group_by_length(settings, strategy))
-    num_train_steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else 1
-    started_with = _started_with(settings, task)
-    _check_what_is_there(settings, config, task, started_with)
-    os.makedirs(settings.training.output_dir, exist_ok=True)
+    task.read(tokenizer, runs.may_group_by_length(settings, strategy))
+    shared = _prepare(settings, runs.Shared(strategy, config, task))
     folder = _results_dir(settings, strategy)
     if settings.tuning.do_train:
-        if strategies.is_chief(strategy):
-            _keep_model_files(settings, config, task, started_with)
         task.write_training_data(folder)
-    tuned = train_and_evaluate(settings, strategy, config, task, num_train_steps)
+    tuned = (search.run if settings.search.search else runs.over_seeds)(settings, shared)
     if tuned.eval_outputs is not None and settings.tuning.do_eval:
         task.report(tuned.eval_outputs, folder)
     if settings.tuning.do_predict:
         task.predict(tuned.predictor, tuned.eval_outputs, folder)
+
+
+def _prepare(settings, shared):
+    """Checks all that can be checked, then makes the folders and what lies in them before training.
+
+    Args:
+      settings: FineTuningSettings.
+      shared: runs.Shared, whose `new_variables` are not decided yet.
+
+    Returns:
+      runs.Shared.
+    """
+    task, output_dir, does_train = shared.task, settings.training.output_dir, settings.tuning.do_train
+    if does_train:
+        for each in settings.runs:
+            each.num_train_steps(task.num_train_examples)
+        _check_search(settings)
+    folders = {output_dir: ({}, {}), **dict(_kept_of_runs(settings, task))}
+    for folder, (started_with, _) in folders.items():
+        task_metadata.check(folder, task.metadata)
+        run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)
+    if does_train and settings.model.init_checkpoint and not all(
+            run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
+        shared = dataclasses.replace(shared, new_variables=head.new_variables(
+            task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
+    if does_train and shared.writes:
+        changes = dict.fromkeys(run_metadata.changes(folder, changeable) for folder, (_, changeable) in folders.items())
+        for each in filter(None, changes):
+            print(with_flags(f"{output_dir}: {each}"))
+    os.makedirs(output_dir, exist_ok=True)
+    if does_train and shared.writes:
+        for folder, (started_with, changeable) in folders.items():
+            run_metadata.keep(folder, shared.config, started_with, settings.tokenizer.vocab_file, changeable)
+            task_metadata.keep(folder, task.metadata)
+    return shared
 
 
 def make_strategy(settings, task):
@@ -76,19 +86,15 @@ def make_strategy(settings, task):
     strategy = strategies.make_strategy(settings.devices)
     tuning, training = settings.tuning, settings.training
     if tuning.do_train:
-        strategies.check_batch_size(
-            "train_batch_size", training.train_batch_size, strategy, settings.step.accumulate_steps)
+        name = "search_batch_sizes" if settings.search.search else "train_batch_size"
+        for each in settings.runs:
+            strategies.check_batch_size(
+                name, each.training.train_batch_size, strategy, settings.step.accumulate_steps)
     if tuning.do_eval and not (tuning.do_predict and task.evaluates_predictions):
         strategies.check_batch_size("eval_batch_size", training.eval_batch_size, strategy)
     if tuning.do_predict:
         strategies.check_batch_size("predict_batch_size", tuning.predict_batch_size, strategy)
     return strategy
-
-
-def may_group_by_length(settings, strategy):
-    """Whether batches may be of examples of similar length, and padding left out."""
-    return (settings.tuning.group_by_length and not settings.step.jit_compile
-            and strategies.allows_dynamic_shapes(strategy))
 
 
 def _kept_metadata(settings, kind):
@@ -98,7 +104,7 @@ def _kept_metadata(settings, kind):
     """
     if settings.tuning.do_train:
         return None
-    folder = settings.run_folders[0]
+    folder = settings.runs[0].training.output_dir
     place = folder if run_metadata.holds_run(folder) else settings.model.init_checkpoint
     kept = task_metadata.read(place) if place else None
     return kept if kept and kept.kind == kind else None
@@ -113,122 +119,36 @@ def _results_dir(settings, strategy):
     return folder
 
 
-def _started_with(settings, task):
-    """For each run a dict of the settings with which it is resumed; {} without training."""
-    if not settings.tuning.do_train:
-        return [{} for _ in settings.run_folders]
-    of_all = {
-        **{name: run_metadata.fingerprint(files) for name, files in task.training_files.items()},
-        **task.kept_settings,
-        "max_seq_length": settings.tokenizer.max_seq_length,
-        "train_batch_size": settings.training.train_batch_size,
-        "group_by_length": settings.tuning.group_by_length,
-        "optimizer": settings.optimizer.optimizer,
-    }
-    return [{**of_all, "random_seed": settings.training.random_seed + number}
-            for number in range(settings.tuning.num_runs)]
+def _kept_of_runs(settings, task):
+    """Yields each run's folder and two dicts of settings: those with which alone it is resumed, and others.
 
-
-def _check_what_is_there(settings, config, task, started_with):
-    """Raises InputError if output_dir holds a run of another model or task, or of other data where it is resumed."""
-    folders = {settings.training.output_dir: {}, **dict(zip(settings.run_folders, started_with, strict=True))}
-    for folder, of_run in folders.items():
-        task_metadata.check(folder, task.metadata)
-        run_metadata.check(folder, config, of_run, settings.tokenizer.vocab_file)
-
-
-def _keep_model_files(settings, config, task, started_with):
-    """Keeps in output_dir, and in each run's folder, what a resume, evaluation and export need beside the weights."""
-    folders = {settings.training.output_dir: {}, **dict(zip(settings.run_folders, started_with, strict=True))}
-    for folder, of_run in folders.items():
-        run_metadata.keep(folder, config, of_run, settings.tokenizer.vocab_file)
-        task_metadata.keep(folder, task.metadata)
-
-
-def train_and_evaluate(settings, strategy, config, task, num_train_steps):
-    """Trains and evaluates, once for each seed, and writes eval_results.txt.
-
-    Args:
-      settings: FineTuningSettings.
-      strategy: tf.distribute.Strategy.
-      config: BertConfig.
-      task: FineTuningTask that has read its data.
-      num_train_steps: int, the step at which training ends.
-
-    Returns:
-      FineTuned: the run with the best metric, the first without evaluation.
+    Both are empty without training.
     """
-    best, all_results = None, []
-    for number, folder in enumerate(settings.run_folders):
-        tuned = _one_run(settings, strategy, config, task, num_train_steps, folder,
-                         settings.training.random_seed + number)
-        all_results.append(tuned.results)
-        if best is None or (tuned.results and tuned.results[task.metric] > best.results[task.metric]):
-            best = tuned
-    if settings.tuning.num_runs > 1 and best.results:
-        _write_results(settings.training.output_dir, strategy, _over_runs(all_results))
-        print(f"best of {settings.tuning.num_runs} runs by {task.metric}: {best.folder}")
-    return best
+    if not settings.tuning.do_train:
+        yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
+        return
+    fingerprints = {name: run_metadata.fingerprint(files) for name, files in task.training_files.items()}
+    for each in settings.runs:
+        started_with = {
+            **fingerprints,
+            **task.kept_settings,
+            "max_seq_length": each.tokenizer.max_seq_length,
+            "train_batch_size": each.training.train_batch_size,
+            "group_by_length": each.tuning.group_by_length,
+            "optimizer": each.optimizer.optimizer,
+            "random_seed": each.training.random_seed,
+        }
+        changeable = run_metadata.changeable_settings(each.optimizer, each.step, {
+            name: getattr(each.tuning, name) for name in ("num_train_epochs", "warmup_proportion")})
+        yield each.training.output_dir, (started_with, changeable)
 
 
-def _one_run(settings, strategy, config, task, num_train_steps, folder, seed):
-    is_dynamic = may_group_by_length(settings, strategy)
-    with strategy.scope():
-        encoder = models.BertEncoder(config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy)
-        model = task.make_model(encoder, task.metadata)
-        optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
-                                   int(num_train_steps * settings.tuning.warmup_proportion))
-    predictor = prediction.Predictor(
-        strategy, model, per_position=task.per_position, static_shapes=not is_dynamic)
-    predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
-    training_run = _training_run(settings, strategy, config, task, model, optimizer, num_train_steps, folder)
-    if settings.tuning.do_train:
-        training_run.train(
-            lambda first_step: task.training_batches(seed, first_step, static_shapes=not is_dynamic),
-            evaluate=(lambda: task.score(predict_eval())) if settings.tuning.eval_steps else None)
-    elif not training_run.step:
-        _check_trained(settings, training_run.missing)
-    step = training_run.restore_best() or training_run.step
-    if task.eval_features is None:
-        return FineTuned(predictor, folder, {}, None)
-    outputs = predict_eval()
-    results = {**task.score(outputs), "global_step": step}
-    _write_results(folder, strategy, results)
-    return FineTuned(predictor, folder, results, outputs)
-
-
-def _training_run(settings, strategy, config, task, model, optimizer, num_train_steps, folder):
-    eval_steps = settings.tuning.eval_steps
-    return loop.TrainingRun(
-        strategy, model, optimizer, task.loss, ("loss",), dataclasses.replace(settings.training, output_dir=folder),
-        num_train_steps, step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint,
-        evaluations=loop.Evaluations(
-            eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals),
-        flops_of=lambda tokens: utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(config, 1, tokens))
-
-
-def _check_trained(settings, missing):
-    """Raises InputError unless init_checkpoint has all of a task model; `missing`: the variables it lacks."""
-    output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
-    if not checkpoint:
-        hint = "give its `num_runs`" if os.path.isdir(os.path.join(output_dir, "run_1")) else (
-            "train first, or give `init_checkpoint`")
-        raise InputError(f"`output_dir`={output_dir}: holds no checkpoint to evaluate; {hint}")
-    if missing:
-        raise InputError(f"`init_checkpoint`={checkpoint}: is not of a model that was trained for this task, it lacks "
-                         f"{', '.join(missing)}; give `do_train`, or the `output_dir` of a run")
-
-
-def _write_results(folder, strategy, results):
-    if strategies.is_chief(strategy):
-        write_results(os.path.join(folder, RESULTS_FILE), results)
-
-
-def _over_runs(all_results):
-    """The mean of each result over runs, and its standard deviation as NAME_std."""
-    results = {}
-    for name in all_results[0]:
-        values = [each[name] for each in all_results]
-        results[name] = statistics.mean(values)
-        results[f"{name}_std"] = statistics.stdev(values)
-    return results
+def _check_search(settings):
+    """Raises InputError if output_dir holds a search and none is to be made, or the other way round."""
+    folder = settings.training.output_dir
+    holds_search = exists(os.path.join(folder, SEARCH_FOLDER))
+    if holds_search and not settings.search.search:
+        raise InputError(f"`output_dir`={folder}: holds a search; give `search` to go on with it, or choose another "
+                         "folder")
+    if settings.search.search and run_metadata.holds_run(folder) and not holds_search:
+        raise InputError(f"`output_dir`={folder}: holds a run, not a search; choose another folder for `search`")

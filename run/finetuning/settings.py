@@ -1,6 +1,7 @@
 """What a fine-tuning run is told. Free of TensorFlow: scripts define their flags of it."""
 
 import dataclasses
+import itertools
 import os
 
 from bert_tf.cli import paths
@@ -14,6 +15,8 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
+
+SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +38,9 @@ class TuningSettings(Settings):
     num_runs: int = setting(
         1, "Train so many times, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ...; results "
            "are means and standard deviations, predictions the best run's.", lower=1)
+    keep_head: bool | None = setting(
+        None, "With --do_train and --init_checkpoint: take the checkpoint's head, its last layer, or end if it does "
+              "not fit; --nokeep_head: a new one. Unset: take it if it fits and was trained for the same labels.")
     group_by_length: bool = setting(
         True, "Make batches of texts of similar length, padded to the longest of the batch, and do not compute "
               "padding: several times faster on short texts. Never on TPU.")
@@ -54,6 +60,30 @@ class TuningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class SearchSettings(Settings):
+    """Which combinations of batch size, learning rate and epochs to try (appendix A.3 of the paper)."""
+
+    search: bool = setting(
+        False, "Train with every combination of --search_batch_sizes, --search_learning_rates and --search_epochs, in "
+               "OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ...; the weights of the best on the development data go to "
+               "OUTPUT_DIR, a table and a picture of all to OUTPUT_DIR/search. Needs --do_train and --do_eval.")
+    search_batch_sizes: tuple[int, ...] = setting(
+        (16, 32), "With --search: values to try for --train_batch_size.", lower=1)
+    search_learning_rates: tuple[float, ...] = setting(
+        (5e-5, 3e-5, 2e-5), "With --search: values to try for --learning_rate.", lower=0)
+    search_epochs: tuple[float, ...] = setting(
+        (2.0, 3.0, 4.0), "With --search: values to try for --num_train_epochs.", lower=0)
+
+    def check(self):
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if field.name != "search" and not value:
+                raise InputError(f"`{field.name}`: a value to try is needed")
+            if not self.search and value != field.default:
+                raise InputError(f"`{field.name}`={','.join(map(short, value))}: give `search` too")
+
+
+@dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
     """A fine-tuning run; `task` holds the settings of its task, of run.finetuning.task_settings."""
 
@@ -64,7 +94,24 @@ class FineTuningSettings(Settings):
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
+    search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)
+
+    def check(self):
+        if self.tuning.keep_head and not (self.tuning.do_train and self.model.init_checkpoint):
+            raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
+        if not self.search.search:
+            return
+        if not (self.tuning.do_train and self.tuning.do_eval):
+            raise InputError("`search`: trains and evaluates, give `do_train` and `do_eval` too")
+        if self.tuning.num_runs > 1:
+            raise InputError(f"`num_runs`={self.tuning.num_runs}: not with `search`, which trains once with each "
+                             "combination; search first, then train so many times with the best one")
+        for name, group, tried in (("train_batch_size", self.training, "search_batch_sizes"),
+                                   ("learning_rate", self.optimizer, "search_learning_rates"),
+                                   ("num_train_epochs", self.tuning, "search_epochs")):
+            if getattr(group, name) != getattr(type(group)(), name):
+                raise InputError(f"`{name}`={getattr(group, name)}: not with `search`, which tries those of `{tried}`")
 
     def read_config(self):
         """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
@@ -77,12 +124,33 @@ class FineTuningSettings(Settings):
         return config
 
     @property
-    def run_folders(self):
-        """The folder of each run."""
-        output_dir, num_runs = self.training.output_dir, self.tuning.num_runs
-        if num_runs == 1:
-            return [output_dir]
-        return [os.path.join(output_dir, f"run_{number}") for number in range(1, num_runs + 1)]
+    def runs(self):
+        """The FineTuningSettings of each run: itself, one for each seed, or the trials of a search."""
+        if self.search.search:
+            return [self._trial(*values) for values in itertools.product(*map(
+                dict.fromkeys, (self.search.search_batch_sizes, self.search.search_learning_rates,
+                                self.search.search_epochs)))]
+        if self.tuning.num_runs == 1:
+            return [self]
+        return [self._run_of_seeds(number) for number in range(self.tuning.num_runs)]
+
+    def _run_of_seeds(self, number):
+        """The settings of run `number`, from 0, of those over seeds."""
+        training = dataclasses.replace(
+            self.training, output_dir=os.path.join(self.training.output_dir, f"run_{number + 1}"),
+            random_seed=self.training.random_seed + number)
+        return dataclasses.replace(self, training=training, tuning=dataclasses.replace(self.tuning, num_runs=1))
+
+    def _trial(self, batch_size, learning_rate, num_epochs):
+        """The settings of a trial of the search; its own search nothing."""
+        name = f"batch{batch_size}_lr{short(learning_rate)}_epochs{short(num_epochs)}"
+        training = dataclasses.replace(
+            self.training, output_dir=os.path.join(self.training.output_dir, SEARCH_FOLDER, name),
+            train_batch_size=batch_size)
+        return dataclasses.replace(
+            self, training=training, search=SearchSettings(),
+            optimizer=dataclasses.replace(self.optimizer, learning_rate=learning_rate),
+            tuning=dataclasses.replace(self.tuning, num_train_epochs=num_epochs))
 
     def num_train_steps(self, num_examples):
         """Steps that make up `num_train_epochs`, as in the original; InputError if they are none."""
@@ -92,3 +160,8 @@ class FineTuningSettings(Settings):
             raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
                              "fill one batch")
         return steps
+
+
+def short(number):
+    """A number as text that tells it from all others, without a .0 at its end: 2, 0.5, 5e-05."""
+    return str(number).removesuffix(".0")

@@ -4,6 +4,7 @@ A new task is a module there, its settings in run.finetuning.task_settings, and 
 """
 
 import abc
+import copy
 from typing import ClassVar
 
 from run.finetuning import batches
@@ -50,12 +51,14 @@ class FineTuningTask(ServedTask):
     Attributes:
       metric: name in what `score` gives by which weights and runs are compared, the higher the better.
       per_position: whether the model's outputs have the positions of the sequence on axis 1.
+      head_scope: how the names of the head's variables begin.
       evaluates_predictions: whether the file that is evaluated is the one that is predicted, at once.
       features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
     """
 
     metric: str
     per_position: ClassVar[bool] = False
+    head_scope: ClassVar[str] = ""
     evaluates_predictions: ClassVar[bool] = False
 
     def __init__(self, settings, kept):
@@ -75,6 +78,12 @@ class FineTuningTask(ServedTask):
           InputError: naming file and line, or the setting that does not suit them.
         """
 
+    def with_settings(self, settings):
+        """This task, and the data it has read, with other FineTuningSettings of the same data."""
+        other = copy.copy(self)
+        other.settings = settings
+        return other
+
     def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
 
@@ -82,6 +91,16 @@ class FineTuningTask(ServedTask):
     @abc.abstractmethod
     def metadata(self):
         """The TaskMetadata to keep with the model."""
+
+    @property
+    def num_outputs(self):
+        """Rows of the head's kernel: one for each label, 1 where there is none."""
+        return len(self.metadata.labels) or 1
+
+    def head_shapes(self, config):
+        """Dict of the head's variables -> shape, of the model of a BertConfig."""
+        return {f"{self.head_scope}output_bias": [self.num_outputs],
+                f"{self.head_scope}output_weights": [self.num_outputs, config.hidden_size]}
 
     @property
     @abc.abstractmethod

@@ -14,6 +14,7 @@ from bert_tf.errors import InputError
 
 NEEDED_WITH = {"train": "do_train", "dev": "do_eval", "test": "do_predict"}
 WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
+XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
 
 
@@ -36,12 +37,26 @@ class ClassificationSettings(Settings):
     label_separator: str | None = setting(
         None, "With --task_name=own: what stands between labels where a row may have several.")
     glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.")
+    xnli_language: str = setting(
+        "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES)
+    xnli_train_language: str | None = setting(
+        None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
+              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES)
+
+    @property
+    def xnli_languages(self):
+        """Of evaluation and of training."""
+        return self.xnli_language, self.xnli_train_language or self.xnli_language
 
     def check_files(self, splits):
         if self.glue_submission and "test" not in splits:
             raise InputError("`glue_submission`: writes predictions, give `do_predict` too")
         if not self.task_name:
             raise InputError("`task_name` is needed")
+        for name in ("xnli_language", "xnli_train_language"):
+            value = getattr(self, name)
+            if self.task_name.lower() != "xnli" and value != getattr(ClassificationSettings, name):
+                raise InputError(f"`{name}`={value}: goes with `task_name`=xnli, not {self.task_name}")
         if not self.data_dir:
             raise InputError("`data_dir` is needed")
         if not os.path.isdir(self.data_dir):

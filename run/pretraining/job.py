@@ -3,6 +3,7 @@
 import os
 
 from bert_tf import losses, models
+from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
 from run.evaluation.results import write_results
 from run.pretraining import evaluation
@@ -36,7 +37,11 @@ def run(settings, config):
     run_metadata.check(output_dir, config, started_with)
     os.makedirs(output_dir, exist_ok=True)
     if schedule.do_train and strategies.is_chief(strategy):
-        run_metadata.keep(output_dir, config, started_with)
+        changeable = run_metadata.changeable_settings(settings.optimizer, settings.step, {
+            name: getattr(schedule, name) for name in ("num_train_steps", "num_warmup_steps")})
+        if changes := run_metadata.changes(output_dir, changeable):
+            print(with_flags(f"{output_dir}: {changes}"))
+        run_metadata.keep(output_dir, config, started_with, changeable=changeable)
     training_run, model = start(settings, strategy, config)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
     eval_batches = data.evaluation_batches(drop_remainder=not strategies.allows_dynamic_shapes(strategy))

@@ -7,6 +7,7 @@ import shutil
 
 import tensorflow as tf
 
+from bert_tf import optimization
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
 from run.training.run_metadata import BEST_FOLDER
@@ -121,3 +122,27 @@ class BestWeights:
     @property
     def _path(self):
         return os.path.join(self._folder, BEST_FILE)
+
+
+def remove(folder):
+    """Removes the checkpoints of a run, those of best/ too, and all that says that there are some."""
+    if not tf.io.gfile.isdir(folder):
+        return
+    names = {name.rstrip("/") for name in tf.io.gfile.listdir(folder)}
+    # First the file by which a run is known: what a killed removal leaves is of no run.
+    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-"))):
+        path = os.path.join(folder, name)
+        if name in names:
+            (tf.io.gfile.rmtree if tf.io.gfile.isdir(path) else tf.io.gfile.remove)(path)
+
+
+def save_alone(folder, model, step):
+    """Saves a model's weights as the only checkpoint of a folder, as of a run that has come to `step`.
+
+    A run in that folder evaluates and predicts with them; it has no moments to train on with.
+    """
+    remove(folder)
+    counter = optimization.create_optimizer(0.0, 1, 0)
+    counter.iterations.assign(step)
+    manager = CheckpointManager(tf.train.Checkpoint(model=model, optimizer=counter), folder, max_to_keep=1)
+    manager.save(step, check_interval=False)

@@ -48,6 +48,10 @@ class Evaluations:
 _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
 
+class DivergedError(InputError):
+    """The loss or a gradient is not a finite number."""
+
+
 class TrainingRun:
     """A training run in a folder: new, or resumed where its newest checkpoint left it.
 
@@ -59,6 +63,7 @@ class TrainingRun:
       step_settings: StepSettings.
       evaluations: Evaluations.
       init_checkpoint: what `load_pretrained` reads, for a new run to start from; or None.
+      new_variables: names of variables that keep their initial values, whatever init_checkpoint holds.
       flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
         utilisation by; or None.
 
@@ -67,7 +72,8 @@ class TrainingRun:
     """
 
     def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
-                 step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, flops_of=None):
+                 step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
+                 flops_of=None):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
@@ -85,7 +91,7 @@ class TrainingRun:
 
         def initialize():
             if init_checkpoint:
-                report = load_pretrained(model, init_checkpoint)
+                report = load_pretrained(model, init_checkpoint, leave=new_variables)
                 print(report, file=sys.stderr)
                 self.missing = report.missing
 
@@ -224,7 +230,7 @@ class TrainingRun:
         if first_bad_step:
             last = tf.train.latest_checkpoint(self._settings.output_dir)
             kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
-            raise InputError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
+            raise DivergedError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
                              f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
                              "help")
         if self._supersedes:

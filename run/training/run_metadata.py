@@ -1,8 +1,10 @@
 """What lies beside the checkpoints of a run: config, vocabulary, and `run.json`, what it was started with.
 
-A run is resumed with the same. All is checked, of every folder, before anything is written.
+A run is resumed with the same, but for `changeable_settings`. All is checked, of every folder, before anything is
+written.
 """
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -15,13 +17,15 @@ from bert_tf.files import is_remote, new_file, read_bytes, read_json_object
 
 CONFIG_FILE, VOCAB_FILE, RUN_FILE = "bert_config.json", "vocab.txt", "run.json"
 BEST_FOLDER = "best"
+TRIAL_FILE = "trial.json"  # of a trial of a search: what it came to
+CHANGEABLE = "changeable"  # of RUN_FILE: the settings that may be others in a resumed run
 WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole
 SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spread evenly
 
 
 def holds_run(folder):
-    """Whether a folder holds checkpoints of a run."""
-    return os.path.exists(os.path.join(folder, "checkpoint"))
+    """Whether a folder holds checkpoints of a run, or what a trial of a search came to."""
+    return any(os.path.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
 
 
 def folders_of(checkpoint):
@@ -57,12 +61,44 @@ def check(output_dir, config, started_with, vocab_file=None):
                              "folder for another run")
 
 
-def keep(output_dir, config, started_with, vocab_file=None):
-    """Writes what `check` compares into `output_dir`, made if missing, but for what a run there has; no empty dict."""
+def changeable_settings(optimizer, step, others):
+    """What `changes` compares: dict of setting -> value.
+
+    Args:
+      optimizer: OptimizerSettings; which optimizer it is may not change.
+      step: StepSettings, of which the precision counts: the others do not change the result.
+      others: dict of further settings and their values.
+    """
+    of_optimizer = {name: value for name, value in dataclasses.asdict(optimizer).items() if name != "optimizer"}
+    return {**of_optimizer, "mixed_precision": step.mixed_precision, **others}
+
+
+def changes(output_dir, now):
+    """What a run that is resumed has otherwise than it was started with, in words; None if nothing is known to be.
+
+    Args:
+      output_dir: of the run; one that holds none is not resumed.
+      now: dict of `changeable_settings`.
+    """
+    path = os.path.join(output_dir, RUN_FILE)
+    if not (holds_run(output_dir) and os.path.exists(path)):
+        return None
+    before, now = read_json_object(path).get(CHANGEABLE, {}), json.loads(json.dumps(now))  # JSON has lists
+    found = [f"`{name}` {_shown(value)} (was {_shown(before[name])})" for name, value in now.items()
+             if name in before and before[name] != value]
+    return f"goes on with other settings than it was started with: {', '.join(found)}" if found else None
+
+
+def keep(output_dir, config, started_with, vocab_file=None, changeable=None):
+    """Writes what `check` and `changes` compare into `output_dir`, made if missing, but for what a run there has.
+
+    An empty `started_with` is not kept.
+    """
     os.makedirs(output_dir, exist_ok=True)
     texts = {CONFIG_FILE: config.to_json()}
     if started_with:
-        texts[RUN_FILE] = json.dumps(started_with, indent=2) + "\n"
+        kept = {**started_with, **({CHANGEABLE: changeable} if changeable else {})}
+        texts[RUN_FILE] = json.dumps(kept, indent=2) + "\n"
     for name, text in texts.items():
         path = os.path.join(output_dir, name)
         if not (holds_run(output_dir) and os.path.exists(path)):
@@ -136,4 +172,4 @@ def _shown(value):
     if isinstance(value, dict):
         which = str(value.get("contents") or value.get("sha256"))
         return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"
-    return value
+    return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -90,5 +90,8 @@ def test_a_run_killed_at_random_steps_ends_bitwise_as_one_never_killed(prepared,
     assert tensors.keys() == expected.keys()
     for name, values in expected.items():
         np.testing.assert_array_equal(tensors[name], values, err_msg=name)
-    assert "training is finished, at step 24 of 24" in scripts.succeed(
-        "run.run_pretraining", prepared, output_dir=broken, **flags)
+    output = scripts.succeed("run.run_pretraining", prepared, output_dir=broken, **{
+        **flags, "learning_rate": 3e-3, "num_warmup_steps": 5, "clip_norm": 0})
+    assert (f"{broken}: goes on with other settings than it was started with: --learning_rate 0.003 (was 0.001), "
+            "--clip_norm 0.0 (was 1.0), --num_warmup_steps 5 (was 2)\n") in output
+    assert "training is finished, at step 24 of 24" in output

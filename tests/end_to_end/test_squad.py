@@ -110,6 +110,15 @@ def test_a_killed_run_ends_as_one_never_killed(folder, trained):
         np.testing.assert_array_equal(never_killed, killed, err_msg=killed.name)
 
 
+def test_a_search(folder):
+    once = dict.fromkeys(("train_batch_size", "learning_rate", "num_train_epochs"))
+    output = scripts.succeed(
+        "run.run_squad", folder, output_dir="searched", do_eval=True, search=True, search_batch_sizes=8,
+        search_learning_rates=1e-2, search_epochs=2, **{**TRAINING, **once})
+    assert "best of 1 trials by eval_f1: searched/search/batch8_lr0.01_epochs2; searched has its weights" in output
+    assert len(read_json(folder / "searched", "predictions.json")) == 40
+
+
 def test_a_test_file_is_answered_with_a_known_threshold(folder, trained):
     """Also without padding removed, in batches that need filling up, and with alignment failures told."""
     threshold = read_results(folder / "trained" / "eval_results.txt")["eval_best_f1_thresh"]

@@ -97,6 +97,15 @@ def test_race_with_another_number_of_choices_and_the_trained_model(folder, train
     assert np.loadtxt(folder / "race_out" / "test_results.tsv", delimiter="\t").shape == (12, 3)
 
 
+def test_a_search(folder):
+    output = scripts.succeed(
+        SCRIPT, folder, train_file="train.csv", dev_file="val.csv", test_file="test.csv", output_dir="searched",
+        do_train=True, do_eval=True, do_predict=True, search=True, search_batch_sizes=8, search_learning_rates=1e-2,
+        search_epochs=0.5, **{**FLAGS, "learning_rate": None})
+    assert "best of 1 trials by eval_accuracy: searched/search/batch8_lr0.01_epochs0.5" in output
+    assert np.loadtxt(folder / "searched" / "test_results.tsv", delimiter="\t").shape == (30, 4)
+
+
 @pytest.mark.parametrize(("flags", "message"), [
     ({"dev_file": None}, "--dev_file is needed with --do_eval"),
     ({"dev_file": "nowhere.csv"}, "--dev_file=nowhere.csv: no such file"),

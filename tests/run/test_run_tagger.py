@@ -117,6 +117,17 @@ def test_plain_labels(folder):
     assert "macro" in (folder / "letters" / "eval_report.txt").read_text()
 
 
+def test_a_search(folder):
+    output = scripts.succeed(
+        SCRIPT, folder, train_file="train.txt", dev_file="dev.txt", test_file="test.txt", output_dir="searched",
+        do_train=True, do_eval=True, do_predict=True, search=True, search_batch_sizes=8,
+        search_learning_rates="1e-2,0.0", search_epochs=1, **{**FLAGS, "learning_rate": None})
+    assert "best of 2 trials by eval_f1: searched/search/batch8_lr0.01_epochs1; searched has its weights\n" in output
+    assert read_results(folder / "searched" / "eval_results.txt")["global_step"] == 15
+    assert {"test_predictions.txt", "eval_report.txt", "task.json"} <= {
+        path.name for path in (folder / "searched").iterdir()}
+
+
 @pytest.mark.parametrize(("flags", "message"), [
     ({"train_file": None}, "--train_file is needed with --do_train"),
     ({"dev_file": "."}, "--dev_file=.: is a directory, a file is needed"),

@@ -53,9 +53,13 @@ class Classification(FineTuningTask):
 
     @property
     def kept_settings(self):
-        names = ("text_a_column", "text_b_column", "label_column", "regression", "label_separator")
-        of_own = {name: getattr(self.settings.task, name) for name in names} if self._dataset.name == "own" else {}
-        return {"task_name": self._dataset.name, **of_own}
+        task, kept = self.settings.task, {"task_name": self._dataset.name}
+        if self._dataset.name == "own":
+            names = ("text_a_column", "text_b_column", "label_column", "regression", "label_separator")
+            kept |= {name: getattr(task, name) for name in names}
+        if self._dataset.name == "xnli":
+            kept |= zip(("xnli_language", "xnli_train_language"), task.xnli_languages, strict=True)
+        return kept
 
     @property
     def loss(self):
@@ -109,6 +113,8 @@ def _find_dataset(task, kept):
         dataset = classification.find_task(task.task_name)
     except InputError as error:
         raise InputError(f"`task_name`: {error}, and own") from error
+    if dataset.name == "xnli":
+        dataset = classification.xnli_task(*task.xnli_languages)
     if kept and kept.labels != dataset.labels:
         learned, needed = (", ".join(each.labels) or "a number" for each in (kept, dataset))
         raise InputError(f"`task_name`={task.task_name}: the model was trained for another task, its labels are "

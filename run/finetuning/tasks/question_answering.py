@@ -30,6 +30,8 @@ class QuestionAnswering(FineTuningTask):
     answers = frozenset({"answers", "null_score_diff"})
     metric = "eval_f1"
     per_position = True
+    head_scope = "cls/squad/"
+    num_outputs = 2  # a start and an end
     evaluates_predictions = True
 
     def __init__(self, settings, kept):

@@ -39,6 +39,21 @@ def test_a_new_head_is_missing_and_an_old_one_unused(tf1_checkpoint, reference_c
     assert {"bert/pooler/dense/kernel", "bert/pooler/dense/bias"} <= set(report.loaded)
 
 
+def test_variables_that_are_to_be_left_keep_their_values_whatever_the_checkpoint_holds(reference, reference_config):
+    path = str(reference / "classify_final.ckpt")
+    model = models.BertClassifier(reference_config, 7)
+    with pytest.raises(ValueError, match=r"output_weights has shape \[\d+, 32\] in the checkpoint and \[7, 32\]"):
+        load_pretrained(model, path)
+    before = [variable.numpy() for variable in model.head.variables]
+    report = load_pretrained(model, path, leave=("output_weights", "output_bias", "none_of_the_model"))
+    assert report.left == ("output_weights", "output_bias")
+    assert report.missing == ()
+    assert report.unused == ("output_bias", "output_weights")
+    assert "; left as initialised: output_weights, output_bias; in the checkpoint, not used: " in str(report)
+    for variable, value in zip(model.head.variables, before, strict=True):
+        np.testing.assert_array_equal(variable, value)
+
+
 def test_weights_of_a_training_run_load_into_any_task(training_checkpoint, reference_config):
     path, trained = training_checkpoint
     model = models.BertClassifier(reference_config, 3)

@@ -19,6 +19,8 @@ class Toy(Settings):
     toy_kind: str = setting("plain", "Kind.", choices=("plain", "fancy"))
     toy_on: bool = setting(False, "Whether.")
     toy_patterns: tuple[str, ...] = setting(("a", "b"), "Patterns.")
+    toy_sizes: tuple[int, ...] = setting((16, 32), "Sizes.", lower=1, upper=99)
+    toy_rates: tuple[float, ...] = setting((5e-5, 2.0), "Rates.", lower=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,10 +63,11 @@ def test_defaults_come_back(parse):
 
 def test_values_come_back(parse):
     settings = parse(Chest(), "--chest_size=1", "--toy_count=9", "--toy_limit=0", "--toy_rate=1", "--toy_name=é",
-                     "--toy_kind=fancy", "--toy_on", "--toy_patterns=x,y,z")
-    assert settings == Chest(1, Toy(9, 0, 1.0, "é", "fancy", True, ("x", "y", "z")))
+                     "--toy_kind=fancy", "--toy_on", "--toy_patterns=x,y,z", "--toy_sizes=8, 99", "--toy_rates=1,3e-5")
+    assert settings == Chest(1, Toy(9, 0, 1.0, "é", "fancy", True, ("x", "y", "z"), (8, 99), (1.0, 3e-5)))
     assert isinstance(settings.toy.toy_patterns, tuple)
     assert isinstance(settings.toy.toy_rate, float)
+    assert [type(value) for value in (*settings.toy.toy_sizes, *settings.toy.toy_rates)] == [int, int, float, float]
 
 
 def test_an_empty_list(parse):
@@ -78,7 +81,8 @@ def test_what_is_given(parse):
 
 
 @pytest.mark.parametrize("argument", ["--toy_count=0", "--toy_count=10", "--toy_count=x", "--toy_rate=1.5",
-                                      "--toy_limit=-1", "--toy_kind=odd", "--toy_on=maybe"])
+                                      "--toy_limit=-1", "--toy_kind=odd", "--toy_on=maybe", "--toy_sizes=16,x",
+                                      "--toy_sizes=1.5", "--toy_sizes=0,1", "--toy_sizes=1,100", "--toy_rates=1,-2"])
 def test_bounds_and_choices_are_those_of_the_fields(parse, argument):
     name, value = argument.removeprefix("--").split("=")
     with pytest.raises(absl_flags.IllegalFlagValueError, match=f"^flag --{name}={value}: "):

@@ -14,6 +14,7 @@ class Step(Settings):
     accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1, upper=8)
     rate: float | None = setting(None, "Rate.", lower=0.0)
     optimizer: str = setting("adamw", "Rule.", choices=("adamw", "lamb"))
+    sizes: tuple[int, ...] = setting((3, 4), "Sizes.", lower=2, upper=9)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +33,8 @@ def test_defaults_and_values_within_the_bounds():
     assert Step(8, 0.0, "lamb").accumulate_steps == 8
     assert Job(step=Step(2)).step.accumulate_steps == 2
     assert [field.metadata["help"] for field in dataclasses.fields(Step)] == [
-        "Micro-batches of a training step.", "Rate.", "Rule."]
+        "Micro-batches of a training step.", "Rate.", "Rule.", "Sizes."]
+    assert Step(sizes=(2, 9)).sizes == (2, 9)
 
 
 @pytest.mark.parametrize(("values", "message"), [
@@ -41,6 +43,8 @@ def test_defaults_and_values_within_the_bounds():
     ({"rate": -0.5}, "`rate`=-0.5: it must be at least 0.0"),
     ({"rate": math.nan}, "`rate`=nan: it must be at least 0.0"),
     ({"optimizer": "sgd"}, "`optimizer`=sgd: it must be one of adamw, lamb"),
+    ({"sizes": (3, 1)}, "`sizes`=1: it must be at least 2"),
+    ({"sizes": (10, 3)}, "`sizes`=10: it must be at most 9"),
 ])
 def test_a_value_out_of_its_bounds(values, message):
     with pytest.raises(InputError) as caught:

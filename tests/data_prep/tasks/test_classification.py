@@ -120,6 +120,23 @@ def test_xnli_reads_one_language_and_renames_the_translated_label(tmp_path):
     assert german.labels.tolist() == [2]
 
 
+def test_xnli_is_trained_in_one_language_and_judged_in_another(tmp_path):
+    write(tmp_path, "multinli/multinli.train.en.tsv", row("premise", "hypo", "label"), row("a", "b", "entailment"))
+    write(tmp_path, "xnli.dev.tsv", row(*["header"] * 9), row("sw", "neutral", *XNLI_ROW),
+          row("el", "entailment", *XNLI_ROW))
+    write(tmp_path, "xnli.test.tsv", row(*["header"] * 9))
+    task = classification.xnli_task("sw", "en")
+    assert classification.read_examples(task, str(tmp_path), "train").text_a == ["a"]
+    assert classification.read_examples(task, str(tmp_path), "dev").labels.tolist() == [2]
+    urdu = classification.xnli_task("ur")
+    with pytest.raises(ValueError, match=r"multinli\.train\.ur\.tsv: no such file"):
+        classification.read_examples(urdu, str(tmp_path), "train")
+    with pytest.raises(InputError, match=r"xnli\.dev\.tsv: has no rows with 'ur' in column 1, which has el, sw$"):
+        classification.read_examples(urdu, str(tmp_path), "dev")
+    with pytest.raises(InputError, match=r"xnli\.test\.tsv: has no rows with 'ur' in column 1, which has none$"):
+        classification.read_examples(urdu, str(tmp_path), "test")
+
+
 def test_lines_end_at_line_feeds_alone(tmp_path):
     write(tmp_path, "train.tsv", "\ufeffsentence\tlabel\r\n", "a\u2028b\x85c\rd\t1\r\n", "\n", "e\t0")
     examples = classification.read_examples(classification.TASKS["sst-2"], str(tmp_path), "train")

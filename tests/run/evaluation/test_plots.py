@@ -79,6 +79,19 @@ def test_many_labels_leave_the_numbers_out(tmp_path):
     np.testing.assert_allclose(shares_shown(pixels, 40), np.eye(40), rtol=0, atol=0.02)
 
 
+def test_a_search_is_dark_where_it_scores(tmp_path):
+    trials = [(size, rate, epochs, None if (size, rate) == (32, 2e-5) else 0.5 + 0.1 * (size == 16) * (rate == 5e-5))
+              for size in (16, 32) for rate in (5e-5, 2e-5) for epochs in (2.0, 3.5, 4.0)]
+    plots.search_results(str(tmp_path / "search.png"), trials, "eval_f1")
+    pixels = decoded(tmp_path / "search.png")
+    darkest = is_like(pixels, mpl.colormaps["Blues"](1.0)[:3])
+    columns = np.flatnonzero(darkest[:, : int(0.85 * pixels.shape[1])].mean(axis=0) > 0.3)
+    assert 0 < columns.min() < columns.max() < 0.3 * pixels.shape[1]  # batch size 16, left rate
+    alone = [(8, 1e-3, 1.0, 0.25)]
+    plots.search_results(str(tmp_path / "search.png"), alone, "eval_f1")
+    assert os.listdir(tmp_path) == ["search.png"]
+
+
 def test_a_run_without_steps_has_no_loss_curves(tmp_path):
     plots.loss_curves(str(tmp_path), Log(), Log())
     assert not os.listdir(tmp_path)

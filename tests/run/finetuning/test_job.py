@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from bert_tf.errors import InputError
 from run.finetuning import job, task_metadata
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task import FineTuningTask
@@ -58,6 +59,25 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_settings, names):
     task = task_class(FineTuningSettings(task=task_settings), None)
     assert task.kept_settings == {name: getattr(task_settings, name) for name in names}
+
+
+def test_xnli_is_resumed_in_its_languages():
+    def kept(**languages):
+        task_settings = ClassificationSettings(task_name="XNLI", data_dir=".", **languages)
+        return Classification(FineTuningSettings(task=task_settings), None).kept_settings
+
+    assert kept() == {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
+    assert kept(xnli_language="de") == {"task_name": "xnli", "xnli_language": "de", "xnli_train_language": "de"}
+    assert kept(xnli_language="de", xnli_train_language="en")["xnli_train_language"] == "en"
+
+
+@pytest.mark.parametrize("name", ["xnli_language", "xnli_train_language"])
+def test_languages_are_those_of_xnli(name):
+    settings = ClassificationSettings(task_name="mnli", data_dir=".", **{name: "de"})
+    with pytest.raises(InputError, match=f"^`{name}`=de: goes with `task_name`=xnli, not mnli$"):
+        settings.check_files(["train"])
+    with pytest.raises(InputError, match=f"`{name}`=it: it must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"):
+        ClassificationSettings(task_name="xnli", data_dir=".", **{name: "it"})
 
 
 def test_a_published_task_is_the_same_by_any_spelling():

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from bert_tf.config import BertConfig
+from run.settings import OptimizerSettings, StepSettings
 from run.training import run_metadata
 
 CONFIG = BertConfig(11, 6, 2, 3, 7)
@@ -19,6 +20,31 @@ def test_a_run_is_resumed_only_with_what_it_was_started_with(tmp_path):
         run_metadata.check(folder, CONFIG, {"train_batch_size": 8, "optimizer": "adamw"})
     run_metadata.keep(folder, CONFIG, {"train_batch_size": 8})
     assert json.loads((tmp_path / "run.json").read_text()) == {"train_batch_size": 7, "optimizer": "adamw"}
+
+
+def test_settings_that_may_change_are_said(tmp_path):
+    folder = str(tmp_path)
+    before = run_metadata.changeable_settings(
+        OptimizerSettings(learning_rate=0.25, no_weight_decay=("a", "b")), StepSettings(), {"num_train_steps": 9})
+    run_metadata.keep(folder, CONFIG, {"train_batch_size": 7}, changeable=before)
+    now = run_metadata.changeable_settings(
+        OptimizerSettings(learning_rate=0.5, no_weight_decay=("a",)),
+        StepSettings(mixed_precision="bfloat16", accumulate_steps=2), {"num_train_steps": 9, "added_later": 1})
+    assert run_metadata.changes(folder, now) is None  # no checkpoint there: a new run
+    (tmp_path / "checkpoint").touch()
+    assert run_metadata.changes(folder, before) is None
+    assert run_metadata.changes(folder, now) == (
+        "goes on with other settings than it was started with: `learning_rate` 0.5 (was 0.25), `no_weight_decay` a "
+        "(was a,b), `mixed_precision` bfloat16 (was float32)")
+    run_metadata.check(folder, CONFIG, {"train_batch_size": 7})
+    run_metadata.keep(folder, CONFIG, {"train_batch_size": 7}, changeable=now)
+    assert json.loads((tmp_path / "run.json").read_text())["changeable"]["learning_rate"] == 0.25
+    (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # of a run that kept none
+    assert run_metadata.changes(folder, now) is None
+
+
+def test_which_optimizer_it_is_may_not_change():
+    assert "optimizer" not in run_metadata.changeable_settings(OptimizerSettings(), StepSettings(), {})
 
 
 @pytest.mark.parametrize(("content", "message"), [("{", "run.json: is not JSON"), ("[]", "expected a JSON object")])

@@ -1,0 +1,75 @@
+"""The head of a checkpoint that training starts from: whether it is taken over, or only the encoder is.
+
+The head is the last layer, the task's own. A classifier of three labels starts from one of two by its encoder alone.
+"""
+
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli.script import with_flags
+from bert_tf.errors import InputError
+from run.finetuning import task_metadata
+
+MOST_LABELS_SHOWN = 8
+
+
+def new_variables(task, checkpoint, keep_head, config):
+    """Decides about the head of a checkpoint that holds one, and says so in a line.
+
+    Unless told, it is taken if it fits and nothing says that it was trained for other labels.
+
+    Args:
+      task: FineTuningTask that has read its data.
+      checkpoint: what open_checkpoint reads.
+      keep_head: whether to take it, None to decide.
+      config: BertConfig.
+
+    Returns:
+      Tuple of the head's variables that are to keep their initial values though the checkpoint may hold them.
+
+    Raises:
+      InputError: with `keep_head`, the checkpoint has no head for this task, or one that does not fit.
+    """
+    shapes = task.head_shapes(config)
+    tensors = open_checkpoint(checkpoint).tensors
+    missing = [name for name in shapes if name not in tensors]
+    if missing:
+        if keep_head:
+            raise InputError(f"`keep_head`: `init_checkpoint`={checkpoint} has no head for this task, it lacks "
+                             f"{', '.join(missing)}")
+        return ()
+    if any(tensors[name].shape[1:] != shape[1:] for name, shape in shapes.items()):
+        return ()  # of another width, as all of that model: loading says so
+    fits = all(tensors[name].shape == shape for name, shape in shapes.items())
+    difference = _difference(task, checkpoint) if fits else _other_number(tensors, shapes)
+    if keep_head and not fits:
+        raise InputError(f"`keep_head`: the head of `init_checkpoint`={checkpoint} does not fit: {difference}")
+    if keep_head or (keep_head is None and not difference):
+        return ()
+    reason = f"; of the checkpoint's head: {difference}" if difference else ", by `nokeep_head`"
+    hint = "; `keep_head` takes it all the same" if fits and difference and keep_head is None else ""
+    print(with_flags(f"`init_checkpoint`={checkpoint}: the encoder is taken, the head is new{reason}{hint}"))
+    return tuple(shapes)
+
+
+def _other_number(tensors, shapes):
+    """How many outputs the heads of a checkpoint and of this task have, by one of their variables."""
+    name, shape = next(iter(shapes.items()))
+    return f"it has {tensors[name].shape[0]} outputs, and this task needs {shape[0]}"
+
+
+def _difference(task, checkpoint):
+    """What the task.json of a checkpoint says that the head was trained for, and this task is not; None if nothing."""
+    kept, metadata = task_metadata.read(checkpoint), task.metadata
+    if kept is None:
+        return None
+    if kept.kind != metadata.kind:
+        return f"it is of a {kept.kind}, and this task of a {metadata.kind}"
+    if kept.labels != metadata.labels:
+        return f"its labels are {_shown(kept.labels)}, and this task's {_shown(metadata.labels)}"
+    return None
+
+
+def _shown(labels):
+    if not labels:
+        return "a number"
+    more = len(labels) - MOST_LABELS_SHOWN
+    return ", ".join(labels[:MOST_LABELS_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,178 @@
+"""Runs of a task: one, from its model to its results, and several over seeds."""
+
+import dataclasses
+import os
+import statistics
+
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.files import exists
+from run.evaluation import results as evaluation_results
+from run.finetuning import prediction
+from run.finetuning.settings import SEARCH_FOLDER
+from run.finetuning.task import FineTuningTask
+from run.training import loop, strategies, utilisation
+from run.training.optimizer import make_optimizer
+
+RESULTS_FILE = "eval_results.txt"
+
+
+@dataclasses.dataclass(frozen=True)
+class Shared:
+    """What all runs of a command have in common.
+
+    Attributes:
+      strategy: tf.distribute.Strategy.
+      config: BertConfig.
+      task: FineTuningTask that has read its data.
+      new_variables: names of the model's variables that init_checkpoint is not to give.
+    """
+
+    strategy: tf.distribute.Strategy
+    config: BertConfig
+    task: FineTuningTask
+    new_variables: tuple[str, ...] = ()
+
+    @property
+    def writes(self):
+        """Whether this process, of several that train together, is the one that writes files."""
+        return strategies.is_chief(self.strategy)
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuned:
+    """A model to use.
+
+    Attributes:
+      model: of bert_tf.models, with the weights to use.
+      predictor: Predictor of it.
+      folder: of the run.
+      step: int, of the weights.
+      results: dict of name -> float; empty without evaluation.
+      eval_outputs: the model's outputs for the development data, dict of arrays; None without evaluation.
+    """
+
+    model: object
+    predictor: object
+    folder: str
+    step: int
+    results: dict
+    eval_outputs: dict | None
+
+
+def over_seeds(settings, shared):
+    """Trains and evaluates, once for each seed, and writes eval_results.txt.
+
+    Args:
+      settings: FineTuningSettings.
+      shared: Shared.
+
+    Returns:
+      FineTuned: the run with the best metric, the first without evaluation.
+    """
+    metric = shared.task.metric
+    best, all_results = None, []
+    for run in settings.runs:
+        tuned = one_run(run, shared)
+        write_results(tuned.folder, shared, tuned.results)
+        all_results.append(tuned.results)
+        if best is None or (tuned.results and tuned.results[metric] > best.results[metric]):
+            best = tuned
+    if len(all_results) > 1 and best.results:
+        write_results(settings.training.output_dir, shared, _mean_and_deviation(all_results))
+        print(f"best of {len(all_results)} runs by {metric}: {best.folder}")
+    return best
+
+
+def one_run(settings, shared):
+    """Trains and evaluates one run, as far as `settings` say, in its folder.
+
+    Args:
+      settings: FineTuningSettings, of the same data as those that `shared.task` was made with.
+      shared: Shared.
+
+    Returns:
+      FineTuned.
+
+    Raises:
+      InputError: there is nothing to train, and no trained model to use.
+      DivergedError: a loss that is not finite.
+    """
+    strategy, tuning = shared.strategy, settings.tuning
+    task = shared.task.with_settings(settings)
+    num_train_steps = settings.num_train_steps(task.num_train_examples) if tuning.do_train else 1
+    is_dynamic = may_group_by_length(settings, strategy)
+    seed = settings.training.random_seed
+    with strategy.scope():
+        encoder = models.BertEncoder(
+            shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy)
+        model = task.make_model(encoder, task.metadata)
+        optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
+                                   int(num_train_steps * tuning.warmup_proportion))
+    predictor = prediction.Predictor(
+        strategy, model, per_position=task.per_position, static_shapes=not is_dynamic)
+    predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
+    training_run = _training_run(settings, shared, model, optimizer, num_train_steps)
+    if tuning.do_train:
+        training_run.train(
+            lambda first_step: task.training_batches(seed, first_step, static_shapes=not is_dynamic),
+            evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
+    elif not training_run.step:
+        _check_trained(settings, training_run.missing)
+    step = training_run.restore_best() or training_run.step
+    results, outputs = {}, None
+    if task.eval_features is not None:
+        outputs = predict_eval()
+        results = {**task.score(outputs), "global_step": step}
+    return FineTuned(model, predictor, settings.training.output_dir, step, results, outputs)
+
+
+def write_results(folder, shared, results):
+    """Writes and prints eval_results.txt, where there are results and this process writes."""
+    if shared.writes and results:
+        evaluation_results.write_results(os.path.join(folder, RESULTS_FILE), results)
+
+
+def may_group_by_length(settings, strategy):
+    """Whether batches may be of examples of similar length, and padding left out."""
+    return (settings.tuning.group_by_length and not settings.step.jit_compile
+            and strategies.allows_dynamic_shapes(strategy))
+
+
+def _training_run(settings, shared, model, optimizer, num_train_steps):
+    eval_steps = settings.tuning.eval_steps
+    evaluations = loop.Evaluations(
+        eval_steps, shared.task.metric if eval_steps else None, settings.tuning.early_stopping_evals)
+    return loop.TrainingRun(
+        shared.strategy, model, optimizer, shared.task.loss, ("loss",), settings.training, num_train_steps,
+        step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint,
+        new_variables=shared.new_variables, evaluations=evaluations,
+        flops_of=lambda tokens: utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(shared.config, 1, tokens))
+
+
+def _check_trained(settings, missing):
+    """Raises InputError unless init_checkpoint has all of a task model; `missing`: the variables it lacks."""
+    output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
+    if not checkpoint:
+        hint = "train first, or give `init_checkpoint`"
+        if exists(os.path.join(output_dir, "run_1")):
+            hint = "give its `num_runs`"
+        if exists(os.path.join(output_dir, SEARCH_FOLDER)):
+            hint = "its search has not come to its end, go on with it"
+        raise InputError(f"`output_dir`={output_dir}: holds no checkpoint to evaluate; {hint}")
+    if missing:
+        raise InputError(f"`init_checkpoint`={checkpoint}: is not of a model that was trained for this task, it lacks "
+                         f"{', '.join(missing)}; give `do_train`, or the `output_dir` of a run")
+
+
+def _mean_and_deviation(all_results):
+    """The mean of each result over runs, and its standard deviation as NAME_std."""
+    results = {}
+    for name in all_results[0]:
+        values = [each[name] for each in all_results]
+        results[name] = statistics.mean(values)
+        results[f"{name}_std"] = statistics.stdev(values)
+    return results

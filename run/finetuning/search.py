@@ -1,0 +1,162 @@
+"""The paper's search (appendix A.3): training with every combination of batch size, learning rate and epochs.
+
+A combination is a trial, a run in a folder of its own. What it came to is kept there as trial.json: a search that was
+stopped goes on with the trial that has none. Checkpoints stay of the best trial and of the one under way, no others.
+"""
+
+import csv
+import dataclasses
+import gc
+import json
+import os
+
+from bert_tf.errors import InputError
+from bert_tf.files import exists, new_file, read_json_object
+from run.evaluation import plots
+from run.finetuning import runs
+from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, short
+from run.training import checkpoints, run_metadata
+from run.training.loop import DivergedError
+
+TABLE_FILE, PICTURE_FILE = "search.tsv", "search.png"  # in SEARCH_FOLDER
+SETTINGS = ("train_batch_size", "learning_rate", "num_train_epochs")
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """A combination, and what training with it came to.
+
+    Attributes:
+      settings: FineTuningSettings of its run.
+      results: dict of name -> float; empty where its loss was not finite; None before its end.
+    """
+
+    settings: FineTuningSettings
+    results: dict | None = None
+
+    @property
+    def folder(self):
+        """Of its run."""
+        return self.settings.training.output_dir
+
+    @property
+    def name(self):
+        """Of its folder."""
+        return os.path.basename(self.folder)
+
+    @property
+    def values(self):
+        """Batch size, learning rate and epochs, as `SETTINGS` names them."""
+        return (self.settings.training.train_batch_size, self.settings.optimizer.learning_rate,
+                self.settings.tuning.num_train_epochs)
+
+
+def run(settings, shared):
+    """Trains and evaluates each trial that has not come to its end, and uses the best by the task's metric.
+
+    Args:
+      settings: FineTuningSettings, whose `runs` are the trials.
+      shared: runs.Shared.
+
+    Returns:
+      runs.FineTuned: the best trial. Its weights and its results are also in output_dir, as of a run there.
+
+    Raises:
+      InputError: no trial has a score.
+    """
+    metric, output_dir = shared.task.metric, settings.training.output_dir
+    trials = [_with_kept_results(Trial(each)) for each in settings.runs]
+    for number, trial in enumerate(trials):
+        if trial.results is None:
+            print(f"search: trial {number + 1} of {len(trials)}, {trial.name}", flush=True)
+            trials[number] = _finish(trial, shared)
+        best = _best(trials, metric)
+        if shared.writes:
+            _remove_checkpoints(trials, best)
+            _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, metric)
+    print("\n".join(_table(trials, best, metric)))
+    if best is None:
+        raise InputError(f"`search`: in none of {len(trials)} trials was the loss a finite number to the end; lower "
+                         "`search_learning_rates` may help")
+    return _use(best, settings, shared, trials)
+
+
+def _use(best, settings, shared, trials):
+    """The FineTuned of the best trial; keeps its weights and results in output_dir and draws the picture."""
+    metric, output_dir = shared.task.metric, settings.training.output_dir
+    print(f"best of {len(trials)} trials by {metric}: {best.folder}; {output_dir} has its weights")
+    if not exists(os.path.join(best.folder, "checkpoint")):  # one that an earlier search, of more values, found better
+        print(f"{best.folder}: trained again, its weights are not kept any more")
+        _finish(best, shared)
+    tuned = runs.one_run(dataclasses.replace(
+        best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None)), shared)
+    if shared.writes:
+        checkpoints.save_alone(output_dir, tuned.model, tuned.step)
+        plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PICTURE_FILE),
+                             [(*trial.values, trial.results.get(metric)) for trial in trials], metric)
+    runs.write_results(output_dir, shared, tuned.results)
+    return tuned
+
+
+def _with_kept_results(trial):
+    """The Trial with the results that its folder holds, as it is if there are none."""
+    path = os.path.join(trial.folder, run_metadata.TRIAL_FILE)
+    return dataclasses.replace(trial, results=read_json_object(path)["results"]) if exists(path) else trial
+
+
+def _finish(trial, shared):
+    """Trains and evaluates a trial, or resumes it; returns it with its results, which are kept in its folder."""
+    try:
+        results = runs.one_run(trial.settings, shared).results
+        runs.write_results(trial.folder, shared, results)
+    except DivergedError as error:
+        print(f"{trial.name}: {error}")
+        results = {}
+    gc.collect()  # models refer to themselves in circles: the next one is made when this one's memory is free
+    if shared.writes:
+        with new_file(os.path.join(trial.folder, run_metadata.TRIAL_FILE)) as file:
+            json.dump({**dict(zip(SETTINGS, trial.values, strict=True)), "results": results}, file, indent=2)
+            file.write("\n")
+    return dataclasses.replace(trial, results=results)
+
+
+def _best(trials, metric):
+    """The Trial with the highest metric, the first of equals; None if none has any."""
+    return max((trial for trial in trials if trial.results), key=lambda trial: trial.results[metric], default=None)
+
+
+def _remove_checkpoints(trials, best):
+    for trial in trials:
+        if trial.results is not None and trial is not best:
+            checkpoints.remove(trial.folder)
+
+
+def _columns(trials, metric):
+    """Names of the results of trials, the metric first."""
+    names = {name for trial in trials for name in trial.results or ()}
+    return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
+
+
+def _write_table(path, trials, metric):
+    """Writes search.tsv: a row for each trial that has come to its end."""
+    names = _columns(trials, metric)
+    with new_file(path, newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow([*SETTINGS, *names, "folder"])
+        writer.writerows([*trial.values, *(trial.results.get(name, "") for name in names), trial.name]
+                         for trial in trials if trial.results is not None)
+
+
+def _table(trials, best, metric):
+    """Yields the lines of a table of trials as text."""
+    names = [name for name in _columns(trials, metric) if name not in ("loss", "global_step")]
+    rows = [("batch size", "learning rate", "epochs", "steps", *names, "")]
+    for trial in trials:
+        results, note = trial.results, "best" if trial is best else ""
+        rows.append((*map(short, trial.values), str(results.get("global_step", "")),
+                     *(f"{results[name]:.4f}" if name in results else "-" for name in names),
+                     note if results else "diverged"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for *cells, note in rows:
+        yield "  ".join(cell.rjust(width) for cell, width in zip(cells, widths[:-1], strict=True)).rstrip() + (
+            f"  {note}" if note else "")

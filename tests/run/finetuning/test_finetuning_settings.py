@@ -1,0 +1,86 @@
+"""Settings of fine-tuning that must go together, and the runs that they make."""
+
+import dataclasses
+
+import pytest
+
+from bert_tf.errors import InputError
+from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, short
+from run.settings import ModelSettings, OptimizerSettings, TrainingSettings
+
+BOTH = TuningSettings(do_train=True, do_eval=True)
+TRAINING = TrainingSettings(output_dir="out", random_seed=5)
+SEARCH = SearchSettings(search=True)
+
+
+def test_one_run_is_the_settings_themselves():
+    settings = FineTuningSettings(training=TRAINING)
+    assert settings.runs == [settings]
+
+
+def test_runs_over_seeds():
+    settings = FineTuningSettings(training=TRAINING, tuning=dataclasses.replace(BOTH, num_runs=3))
+    assert [(run.training.output_dir, run.training.random_seed, run.tuning.num_runs) for run in settings.runs] == [
+        ("out/run_1", 5, 1), ("out/run_2", 6, 1), ("out/run_3", 7, 1)]
+
+
+def test_the_trials_of_the_paper_s_search():
+    runs = FineTuningSettings(training=TRAINING, tuning=BOTH, search=SEARCH).runs
+    assert len({run.training.output_dir for run in runs}) == len(runs) == 18
+    assert [run.training.output_dir for run in runs[:4]] == [
+        "out/search/batch16_lr5e-05_epochs2", "out/search/batch16_lr5e-05_epochs3",
+        "out/search/batch16_lr5e-05_epochs4", "out/search/batch16_lr3e-05_epochs2"]
+    last = runs[-1]
+    assert (last.training.train_batch_size, last.optimizer.learning_rate, last.tuning.num_train_epochs) == (32, 2e-5, 4)
+    assert {(run.training.random_seed, run.search.search, run.tuning.do_train) for run in runs} == {(5, False, True)}
+
+
+def test_a_value_is_tried_once():
+    search = SearchSettings(search=True, search_batch_sizes=(8, 8), search_learning_rates=(1e-4, 0.0001, 0.5),
+                            search_epochs=(1.0, 1, 0.25))
+    runs = FineTuningSettings(training=TRAINING, tuning=BOTH, search=search).runs
+    assert [run.training.output_dir.rsplit("/", 1)[1] for run in runs] == [
+        "batch8_lr0.0001_epochs1", "batch8_lr0.0001_epochs0.25", "batch8_lr0.5_epochs1", "batch8_lr0.5_epochs0.25"]
+
+
+@pytest.mark.parametrize(("number", "text"), [
+    (2.0, "2"), (10.0, "10"), (16, "16"), (2.5, "2.5"), (5e-5, "5e-05"), (0.001, "0.001")])
+def test_numbers_in_names(number, text):
+    assert short(number) == text
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"search_epochs": ()}, "`search_epochs`: a value to try is needed"),
+    ({"search": False, "search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: give `search` too"),
+    ({"search": False, "search_learning_rates": (1e-4,)}, "`search_learning_rates`=0.0001: give `search` too"),
+    ({"search_batch_sizes": (8, 0)}, "`search_batch_sizes`=0: it must be at least 1"),
+])
+def test_a_search_that_cannot_be(values, message):
+    with pytest.raises(InputError) as caught:
+        SearchSettings(**{"search": True, **values})
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"tuning": TuningSettings(do_train=True)}, "`search`: trains and evaluates, give `do_train` and `do_eval` too"),
+    ({"tuning": TuningSettings(do_eval=True, do_predict=True)}, "`search`: trains and evaluates, give `do_train`"),
+    ({"tuning": dataclasses.replace(BOTH, num_runs=2)}, "`num_runs`=2: not with `search`, which trains once with each"),
+    ({"training": TrainingSettings(train_batch_size=8)},
+     "`train_batch_size`=8: not with `search`, which tries those of `search_batch_sizes`"),
+    ({"optimizer": OptimizerSettings(learning_rate=1e-4)},
+     "`learning_rate`=0.0001: not with `search`, which tries those of `search_learning_rates`"),
+    ({"tuning": dataclasses.replace(BOTH, num_train_epochs=1.0)},
+     "`num_train_epochs`=1.0: not with `search`, which tries those of `search_epochs`"),
+])
+def test_what_does_not_go_with_a_search(values, message):
+    with pytest.raises(InputError) as caught:
+        FineTuningSettings(**{"tuning": BOTH, "search": SEARCH, **values})
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("tuning", "checkpoint"), [
+    (TuningSettings(do_train=True, keep_head=True), None), (TuningSettings(do_eval=True, keep_head=True), "folder")])
+def test_a_head_is_kept_only_from_a_checkpoint_and_in_training(tuning, checkpoint):
+    with pytest.raises(InputError, match=r"^`keep_head`: says what training starts from, give `do_train` and "
+                                         r"`init_checkpoint` too$"):
+        FineTuningSettings(model=ModelSettings(init_checkpoint=checkpoint), tuning=tuning)

@@ -1,0 +1,127 @@
+"""The search apart from training: which trials run, which is best, what is kept. Training is made up."""
+
+import csv
+import json
+
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from run.finetuning import runs, search
+from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
+from run.settings import TrainingSettings
+from run.training import run_metadata
+from run.training.loop import DivergedError
+from tests.run.finetuning.test_job import Task
+
+SCORES = {"batch8_lr0.1_epochs1": 0.25, "batch8_lr0.1_epochs2": 0.75, "batch8_lr0.5_epochs1": 0.5,
+          "batch8_lr0.5_epochs2": 0.75}
+
+
+class Weight(tf.Module):
+    def __init__(self, value):
+        super().__init__()
+        self.weight = tf.Variable(value)
+
+
+@pytest.fixture
+def searched(tmp_path, monkeypatch):
+    """(scores, **settings of the search) -> FineTuned; `searched.ran` are the names of the runs made so far.
+
+    A run makes a checkpoint and scores what `scores` says, or diverges where that is None.
+    """
+    def run(scores, **values):
+        def one_run(settings, shared):
+            folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
+            run.ran.append((folder.name, is_training))
+            if is_training:
+                folder.mkdir(parents=True, exist_ok=True)
+                for name in ("checkpoint", "ckpt-7.index", "loss.png"):
+                    (folder / name).touch()
+            if scores[folder.name] is None:
+                raise DivergedError("step 3: the loss is not a finite number")
+            results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
+            return runs.FineTuned(Weight(scores[folder.name]), None, str(folder), 7, results, {})
+
+        monkeypatch.setattr(runs, "one_run", one_run)
+        settings = FineTuningSettings(
+            training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
+            search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
+                                                  "search_epochs": (1.0, 2.0), **values}))
+        for each in settings.runs:
+            run_metadata.keep(each.training.output_dir, BertConfig(11, 6, 1, 2, 7), {})
+        return search.run(settings, runs.Shared(tf.distribute.get_strategy(), None, Task(settings, None)))
+
+    run.ran = []
+    return run
+
+
+def with_checkpoints(folder):
+    return sorted(path.parent.name for path in folder.glob("search/*/ckpt-*"))
+
+
+def test_the_best_trial_is_used_and_alone_keeps_its_checkpoints(tmp_path, searched, capsys):
+    tuned = searched(SCORES)
+    best = "batch8_lr0.1_epochs2"  # the first of equals
+    assert searched.ran == [*((name, True) for name in SCORES), (best, False)]
+    assert tuned.folder == str(tmp_path / "search" / best)
+    assert with_checkpoints(tmp_path) == [best]
+    assert (tmp_path / "search" / "batch8_lr0.5_epochs2" / "loss.png").exists()
+    output = capsys.readouterr().out
+    assert "search: trial 2 of 4, batch8_lr0.1_epochs2\n" in output
+    assert "\n".join([
+        "batch size  learning rate  epochs  steps  eval_accuracy  eval_loss",
+        "         8            0.1       1      7         0.2500     2.0000",
+        "         8            0.1       2      7         0.7500     2.0000  best",
+        "         8            0.5       1      7         0.5000     2.0000",
+        "         8            0.5       2      7         0.7500     2.0000",
+        f"best of 4 trials by eval_accuracy: {tmp_path}/search/{best}; {tmp_path} has its weights\n"]) in output
+    assert output.endswith("eval_accuracy = 0.75\neval_loss = 2.0\nglobal_step = 7\nloss = 2.0\n")
+    assert (tmp_path / "eval_results.txt").read_text() in output
+
+
+def test_what_the_folder_of_a_search_has(tmp_path, searched):
+    searched(SCORES)
+    with open(tmp_path / "search" / "search.tsv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert [row["folder"] for row in rows] == list(SCORES)
+    assert rows[1] == {"train_batch_size": "8", "learning_rate": "0.1", "num_train_epochs": "2.0",
+                       "eval_accuracy": "0.75", "eval_loss": "2.0", "loss": "2.0", "global_step": "7",
+                       "folder": "batch8_lr0.1_epochs2"}
+    assert (tmp_path / "search" / "search.png").read_bytes().startswith(b"\x89PNG")
+    weight = Weight(0.0)
+    tf.train.Checkpoint(model=weight).restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
+    assert float(weight.weight) == 0.75
+    assert run_metadata.holds_run(str(tmp_path))
+
+
+def test_a_search_goes_on_with_what_is_missing(tmp_path, searched):
+    searched(SCORES, search_learning_rates=(0.1,))
+    (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()  # as if killed before it was removed
+    searched.ran.clear()
+    searched({**SCORES, "batch8_lr0.5_epochs1": 0.875})
+    assert searched.ran == [("batch8_lr0.5_epochs1", True), ("batch8_lr0.5_epochs2", True),
+                            ("batch8_lr0.5_epochs1", False)]
+    assert with_checkpoints(tmp_path) == ["batch8_lr0.5_epochs1"]
+    assert not (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").exists()
+    assert sorted(path.name for path in tmp_path.glob("ckpt-*.index")) == ["ckpt-7.index"]
+
+    searched.ran.clear()
+    tuned = searched(SCORES, search_learning_rates=(0.1,))  # whose best has lost its checkpoints to a better one
+    assert searched.ran == [("batch8_lr0.1_epochs2", True), ("batch8_lr0.1_epochs2", False)]
+    assert tuned.results["eval_accuracy"] == 0.75
+
+
+def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys):
+    scores = {**SCORES, "batch8_lr0.5_epochs1": None}
+    assert searched(scores).results["eval_accuracy"] == 0.75
+    output = capsys.readouterr().out
+    assert "batch8_lr0.5_epochs1: step 3: the loss is not a finite number\n" in output
+    assert "         8            0.5       1                     -          -  diverged\n" in output
+    assert json.loads((tmp_path / "search" / "batch8_lr0.5_epochs1" / "trial.json").read_text())["results"] == {}
+    searched.ran.clear()
+    searched(scores)
+    assert searched.ran == [("batch8_lr0.1_epochs2", False)]
+    with pytest.raises(InputError, match=r"^`search`: in none of 1 trials was the loss a finite number"):
+        searched(scores, search_learning_rates=(0.5,), search_epochs=(1.0,))
