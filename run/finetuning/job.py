@@ -184,7 +184,7 @@ def _one_run(settings, strategy, config, task, num_train_steps, folder, seed):
     training_run = _training_run(settings, strategy, config, task, model, optimizer, num_train_steps, folder)
     if settings.tuning.do_train:
         training_run.train(
-            lambda first_step: task.training_batches(seed, first_step, static_shapes=not is_dynamic),
+            lambda first_step, share: task.training_batches(seed, first_step, share, static_shapes=not is_dynamic),
             evaluate=(lambda: task.score(predict_eval())) if settings.tuning.eval_steps else None)
     elif not training_run.step:
         _check_trained(settings, training_run.missing)

@@ -41,7 +41,7 @@ def start(folder, steps=13, weight=0.0, **settings):
     return run, model
 
 
-def batches(skip_steps):
+def batches(skip_steps, share):
     return tf.data.Dataset.from_tensors({"input_mask": tf.ones([3, 5], tf.int32)}).repeat()
 
 
@@ -141,7 +141,7 @@ def test_weights_trained_on_without_evaluations_are_those_to_use(tmp_path, capsy
 
 def test_what_others_print_in_training_is_printed(tmp_path, capsys):
     run, _ = start(tmp_path, steps=2)
-    run.train(lambda skip_steps: batches(skip_steps).map(
+    run.train(lambda skip_steps, share: batches(skip_steps, share).map(
         lambda features: tf.py_function(lambda mask: print("a library speaks") or mask, [features["input_mask"]],
                                         tf.int32)).map(
         lambda mask: {"input_mask": tf.ensure_shape(mask, [3, 5])}))
