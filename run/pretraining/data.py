@@ -1,5 +1,7 @@
 """The records of a pre-training run, from settings to batches: which files, what they hold, how they are masked."""
 
+import functools
+
 from bert_tf.cli import paths
 from data_prep import records
 from data_prep.pretraining import InstanceSettings, masking
@@ -38,7 +40,7 @@ class PretrainingData:
         """Endless dataset of a HostShare of batches, from step `skip_steps` on; see run.pretraining.inputs."""
         return inputs.pretraining_training_data(
             self._files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
-            share=share, limits=self._limits, transform=self._transform)
+            share=share, limits=self._limits, transform=self._transform, count_records=lambda files: self._counts)
 
     def evaluation_batches(self, share, drop_remainder):
         """Dataset of a HostShare of batches that hold every record once; see run.pretraining.inputs."""
@@ -59,6 +61,11 @@ class PretrainingData:
             kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
             kept |= {name: getattr(self._settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
         return kept
+
+    @functools.cached_property
+    def _counts(self):
+        """The records of each training file, counted once for all hosts whose input this process makes."""
+        return record_checks.count_records(self._files)
 
     @property
     def _all_files(self):

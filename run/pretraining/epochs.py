@@ -1,8 +1,8 @@
 """The records of an epoch in their order, which is a function of the seed and the epoch; of one host, or of several.
 
-One host has tf.data shuffle the records. Where several make a batch together, each would spend more on the records of
-the others than on its own: shuffling them one by one takes ten times what reading them does. So it shuffles their
-places alone, which gives the same order, and then takes its own from what it has read, thousands at a time.
+One host has tf.data shuffle the records. Where many make a batch together, each would spend most of its time on
+handing the records of the others, one by one, from one step of that pipeline to the next. So it shuffles their places
+alone, which gives the same order, reads records by the block, and picks its own out thousands at a time.
 """
 
 import tensorflow as tf
@@ -25,26 +25,30 @@ def all_records(paths, seed, epoch, first_place):
       Dataset of (epoch int64, place int64, serialized string), scalars; the place counts the epoch's records.
     """
     file_seed, record_seed = _seeds(seed, epoch)
-    records = _stream(paths, file_seed).shuffle(SHUFFLE_RECORDS, seed=record_seed)
+    files = tf.data.Dataset.from_tensor_slices(paths)
+    records = _interleaved(files, paths.shape[0], file_seed, tf.data.TFRecordDataset, READ_RECORDS)
+    records = records.shuffle(SHUFFLE_RECORDS, seed=record_seed)
     return tf.data.Dataset.zip(
         tf.data.Dataset.from_tensors(epoch).repeat(), tf.data.Dataset.range(tf.int64.max), records).skip(first_place)
 
 
-def own_records(paths, seed, epoch, first_place, num_records, batch_size, rows):
+def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
     """Those of all_records that are one host's rows.
 
     Args:
       paths, seed, epoch, first_place: as all_records's.
-      num_records: int, how many the files have.
+      counts: list of int, the records of each file.
       batch_size: of the batches that all epochs' records, one after the other, are divided into.
       rows: slice, the rows of each batch that are the host's.
 
     Returns:
       Dataset of (epochs int64 [n], places int64 [n], serialized string [n]); n differs.
     """
-    file_seed, record_seed = _seeds(seed, epoch)
-    # A place is drawn when it is less than SHUFFLE_RECORDS further on: by then the next part has been read.
-    read = _stream(paths, file_seed).batch(SHUFFLE_RECORDS).prefetch(1)
+    num_records, (file_seed, record_seed) = sum(counts), _seeds(seed, epoch)
+    files = tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
+    blocks = _interleaved(files, len(counts), file_seed, _blocks, 2)
+    # No place is drawn before its turn by SHUFFLE_RECORDS or more: by then the next part has been read.
+    read = blocks.rebatch(SHUFFLE_RECORDS).prefetch(1)
     drawn = tf.data.Dataset.range(num_records).shuffle(SHUFFLE_RECORDS, seed=record_seed)
     drawn = drawn.batch(SHUFFLE_RECORDS).prefetch(1)
     read = read.concatenate(tf.data.Dataset.from_tensors(tf.zeros([0], tf.string)))
@@ -78,13 +82,25 @@ def _seeds(seed, epoch):
     return tf.unstack(tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
 
 
-def _stream(paths, seed):
-    """The records of files in shuffled order, as they are read: string scalars."""
-    num_paths = paths.shape[0]
-    names = tf.data.Dataset.from_tensor_slices(paths).shuffle(num_paths, seed=seed)
-    return names.interleave(
-        tf.data.TFRecordDataset, cycle_length=min(num_paths, READ_FILES), block_length=READ_RECORDS,
-        num_parallel_calls=min(num_paths, READ_FILES), deterministic=True)
+def _interleaved(files, num_files, seed, read, block_length):
+    """The datasets that `read` makes of the elements of a dataset of files, in shuffled order, READ_FILES at a time."""
+    side_by_side = min(num_files, READ_FILES)
+    return files.shuffle(num_files, seed=seed).interleave(
+        read, cycle_length=side_by_side, block_length=block_length, num_parallel_calls=side_by_side,
+        deterministic=True)
+
+
+def _blocks(path, count):
+    """The `count` records of a file, READ_RECORDS to an element, and after each element of so many an empty one.
+
+    Two of these elements at a time, files take turns as they do with READ_RECORDS records: whichever it is, one that
+    comes to its end within its turn makes way for the next file there, one that ends with its turn in the next.
+    """
+    blocks = tf.data.TFRecordDataset(path).batch(READ_RECORDS)
+    nothing = tf.data.Dataset.from_tensors(tf.zeros([0], tf.string)).repeat()
+    elements = count // READ_RECORDS * 2 + tf.cast(count % READ_RECORDS > 0, tf.int64)
+    turns = tf.data.Dataset.from_tensor_slices(tf.constant([0, 1], tf.int64)).repeat().take(elements)
+    return tf.data.Dataset.choose_from_datasets([blocks, nothing], turns, stop_on_empty_dataset=False)
 
 
 def _range(values):

@@ -15,7 +15,7 @@ MANY_EPOCHS = 2**40  # no run ends with them
 
 
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
-                              transform=None, num_records=None):
+                              transform=None, count_records=record_checks.count_records):
     """Batches for training, endlessly: every record once before any comes again.
 
     Args:
@@ -28,21 +28,20 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
       limits: of record_checks.pretraining_limits, to be checked in every record; None to check none.
       transform: (features, epochs int64 [rows], places int64 [rows]) -> features, where the second and third say of
         each record which epoch it is in and which place it has there; None to leave features as they are.
-      num_records: int, of all files; None to have them counted where that is needed, to skip or for a share.
+      count_records: files -> list of int, the records of each; called where that is needed, to skip or for a share.
 
     Returns:
       Dataset of dicts of name -> int32 or float32 [rows, length].
     """
-    if num_records is None and (skip_steps or share != WHOLE):
-        num_records = record_checks.count_records(files)
-    first_epoch, first_place = divmod(skip_steps * batch_size, num_records) if skip_steps else (0, 0)
+    counts = count_records(files) if skip_steps or share != WHOLE else None
+    first_epoch, first_place = divmod(skip_steps * batch_size, sum(counts)) if skip_steps else (0, 0)
     paths, rows = tf.constant(files), share.rows(batch_size)
 
     def epoch_from(epoch):
         start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
         if share == WHOLE:
             return epochs.all_records(paths, seed, epoch, start)
-        return epochs.own_records(paths, seed, epoch, start, num_records, batch_size, rows).unbatch()
+        return epochs.own_records(paths, counts, seed, epoch, start, batch_size, rows).unbatch()
 
     def parse(epoch_numbers, places, serialized):
         parsed = _parse(serialized, features, limits)

@@ -229,8 +229,8 @@ def test_vocabulary(capsys, text_file, vocab_file, results_dir):
 
 
 @pytest.mark.parametrize("benchmark", [
-    dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, pretraining_data, recompute, serving, tokenization,
-    tpu_compile, vocabulary], ids=lambda module: module.__name__)
+    dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, pretraining_data, recompute, serving,
+    tokenization, tpu_compile, vocabulary], ids=lambda module: module.__name__)
 def test_flags_are_the_settings(benchmark, monkeypatch):
     measured = []
     monkeypatch.setattr(benchmark, "measure", measured.append)

@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from data_prep import records
 from data_prep.pretraining import InstanceSettings, masking
-from run.pretraining import dynamic_masking, inputs, record_checks
+from run.pretraining import dynamic_masking, epochs, inputs, record_checks
 from run.training.host_batches import HostShare
 
 S, P = 7, 3
@@ -93,13 +93,25 @@ def masks_of_places(features, epochs, places):
     return {**features, "draws": tf.stack([features["input_ids"][:, 0], tf.cast(100 * epochs + places, tf.int32)], 1)}
 
 
-@pytest.mark.parametrize("hosts", [1, 2, 4])
-@pytest.mark.parametrize(("transform", "skip_steps"), [(None, 0), (masks_of_places, 0), (masks_of_places, 5)])
-def test_rows_of_all_hosts_are_the_batches_of_one(files, transform, skip_steps, hosts):
+@pytest.mark.parametrize(("hosts", "transform", "skip_steps"), [
+    (1, None, 0), (2, None, 0), (2, masks_of_places, 5), (4, masks_of_places, 5)])
+def test_rows_of_all_hosts_are_the_batches_of_one(files, hosts, transform, skip_steps):
     """Over three epochs, whose ends fall within batches."""
     assert_hosts_have_the_batches_of_one(
         functools.partial(inputs.pretraining_training_data, files, FEATURES, 8, 1, skip_steps, transform=transform,
                           limits={"input_ids": 30}), hosts, 10)
+
+
+@pytest.mark.parametrize("skip_steps", [0, 7])
+def test_the_order_of_several_hosts_is_that_of_one(tmp_path, monkeypatch, skip_steps):
+    """Files that end within a block, with one and just before; more of them than are read, records than are held."""
+    for name, value in (("SHUFFLE_RECORDS", 11), ("READ_FILES", 3), ("READ_RECORDS", 4)):
+        monkeypatch.setattr(epochs, name, value)
+    paths = [write_records(tmp_path / f"{number}.tfrecord", 50 * number, count)
+             for number, count in enumerate((4, 9, 1, 16, 7, 8, 3, 22))]
+    assert_hosts_have_the_batches_of_one(
+        functools.partial(inputs.pretraining_training_data, paths, FEATURES, 9, 1, skip_steps,
+                          transform=masks_of_places), 3, 28)
 
 
 @pytest.mark.parametrize("hosts", [2, 4])
@@ -168,7 +180,7 @@ def test_a_record_met_in_training_is_named_by_file_and_byte(files, tmp_path):
 
 
 def test_counting_records(files, tmp_path):
-    assert record_checks.count_records(files) == 30
+    assert record_checks.count_records(files) == [10, 10, 10]
     short = tmp_path / "short.tfrecord"
     with open(files[0], "rb") as file:
         short.write_bytes(file.read()[:-3])
