@@ -156,7 +156,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
     mask = numbers.map(lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)})
     with pytest.raises(ValueError, match=r"step 7: the loss or a gradient is not a finite number; .* keeps the last "
                                          "checkpoint before it, ckpt-6"):
-        run.train(lambda skip_steps: mask)
+        run.train(lambda skip_steps, share: mask)
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
     assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
 
