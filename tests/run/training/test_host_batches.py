@@ -20,6 +20,13 @@ def one_device():
     return tf.distribute.OneDeviceStrategy("CPU:0")
 
 
+class HostsOfTwoReplicas:
+    """A stand-in for a strategy over three hosts: gives the dataset of each."""
+
+    def distribute_datasets_from_function(self, of_host):
+        return [of_host(tf.distribute.InputContext(3, index, 6)) for index in range(3)]
+
+
 def numbers(count, batch_size, drop_remainder):
     """Dataset of batches of two features of `count` examples, of which the second may be of any width."""
     data = tf.data.Dataset.from_tensor_slices({"x": np.arange(count), "wide": np.arange(3 * count).reshape(count, 3)})
@@ -59,3 +66,23 @@ def test_batches_for_evaluation_whose_last_is_smaller(one_device, two_replicas):
     distributed = host_batches.finite(two_replicas, lambda share: numbers(9, 4, True))
     assert by_replica(two_replicas, distributed, 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
     assert sum(1 for _ in distributed) == 2
+
+
+@pytest.mark.parametrize(("distribute", "drop_remainder", "last"), [
+    (host_batches.endless, True, None),
+    (host_batches.finite, True, None),
+    (host_batches.finite, False, [[[24, 25], [26, 27]], [[28], []], [[], []]]),
+], ids=["training", "evaluation", "with a smaller batch"])
+def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(distribute, drop_remainder, last):
+    def make(share):
+        batches = numbers(29, 12, drop_remainder)
+        return batches.map(lambda batch: {name: value[share.rows(12)] for name, value in batch.items()})
+
+    expected = [[[[12 * step + 4 * host + 2 * replica + row for row in range(2)] for replica in range(2)]
+                 for host in range(3)] for step in range(2)]
+    expected += [last] if last else []
+    found = []
+    for host in distribute(HostsOfTwoReplicas(), make):
+        elements = host.take(2 * len(expected)) if distribute is host_batches.endless else host
+        found.append([element["x"].tolist() for element in elements.as_numpy_iterator()])
+    assert found == [[part for step in expected for part in step[host]] for host in range(3)]
