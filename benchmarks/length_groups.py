@@ -75,7 +75,8 @@ def make_trainer(config, arrays, batch_size, static_shapes):
     trainer = Trainer(
         tf.distribute.get_strategy(), model, optimization.create_optimizer(2e-5, 1000, 100),
         lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])}, ("loss",))
-    trainer.set_dataset(batches.training_batches(arrays, batch_size, SEED, static_shapes=static_shapes))
+    trainer.set_dataset(lambda share: batches.training_batches(
+        arrays, batch_size, SEED, static_shapes=static_shapes, share=share))
     return trainer
 
 

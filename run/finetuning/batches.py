@@ -7,10 +7,12 @@ was stopped resumes with the batches it would have had.
 import numpy as np
 import tensorflow as tf
 
+from run.training.host_batches import WHOLE
+
 SORTED_BATCHES = 50  # batches whose examples are sorted by length together: more save little, and shuffle less
 
 
-def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False):
+def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False, share=WHOLE):
     """Batches for training, endlessly; every example comes once before any comes again.
 
     The examples of `SORTED_BATCHES` batches are sorted by length and cut into batches, which then come in random
@@ -23,9 +25,11 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
       seed: int, fixes the order.
       first_step: number of the first batch.
       static_shapes: whether all batches are to have one shape, as TPUs and XLA need.
+      share: HostShare, which rows of each batch to give.
 
     Returns:
-      Dataset of dicts of name -> [B, ...], those as wide as input_mask cut to the batch's longest example.
+      Dataset of dicts of name -> [rows, ...], those as wide as input_mask cut to the longest example of the whole
+      batch.
     """
     lengths = lengths_of(arrays["input_mask"])
     # No more than an epoch is sorted: copies of an example would end in the same batch.
@@ -36,10 +40,10 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
         while True:
             for rows in _window(lengths, batch_size, seed, step // sorted_batches, sorted_batches,
                                 step % sorted_batches):
-                yield take_rows(arrays, rows, static_shapes)
+                yield take_rows(arrays, rows, static_shapes, share)
                 step += 1
 
-    return _dataset(batches, arrays, batch_size, static_shapes)
+    return _dataset(batches, arrays, len(range(batch_size)[share.rows(batch_size)]), static_shapes)
 
 
 def lengths_of(input_mask):
@@ -48,10 +52,14 @@ def lengths_of(input_mask):
     return lengths if lengths.ndim == 1 else lengths.max(axis=1)
 
 
-def take_rows(arrays, rows, static_shapes=False):
-    """A batch, dict of arrays [B, ...]: `rows` of arrays, cut to the longest of them unless the shape is to stay."""
+def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
+    """A HostShare of a batch, dict of arrays [B, ...]: `rows` of arrays, cut to the longest of all rows of the batch.
+
+    With `static_shapes` they are not cut.
+    """
     width = arrays["input_mask"].shape[-1]
     longest = width if static_shapes else int(lengths_of(arrays["input_mask"][rows]).max())
+    rows = rows[share.rows(len(rows))]
     return {name: values[rows][..., :longest] if _is_wide(values, width) else values[rows]
             for name, values in arrays.items()}
 
@@ -84,11 +92,11 @@ def _rng(seed, *stream):
     return np.random.default_rng((seed % 2**64, *stream))
 
 
-def _dataset(batches, arrays, batch_size, static_shapes):
+def _dataset(batches, arrays, num_rows, static_shapes):
     width = arrays["input_mask"].shape[-1]
 
     def spec(values):
-        shape = [batch_size, *values.shape[1:]]
+        shape = [num_rows, *values.shape[1:]]
         if _is_wide(values, width) and not static_shapes:
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)

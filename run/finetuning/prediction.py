@@ -6,6 +6,7 @@ from tqdm import tqdm
 
 from bert_tf.errors import InputError
 from run.finetuning import batches
+from run.training.host_batches import HostShare
 
 
 class Predictor:
@@ -56,22 +57,19 @@ class Predictor:
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # every replica needs its share
-                batch = batches.take_rows(features, filled, self._static_shapes)
-                for name, values in self._answers(batch, len(rows)).items():
+                for name, values in self._answers(features, filled, len(rows)).items():
                     shape = (width, *values.shape[2:]) if self._per_position else values.shape[1:]
                     output = outputs.setdefault(name, np.zeros((num_examples, *shape), values.dtype))
                     output[(rows, slice(values.shape[1])) if self._per_position else rows] = values
                 progress.update(len(rows))
         return outputs
 
-    def _answers(self, batch, num_real):
-        """The model's outputs for a batch, dict of NumPy arrays [num_real, ...]."""
-        replicas = self._strategy.num_replicas_in_sync
-        share = len(batch["input_ids"]) // replicas
-
+    def _answers(self, features, rows, num_real):
+        """The model's outputs for a batch, the first `num_real` of `rows` of features: dict of NumPy arrays."""
         def part_of_replica(context):
-            part = slice(context.replica_id_in_sync_group * share, (context.replica_id_in_sync_group + 1) * share)
-            return {name: tf.constant(values[part]) for name, values in batch.items()}
+            share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
+            part = batches.take_rows(features, rows, self._static_shapes, share)
+            return {name: tf.constant(values) for name, values in part.items()}
 
         outputs = self._run(self._strategy.experimental_distribute_values_from_function(part_of_replica))
         return {name: self._strategy.gather(value, axis=0).numpy()[:num_real] for name, value in outputs.items()}

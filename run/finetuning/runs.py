@@ -118,7 +118,7 @@ def one_run(settings, shared):
     training_run = _training_run(settings, shared, model, optimizer, num_train_steps)
     if tuning.do_train:
         training_run.train(
-            lambda first_step: task.training_batches(seed, first_step, static_shapes=not is_dynamic),
+            lambda first_step, share: task.training_batches(seed, first_step, share, static_shapes=not is_dynamic),
             evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
     elif not training_run.step:
         _check_trained(settings, training_run.missing)

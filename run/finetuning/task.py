@@ -117,11 +117,11 @@ class FineTuningTask(ServedTask):
         """Examples of an epoch, int."""
         return len(self.features["train"]["input_ids"])
 
-    def training_batches(self, seed, first_step, static_shapes):
-        """Endless dataset of batches, beginning with batch `first_step`; see run.finetuning.batches."""
+    def training_batches(self, seed, first_step, share, static_shapes):
+        """Endless dataset of a HostShare of batches, beginning with batch `first_step`; see run.finetuning.batches."""
         return batches.training_batches(
             self.features["train"], self.settings.training.train_batch_size, seed, first_step=first_step,
-            static_shapes=static_shapes)
+            static_shapes=static_shapes, share=share)
 
     @property
     def eval_features(self):

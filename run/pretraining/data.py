@@ -1,5 +1,7 @@
 """The records of a pre-training run, from settings to batches: which files, what they hold, how they are masked."""
 
+import functools
+
 from bert_tf.cli import paths
 from data_prep import records
 from data_prep.pretraining import InstanceSettings, masking
@@ -34,17 +36,17 @@ class PretrainingData:
         self._limits = record_checks.pretraining_limits(config, settings.records.max_seq_length)
         record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
 
-    def training_batches(self, skip_steps):
-        """Endless dataset of batches, beginning with that of step `skip_steps`; see run.pretraining.inputs."""
+    def training_batches(self, skip_steps, share):
+        """Endless dataset of a HostShare of batches, from step `skip_steps` on; see run.pretraining.inputs."""
         return inputs.pretraining_training_data(
             self._files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
-            limits=self._limits, transform=self._transform)
+            share=share, limits=self._limits, transform=self._transform, count_records=lambda files: self._counts)
 
-    def evaluation_batches(self, drop_remainder):
-        """Dataset of every record once; see run.pretraining.inputs."""
+    def evaluation_batches(self, share, drop_remainder):
+        """Dataset of a HostShare of batches that hold every record once; see run.pretraining.inputs."""
         return inputs.pretraining_evaluation_data(
-            self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, limits=self._limits,
-            transform=self._transform)
+            self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, share=share,
+            limits=self._limits, transform=self._transform)
 
     def bad_records_named(self):
         """A context in which an error that a bad record causes becomes an InputError that names its file and byte."""
@@ -59,6 +61,11 @@ class PretrainingData:
             kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
             kept |= {name: getattr(self._settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
         return kept
+
+    @functools.cached_property
+    def _counts(self):
+        """The records of each training file, counted once for all hosts whose input this process makes."""
+        return record_checks.count_records(self._files)
 
     @property
     def _all_files(self):

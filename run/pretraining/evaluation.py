@@ -1,11 +1,11 @@
 """Evaluation of pre-training under a strategy."""
 
-
 import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
+from run.training import host_batches
 
 MEANS = ("loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss")
 
@@ -28,11 +28,12 @@ class PretrainingEvaluator:
         with strategy.scope():
             self._means = {name: tf_keras.metrics.Mean(name) for name in MEANS}
 
-    def __call__(self, dataset, max_steps):
+    def __call__(self, make_batches, max_steps):
         """Scores the model as it is.
 
         Args:
-          dataset: finite batches of pre-training features.
+          make_batches: (HostShare) -> finite dataset of that host's rows of each batch of pre-training features; see
+            run.training.host_batches.
           max_steps: batches to score at most.
 
         Returns:
@@ -44,7 +45,7 @@ class PretrainingEvaluator:
         """
         for mean in self._means.values():
             mean.reset_state()
-        batches = self._strategy.experimental_distribute_dataset(dataset.take(max_steps))
+        batches = host_batches.finite(self._strategy, lambda share: make_batches(share).take(max_steps))
         scored = 0
         for features in tqdm(batches, desc="evaluating", unit="batch", leave=False, dynamic_ncols=True):
             self._score_all(features)

@@ -8,15 +8,14 @@ without parsing it.
 import tensorflow as tf
 
 from data_prep import records
-from run.pretraining import record_checks
+from run.pretraining import epochs, record_checks
+from run.training.host_batches import WHOLE
 
-SHUFFLE_RECORDS = 10_000  # records held to draw from: about 10 MB at length 128
-READ_FILES = 8  # record files read side by side in training
-READ_RECORDS = 16  # records taken from one file before the next has its turn
 MANY_EPOCHS = 2**40  # no run ends with them
 
 
-def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, limits=None, transform=None):
+def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
+                              transform=None, count_records=record_checks.count_records):
     """Batches for training, endlessly: every record once before any comes again.
 
     Args:
@@ -25,62 +24,51 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
       batch_size: examples in a batch, B, over all replicas.
       seed: int, fixes the order.
       skip_steps: batches to leave out at the start.
+      share: HostShare, which rows of each batch to give; the others are not parsed.
       limits: of record_checks.pretraining_limits, to be checked in every record; None to check none.
-      transform: (features, epochs int64 [B], places int64 [B]) -> features, where the second and third say of each
-        record which epoch it is in and which place it has there; None to leave features as they are.
+      transform: (features, epochs int64 [rows], places int64 [rows]) -> features, where the second and third say of
+        each record which epoch it is in and which place it has there; None to leave features as they are.
+      count_records: files -> list of int, the records of each; called where that is needed, to skip or for a share.
 
     Returns:
-      Dataset of dicts of name -> int32 or float32 [B, length].
+      Dataset of dicts of name -> int32 or float32 [rows, length].
     """
-    first_epoch, first_place = 0, skip_steps * batch_size
-    if first_place:
-        first_epoch, first_place = divmod(first_place, record_checks.count_records(files))
-    paths = tf.constant(files)
+    counts = count_records(files) if skip_steps or share != WHOLE else None
+    first_epoch, first_place = divmod(skip_steps * batch_size, sum(counts)) if skip_steps else (0, 0)
+    paths, rows = tf.constant(files), share.rows(batch_size)
 
     def epoch_from(epoch):
-        examples = _epoch(paths, len(files), seed, epoch)
-        numbered = tf.data.Dataset.zip(
-            tf.data.Dataset.from_tensors(epoch).repeat(), tf.data.Dataset.range(tf.int64.max), examples)
-        return numbered.skip(tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0))
+        start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
+        if share == WHOLE:
+            return epochs.all_records(paths, seed, epoch, start)
+        return epochs.own_records(paths, counts, seed, epoch, start, batch_size, rows).unbatch()
 
-    def parse(epochs, places, serialized):
+    def parse(epoch_numbers, places, serialized):
         parsed = _parse(serialized, features, limits)
-        return transform(parsed, epochs, places) if transform else parsed
+        return transform(parsed, epoch_numbers, places) if transform else parsed
 
     examples = tf.data.Dataset.range(first_epoch, MANY_EPOCHS).flat_map(epoch_from)
-    return _finished(examples.batch(batch_size, drop_remainder=True).map(parse, num_parallel_calls=tf.data.AUTOTUNE))
+    batches = examples.batch(rows.stop - rows.start, drop_remainder=True)
+    return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
-def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, limits=None, transform=None):
+def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None,
+                                transform=None):
     """Every record once, in file order, as `pretraining_training_data` gives them; the last batch may be smaller.
 
-    All records are in epoch 0, each in the place that it has in the files.
+    All records are in epoch 0, each in the place that it has in the files. Of a smaller last batch a host may have no
+    rows.
     """
+    rows = share.rows(batch_size)
+
     def parse(places, serialized):
-        parsed = _parse(serialized, features, limits)
-        return transform(parsed, tf.zeros_like(places), places) if transform else parsed
+        parsed = _parse(serialized[rows], features, limits)
+        return transform(parsed, tf.zeros_like(places[rows]), places[rows]) if transform else parsed
 
     batches = tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
-    return _finished(batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE))
-
-
-def _epoch(paths, num_paths, seed, epoch):
-    """The serialized records of all files, string scalars, in the order of an epoch (int64 scalar tensor)."""
-    order = tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64)
-    names = tf.data.Dataset.from_tensor_slices(paths).shuffle(num_paths, seed=order[0])
-    examples = names.interleave(
-        tf.data.TFRecordDataset, cycle_length=min(num_paths, READ_FILES), block_length=READ_RECORDS,
-        num_parallel_calls=min(num_paths, READ_FILES), deterministic=True)
-    return examples.shuffle(SHUFFLE_RECORDS, seed=order[1])
+    return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
 def _parse(serialized, features, limits):
     parsed = records.parse(serialized, features)
     return parsed if limits is None else record_checks.assert_within(parsed, limits)
-
-
-def _finished(batches):
-    """With the next batches made ahead; in evaluation each worker of several takes its share of every batch."""
-    options = tf.data.Options()
-    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.DATA
-    return batches.prefetch(tf.data.AUTOTUNE).with_options(options)

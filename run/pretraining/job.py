@@ -44,10 +44,10 @@ def run(settings, config):
         run_metadata.keep(output_dir, config, started_with, changeable=changeable)
     training_run, model = start(settings, strategy, config)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
-    eval_batches = data.evaluation_batches(drop_remainder=not strategies.allows_dynamic_shapes(strategy))
+    drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
     def evaluate():
-        return evaluator(eval_batches, schedule.max_eval_steps)
+        return evaluator(lambda share: data.evaluation_batches(share, drop_remainder), schedule.max_eval_steps)
 
     results = None
     with data.bad_records_named():

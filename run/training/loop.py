@@ -125,8 +125,8 @@ class TrainingRun:
         SIGTERM, by which a machine is taken away, saves a checkpoint and ends the process with status 143.
 
         Args:
-          make_dataset: (skip_steps) -> endless dataset of batches of features, each of the size of all replicas
-            together, beginning with the batch of step `skip_steps`.
+          make_dataset: (skip_steps, HostShare) -> endless dataset of a host's rows of each batch of features,
+            beginning with the batch of step `skip_steps`; see run.training.host_batches.
           evaluate: () -> dict of name -> float, called every `eval_steps` steps and after the last; or None.
 
         Returns:
@@ -149,7 +149,8 @@ class TrainingRun:
             self._best.supersede(False)
         if self._flops_of:
             self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
-        self._trainer.set_dataset(make_dataset(self.step))
+        skip_steps = self.step
+        self._trainer.set_dataset(lambda share: make_dataset(skip_steps, share))
         with tqdm(total=self._num_train_steps, initial=self.step, desc="training", unit="step",
                   dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
             try:

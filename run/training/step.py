@@ -11,6 +11,7 @@ import tf_keras
 
 from bert_tf import losses
 from bert_tf.optimization import gradients as gradient_sums
+from run.training import host_batches
 
 
 class Trainer(orbit.StandardTrainer):
@@ -55,35 +56,32 @@ class Trainer(orbit.StandardTrainer):
         """
         return int(self._first_bad_step.numpy()) or None
 
-    def set_dataset(self, dataset):
-        """Takes batches from `dataset`, endless, each of the size of all replicas together.
+    def set_dataset(self, make_batches):
+        """Takes batches from the datasets that `make_batches` gives.
 
-        Every worker goes through all of `dataset` and keeps its own rows of each batch: a step sees the same examples
-        on any number of workers, which need not share out the files.
+        Args:
+          make_batches: (HostShare) -> endless dataset of that host's rows of each batch; see run.training.host_batches.
 
         Raises:
           ValueError: the size of a batch is not fixed, or the part of it that falls to a replica cannot be cut into
             accumulate_steps equal micro-batches.
         """
-        batch_size = next(iter(dataset.element_spec.values())).shape[0]
+        def make_checked(share):
+            batches = make_batches(share)
+            self._check_batch_size(next(iter(batches.element_spec.values())).shape[0], share)
+            return batches
+
+        self.train_dataset = host_batches.endless(self._strategy, make_checked)
+
+    def _check_batch_size(self, num_rows, share):
+        """See set_dataset; num_rows: of a batch, those of one host, int or None."""
         replicas = self._strategy.num_replicas_in_sync
-        if batch_size is None:
+        if num_rows is None:
             raise ValueError("the batches of the dataset are not all of one size: it must drop the remainder")
-        if batch_size % (replicas * self._accumulate_steps):
-            raise ValueError(f"accumulate_steps is {self._accumulate_steps}: a batch of {batch_size} examples does not "
-                             f"divide into {replicas} replicas times {self._accumulate_steps} micro-batches")
-
-        # Where a dataset may end, as one of a generator, a strategy with replicas takes no batch size for fixed.
-        endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
-
-        def of_worker(context):
-            count = replicas // context.num_input_pipelines
-            first = context.input_pipeline_id * count
-            return dataset.map(
-                lambda batch: {name: _cut(value, replicas)[first : first + count] for name, value in batch.items()},
-                num_parallel_calls=tf.data.AUTOTUNE).unbatch().apply(endless).prefetch(tf.data.AUTOTUNE)
-
-        self.train_dataset = self._strategy.distribute_datasets_from_function(of_worker)
+        if num_rows % (replicas // share.count * self._accumulate_steps):
+            raise ValueError(f"accumulate_steps is {self._accumulate_steps}: a batch of {num_rows * share.count} "
+                             f"examples does not divide into {replicas} replicas times {self._accumulate_steps} "
+                             "micro-batches")
 
     def train_loop_begin(self):
         """Called by orbit before a loop of steps."""
@@ -132,7 +130,7 @@ class Trainer(orbit.StandardTrainer):
         if self._accumulate_steps == 1:
             return compute(features)
         count = self._accumulate_steps
-        micro_batches = {name: _cut(value, count) for name, value in features.items()}
+        micro_batches = {name: host_batches.cut(value, count) for name, value in features.items()}
 
         def micro_batch(number):
             return {name: value[number] for name, value in micro_batches.items()}
@@ -155,9 +153,3 @@ class Trainer(orbit.StandardTrainer):
         gradients = tape.gradient(minimised, variables)
         return shares, {index: gradient_sums.merge(gradient) for index, gradient in enumerate(gradients)
                         if gradient is not None}
-
-
-def _cut(value, parts):
-    """[B, ...] -> [parts, B / parts, ...], rows in order; dimensions but B may be unknown."""
-    shape = tf.concat([[parts, value.shape[0] // parts], tf.shape(value)[1:]], axis=0)
-    return tf.reshape(value, shape)

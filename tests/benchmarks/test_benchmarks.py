@@ -1,6 +1,7 @@
 """Each benchmark runs once at toy size and prints what it should; how fast it is says nothing here."""
 
 import json
+import multiprocessing.dummy
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from absl import flags as absl_flags
 from benchmarks import (
     dynamic_masking,
     encoder,
+    input_hosts,
     input_pipeline,
     length_groups,
     pretraining_data,
@@ -110,6 +112,18 @@ def test_encoder(capsys, config_file, results_dir):
         ("Forward pass, 2 x 7 tokens", "tf-models-official BertEncoder"),
         ("Forward pass, 1 x 9 tokens", "tf-models-official BertEncoder"),
         ("Pre-training step, 3 x 10 tokens", "tf-models-official BertPretrainerV2, AdamWeightDecay")}
+
+
+def test_input_hosts(capsys):
+    input_hosts.measure(input_hosts.InputHostsSettings(
+        max_seq_length=12, max_predictions_per_seq=3, batch_size=8, batches=2, rounds=1, records=20, files=2,
+        hosts=("2",), parts=("4",)), processes=multiprocessing.dummy)
+    printed = capsys.readouterr().out
+    assert re.match(r"batches of 8 x 12, a core a host, \d+ cores, median of 1\n", printed)
+    for table in printed.split("\n\n")[1:]:
+        rows(table, ["2 hosts: each parses everything"], 6)
+        rows(table, ["one of 4"], 2)
+    assert printed.count("examples/s of the whole") == 2
 
 
 def test_input_pipeline(capsys):
@@ -215,8 +229,8 @@ def test_vocabulary(capsys, text_file, vocab_file, results_dir):
 
 
 @pytest.mark.parametrize("benchmark", [
-    dynamic_masking, encoder, input_pipeline, length_groups, pretraining_data, recompute, serving, tokenization,
-    tpu_compile, vocabulary], ids=lambda module: module.__name__)
+    dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, pretraining_data, recompute, serving,
+    tokenization, tpu_compile, vocabulary], ids=lambda module: module.__name__)
 def test_flags_are_the_settings(benchmark, monkeypatch):
     measured = []
     monkeypatch.setattr(benchmark, "measure", measured.append)

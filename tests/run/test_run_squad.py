@@ -11,6 +11,7 @@ from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from run.evaluation import squad_scores
 from run.finetuning.tasks import question_answering
+from run.training.host_batches import WHOLE, HostShare
 from tests import scripts
 
 LENGTH, BATCH_SIZE, NUM_RECORDS = 11, 2, 13
@@ -86,9 +87,9 @@ def record_file(tmp_path_factory):
     return path
 
 
-def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True):
-    data = question_answering.training_batches(record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step,
-                                      group_by_length)
+def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True, share=WHOLE):
+    data = question_answering.training_batches(record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step, share,
+                                               group_by_length)
     return list(data.take(num_batches).as_numpy_iterator())
 
 
@@ -112,6 +113,15 @@ def test_batches_are_of_similar_lengths_and_cut(record_file):
         np.testing.assert_array_equal(batch["input_ids"], batch["input_mask"] * (batch["unique_ids"] + 1))
     assert all(batch["input_ids"].shape == (BATCH_SIZE, LENGTH)
                for batch in batches(record_file, 6, group_by_length=False))
+
+
+@pytest.mark.parametrize("group_by_length", [True, False])
+def test_rows_of_two_hosts_are_the_batches_of_one(record_file, group_by_length):
+    hosts = [batches(record_file, 9, 5, group_by_length=group_by_length, share=HostShare(index, 2))
+             for index in range(2)]
+    for *parts, whole in zip(*hosts, batches(record_file, 9, 5, group_by_length=group_by_length), strict=True):
+        for name, values in whole.items():
+            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
 
 
 @pytest.mark.parametrize("group_by_length", [True, False])

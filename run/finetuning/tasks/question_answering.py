@@ -114,10 +114,10 @@ class QuestionAnswering(FineTuningTask):
         """Questions, by which the original counts an epoch."""
         return len(self._train_examples)
 
-    def training_batches(self, seed, first_step, static_shapes):
+    def training_batches(self, seed, first_step, share, static_shapes):
         return training_batches(
             self._train_records, squad.record_features(self._max_seq_length, is_training=True), self._num_records,
-            self.settings.training.train_batch_size, seed, first_step, group_by_length=not static_shapes)
+            self.settings.training.train_batch_size, seed, first_step, share, group_by_length=not static_shapes)
 
     @property
     def eval_features(self):
@@ -189,7 +189,7 @@ def _note(source, text):
     print(f"{source}: {text}", file=sys.stderr)
 
 
-def training_batches(path, features, num_records, batch_size, seed, first_step, group_by_length):
+def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):
     """Batches of the records of a file, endlessly, every record once before any comes again.
 
     Args:
@@ -199,28 +199,35 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
       batch_size: windows in a batch, B, over all replicas.
       seed: int, fixes the order.
       first_step: number of the first batch.
+      share: HostShare, which rows of each batch to give; of the others the length alone is parsed, if anything.
       group_by_length: whether to put windows of similar length together, and to cut a batch to its longest.
 
     Returns:
-      Dataset of dicts of name -> int32 [B, S], or [B, 1] for features of one number.
+      Dataset of dicts of name -> int32 [rows, S], or [rows, 1] for features of one number.
     """
     together = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):
-        arrays = records.parse(serialized, features)
         rows = tf.range(together * batch_size)
         if group_by_length:
-            rows = tf.argsort(tf.reduce_sum(arrays["input_mask"], axis=1), stable=True)
+            masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])
+            lengths = tf.reduce_sum(masks["input_mask"], axis=1)
+            rows = tf.argsort(lengths, stable=True)
         order = tf.random.experimental.stateless_shuffle(tf.range(together), seed=[seed, number])
         rows = tf.gather(tf.reshape(rows, [together, batch_size]), order)
-        return tf.data.Dataset.from_tensor_slices({name: tf.gather(array, rows) for name, array in arrays.items()})
+        own = rows[:, share.rows(batch_size)]
+        arrays = records.parse(tf.gather(serialized, tf.reshape(own, [-1])), features)
+        arrays = {name: tf.reshape(array, [*own.shape, array.shape[1]]) for name, array in arrays.items()}
+        longest = tf.reduce_max(tf.gather(lengths, rows), axis=1) if group_by_length else tf.zeros([together], tf.int32)
+        return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
-    def without_common_padding(batch):
-        longest = tf.reduce_max(tf.reduce_sum(batch["input_mask"], axis=1))
+    def without_common_padding(batch, longest):
+        if not group_by_length:
+            return batch
         return {name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()}
 
     first, skip = divmod(first_step, together)
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
     data = data.skip(first * together * batch_size).batch(together * batch_size, drop_remainder=True)
     data = data.enumerate(first).flat_map(batches).skip(skip)
-    return (data.map(without_common_padding) if group_by_length else data).prefetch(tf.data.AUTOTUNE)
+    return data.map(without_common_padding).prefetch(tf.data.AUTOTUNE)

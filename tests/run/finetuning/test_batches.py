@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from run.finetuning import batches
+from run.training.host_batches import HostShare
 
 NUM_EXAMPLES, LENGTH, BATCH = 47, 12, 4
 
@@ -61,6 +62,19 @@ def test_a_stopped_run_goes_on_with_the_same_batches(arrays, first_step, static_
     for expected, batch in zip(whole[first_step:], rest, strict=True):
         for name in arrays:
             np.testing.assert_array_equal(batch[name], expected[name])
+
+
+@pytest.mark.parametrize("static_shapes", [False, True])
+@pytest.mark.parametrize("hosts", [2, 4])
+def test_rows_of_all_hosts_are_the_batches_of_one(arrays, hosts, static_shapes):
+    options = {"first_step": 7, "static_shapes": static_shapes}
+    shares = [batches.training_batches(arrays, BATCH, 5, **options, share=HostShare(index, hosts))
+              for index in range(hosts)]
+    assert shares[0].element_spec["weights"].shape == [BATCH // hosts, 2]
+    whole = taken(batches.training_batches(arrays, BATCH, 5, **options), 30)
+    for batch, *parts in zip(whole, *(taken(share, 30) for share in shares), strict=True):
+        for name, values in batch.items():
+            np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
 
 
 def test_order_depends_on_seed_and_epoch(arrays):

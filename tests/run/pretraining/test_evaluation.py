@@ -31,8 +31,8 @@ def evaluate(strategy, examples, max_steps=99):
         model = models.BertPretrainer(models.BertEncoder(CONFIG, seed=3))
     evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
     data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5 and 1
-    results = evaluator(data, max_steps)
-    assert results == evaluator(data, max_steps)  # nothing is left over from the first time
+    results = evaluator(lambda share: data, max_steps)
+    assert results == evaluator(lambda share: data, max_steps)  # nothing is left over from the first time
     return model, results
 
 

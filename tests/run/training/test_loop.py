@@ -41,7 +41,7 @@ def start(folder, steps=13, weight=0.0, **settings):
     return run, model
 
 
-def batches(skip_steps):
+def batches(skip_steps, share):
     return tf.data.Dataset.from_tensors({"input_mask": tf.ones([3, 5], tf.int32)}).repeat()
 
 
@@ -141,7 +141,7 @@ def test_weights_trained_on_without_evaluations_are_those_to_use(tmp_path, capsy
 
 def test_what_others_print_in_training_is_printed(tmp_path, capsys):
     run, _ = start(tmp_path, steps=2)
-    run.train(lambda skip_steps: batches(skip_steps).map(
+    run.train(lambda skip_steps, share: batches(skip_steps, share).map(
         lambda features: tf.py_function(lambda mask: print("a library speaks") or mask, [features["input_mask"]],
                                         tf.int32)).map(
         lambda mask: {"input_mask": tf.ensure_shape(mask, [3, 5])}))
@@ -156,7 +156,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
     mask = numbers.map(lambda number: {"input_mask": tf.fill([3, 5], 1), "poison": tf.fill([3, 1], number == 6)})
     with pytest.raises(ValueError, match=r"step 7: the loss or a gradient is not a finite number; .* keeps the last "
                                          "checkpoint before it, ckpt-6"):
-        run.train(lambda skip_steps: mask)
+        run.train(lambda skip_steps, share: mask)
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
     assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
 

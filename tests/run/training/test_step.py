@@ -42,7 +42,8 @@ def make_line(strategy, loss_function, batches, optimizer_of=AdamW, **options):
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss_function, ("loss",), **options)
     numbers = np.array([*batches, *[batches[-1]] * 20], np.float32).reshape(-1)
-    trainer.set_dataset(tf.data.Dataset.from_tensor_slices({"x": numbers}).batch(len(batches[0]), drop_remainder=True))
+    data = tf.data.Dataset.from_tensor_slices({"x": numbers}).batch(len(batches[0]), drop_remainder=True)
+    trainer.set_dataset(lambda share: data)
     return trainer, model, optimizer
 
 
@@ -105,7 +106,7 @@ def test_replicas_that_accumulate_batches_of_a_generator(two_replicas):
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers])
     expected = after(trainer, model, 1)
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
-    trainer.set_dataset(tf.data.Dataset.from_generator(
+    trainer.set_dataset(lambda share: tf.data.Dataset.from_generator(
         lambda: iter([{"x": numbers, "wide": numbers[:, np.newaxis]}] * 9),
         output_signature={"x": tf.TensorSpec([4]), "wide": tf.TensorSpec([4, None])}))
     assert after(trainer, model, 1) == pytest.approx(expected)
@@ -119,7 +120,7 @@ def test_a_batch_that_cannot_be_cut(one_device, two_replicas):
         make_line(two_replicas, mean_output, [[1, 2]], accumulate_steps=2)
     trainer, _, _ = make_line(one_device, mean_output, [[1, 2]])
     with pytest.raises(ValueError, match="not all of one size: it must drop the remainder"):
-        trainer.set_dataset(tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2))
+        trainer.set_dataset(lambda share: tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2))
 
 
 def make_pretrainer(strategy, config, dropout, **options):
@@ -150,7 +151,7 @@ def alike(batch):
 def test_micro_batches_draw_their_own_dropout(dropout, jit_compile, one_device, reference_config):
     """Losses of about 5.5 whose squares float32 gives to 1e-5."""
     trainer, _, _ = make_pretrainer(one_device, reference_config, dropout, accumulate_steps=4, jit_compile=jit_compile)
-    trainer.set_dataset(reference_training.read_batches().map(alike))
+    trainer.set_dataset(lambda share: reference_training.read_batches(share).map(alike))
     means = trainer.train(tf.constant(1))
     spread = float(means["square"]) - float(means["loss"]) ** 2
     assert spread > 1e-4 if dropout else abs(spread) < 2e-5
@@ -159,7 +160,7 @@ def test_micro_batches_draw_their_own_dropout(dropout, jit_compile, one_device, 
 def test_a_run_taken_up_again_ends_bitwise_alike(two_replicas, reference_config, tmp_path):
     """Two micro-batches on each of two replicas, with dropout and a loss scale."""
     trainer, checkpoint, model = make_pretrainer(two_replicas, reference_config, 0.2, accumulate_steps=2)
-    trainer.set_dataset(reference_training.read_batches())
+    trainer.set_dataset(reference_training.read_batches)
     trainer.train(tf.constant(2))
     path = checkpoint.save(str(tmp_path / "ckpt"))
     trainer.train(tf.constant(2))
@@ -167,7 +168,7 @@ def test_a_run_taken_up_again_ends_bitwise_alike(two_replicas, reference_config,
     other, checkpoint, resumed = make_pretrainer(two_replicas, reference_config, 0.2, accumulate_steps=2)
     with two_replicas.scope():
         checkpoint.restore(path).assert_consumed()
-    other.set_dataset(reference_training.read_batches().skip(2))
+    other.set_dataset(lambda share: reference_training.read_batches(share).skip(2))
     other.train(tf.constant(2))
     for first, second in zip(model.trainable_variables, resumed.trainable_variables, strict=True):
         np.testing.assert_array_equal(first.numpy(), second.numpy(), err_msg=first.name)

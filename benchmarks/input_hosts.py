@@ -1,0 +1,220 @@
+"""The input of one training on several hosts: each makes its own rows, beside each parsing everything.
+
+    python -m benchmarks.input_hosts
+
+Processes stand for hosts, each on one core, and take the same batches at the same time, as a training does. So long
+as there is a core for each, the examples a second of the whole say what a host more brings; where hosts share a core,
+what counts is the CPU time that an example of the whole costs a host. A last table asks one host of many, alone on
+its core, how many examples a second of the whole it keeps up with.
+"""
+
+import dataclasses
+import multiprocessing
+import os
+import statistics
+import tempfile
+import time
+
+import numpy as np
+
+from benchmarks import dynamic_masking as masking_benchmark
+from benchmarks import measurements
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import Settings, setting
+from data_prep import records
+from data_prep.pretraining import InstanceSettings, masking
+from run.pretraining import dynamic_masking, inputs
+from run.training.host_batches import WHOLE, HostShare
+
+SEED = 1
+SPAWN = multiprocessing.get_context("spawn")
+WAYS = {"each parses everything": True, "each parses its rows": False}
+
+
+@dataclasses.dataclass(frozen=True)
+class InputHostsSettings(Settings):
+    """Sizes of the measurement."""
+
+    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
+    batch_size: int = setting(1024, "Examples in a batch, over all hosts.", lower=1)
+    batches: int = setting(100, "Batches in a turn.", lower=1)
+    rounds: int = setting(3, "How often each has its turn.", lower=1)
+    records: int = setting(40_000, "Records, in all files together.", lower=1)
+    files: int = setting(8, "Files of records.", lower=1)
+    hosts: tuple[str, ...] = setting(("1", "2", "4"), "Hosts that run together.")
+    parts: tuple[str, ...] = setting(("16", "64"), "Hosts of which one alone is run.")
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """What one host is to do.
+
+    Attributes:
+      files: of records without masks, if `draws_masks`, else with.
+      draws_masks: whether masks are drawn.
+      share: HostShare.
+      parses_all: whether rows are chosen after parsing and masking, as before each host made its own alone.
+      settings: InputHostsSettings.
+    """
+
+    files: tuple
+    draws_masks: bool
+    share: HostShare
+    parses_all: bool
+    settings: InputHostsSettings
+
+    def batches(self):
+        """Endless iterator of this host's rows of batches."""
+        settings, features, masker = self.settings, instances(self.settings, self.draws_masks).features, None
+        if self.draws_masks:
+            masker = dynamic_masking.make_masker(instances(settings, True), vocabulary(), SEED)
+        rows = self.share.rows(settings.batch_size)
+        data = inputs.pretraining_training_data(
+            list(self.files), features, settings.batch_size, SEED, share=WHOLE if self.parses_all else self.share,
+            transform=masker)
+        if self.parses_all:
+            data = data.map(lambda batch: {name: values[rows] for name, values in batch.items()})
+        return iter(data)
+
+
+def define_flags():
+    """Defines the benchmark's flags."""
+    flags.define(InputHostsSettings())
+
+
+def main(argv):
+    """Measures with the flags' settings."""
+    del argv
+    measure(flags.read(InputHostsSettings()))
+
+
+def measure(settings, processes=SPAWN):
+    """Prints the tables.
+
+    Args:
+      settings: InputHostsSettings.
+      processes: what makes a Pipe and a Process; a test gives threads.
+    """
+    hosts, parts = (measurements.whole_numbers(name, getattr(settings, name)) for name in ("hosts", "parts"))
+    cores = sorted(os.sched_getaffinity(0))
+    print(f"batches of {settings.batch_size:,} x {settings.max_seq_length}, a core a host, {len(cores)} cores, median "
+          f"of {settings.rounds}")
+    with tempfile.TemporaryDirectory() as folder, Hosts(max(hosts), cores, processes) as team:
+        for draws_masks, title in ((False, "records with masks"), (True, "masks drawn in training")):
+            files = write_records(folder, settings, draws_masks)
+            print(f"\n{title}, examples/s of the whole, CPU microseconds of a host for an example of the whole")
+            print_hosts(team, hosts, files, draws_masks, settings)
+            for count in parts:
+                rate, cpu = team.median([Turn(files, draws_masks, HostShare(count // 2, count), False, settings)])
+                print(f"one of {count:<4}{rate:10,.0f} examples/s{cpu:8.2f} us", flush=True)
+
+
+def print_hosts(team, hosts, files, draws_masks, settings):
+    """Prints a line for each number of hosts, both ways in turn."""
+    first = None
+    for count in hosts:
+        found = {name: team.median([Turn(files, draws_masks, HostShare(index, count), parses_all, settings)
+                                    for index in range(count)]) for name, parses_all in WAYS.items()}
+        first = first or found
+        columns = [f"{name} {rate:10,.0f} examples/s{cpu:8.2f} us, {rate / first[name][0]:5.2f} x"
+                   for name, (rate, cpu) in found.items()]
+        print(f"{count} hosts: " + "; ".join(columns), flush=True)
+
+
+class Hosts:
+    """Processes that take turns together; a context.
+
+    Args:
+      count: of them, int.
+      cores: numbers of the cores that they share out.
+      processes: see measure.
+    """
+
+    def __init__(self, count, cores, processes):
+        self._pipes, self._processes = [], []
+        for index in range(count):
+            ours, theirs = processes.Pipe()
+            self._pipes.append(ours)
+            self._processes.append(processes.Process(target=serve, args=(theirs, cores[index % len(cores)])))
+
+    def __enter__(self):
+        for process in self._processes:
+            process.start()
+        return self
+
+    def __exit__(self, *error):
+        for pipe in self._pipes:
+            pipe.send(None)
+        for process in self._processes:
+            process.join()
+
+    def median(self, turns):
+        """Gives a Turn to each of as many hosts, some rounds.
+
+        Returns:
+          Medians: examples a second of the whole, by the slowest host, and CPU microseconds for one of them, a host's.
+        """
+        settings = turns[0].settings
+        rounds = [self._round(turns) for _ in range(settings.rounds)]
+        examples = settings.batches * settings.batch_size
+        seconds, cpu = (statistics.median(values) for values in zip(*rounds, strict=True))
+        return examples / seconds, cpu / examples * 1e6
+
+    def _round(self, turns):
+        """Seconds of the slowest host; CPU seconds, mean of all."""
+        pipes = self._pipes[: len(turns)]
+        for pipe, turn in zip(pipes, turns, strict=True):
+            pipe.send(turn)
+        for pipe in pipes:
+            pipe.recv()  # ready
+        for pipe in pipes:
+            pipe.send("go")
+        seconds, cpu = zip(*(pipe.recv() for pipe in pipes), strict=True)
+        return max(seconds), statistics.mean(cpu)
+
+
+def serve(pipe, core):
+    """A host: takes the batches of each Turn that comes, and answers with (seconds, CPU seconds); None ends it."""
+    os.sched_setaffinity(0, {core})  # before TensorFlow starts its threads
+    while (turn := pipe.recv()) is not None:
+        batches, count = turn.batches(), turn.settings.batches
+        masking_benchmark.take(batches, max(1, count // 10))
+        pipe.send("ready")
+        pipe.recv()
+        seconds, cpu = time.perf_counter(), time.process_time()
+        masking_benchmark.take(batches, count)
+        pipe.send((time.perf_counter() - seconds, time.process_time() - cpu))
+
+
+def instances(settings, draws_masks):
+    """InstanceSettings of the records."""
+    return InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq,
+                            masking="dynamic" if draws_masks else "static")
+
+
+def vocabulary():
+    """masking.Vocabulary of the size and shape of BERT-Base's."""
+    of_base = masking_benchmark
+    continues = np.random.default_rng(SEED).random(of_base.VOCAB_SIZE) < of_base.CONTINUATIONS
+    return masking.Vocabulary(of_base.VOCAB_SIZE, of_base.CLS_ID, of_base.SEP_ID, of_base.MASK_ID, continues)
+
+
+def write_records(folder, settings, draws_masks):
+    """Writes files of random records, with masks unless these are to be drawn in training; returns their names."""
+    generator = np.random.default_rng(SEED)
+    features, files = instances(settings, draws_masks).features, []
+    mask = dynamic_masking.make_masker(instances(settings, True), vocabulary(), SEED)
+    for number in range(settings.files):
+        files.append(os.path.join(folder, f"{'unmasked' if draws_masks else 'masked'}_{number}.tfrecord"))
+        count = max(1, settings.records // settings.files)
+        columns = masking_benchmark.draw_pairs(generator, count, settings.max_seq_length)
+        if not draws_masks:
+            columns = mask(columns, np.zeros(count, np.int64), np.arange(count))
+        with records.RecordWriter(files[-1], features) as writer:
+            writer.write(columns)
+    return tuple(files)
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

@@ -1,0 +1,88 @@
+"""Each host's rows, and the part of them that each of its replicas gets."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from run.training import host_batches
+from run.training.host_batches import WHOLE, HostShare
+
+
+def test_rows_of_all_hosts_are_the_batch():
+    rows = list(range(12))
+    assert rows[WHOLE.rows(12)] == rows
+    assert [rows[HostShare(index, 3).rows(12)] for index in range(3)] == [rows[:4], rows[4:8], rows[8:]]
+    assert [rows[HostShare(index, 4).rows(5)] for index in range(4)] == [[0, 1], [2, 3], [4], []]
+
+
+@pytest.fixture
+def one_device():
+    return tf.distribute.OneDeviceStrategy("CPU:0")
+
+
+class HostsOfTwoReplicas:
+    """A stand-in for a strategy over three hosts: gives the dataset of each."""
+
+    def distribute_datasets_from_function(self, of_host):
+        return [of_host(tf.distribute.InputContext(3, index, 6)) for index in range(3)]
+
+
+def numbers(count, batch_size, drop_remainder):
+    """Dataset of batches of two features of `count` examples, of which the second may be of any width."""
+    data = tf.data.Dataset.from_tensor_slices({"x": np.arange(count), "wide": np.arange(3 * count).reshape(count, 3)})
+    return data.batch(batch_size, drop_remainder=drop_remainder)
+
+
+def by_replica(strategy, batches, count):
+    """For each of the first `count` batches what each replica gets of it: lists."""
+    iterator = iter(batches)
+    found = []
+    for _ in range(count):
+        batch = next(iterator)
+        for part in zip(*(strategy.experimental_local_results(batch[name]) for name in ("x", "wide")), strict=True):
+            np.testing.assert_array_equal(part[1], 3 * part[0].numpy()[:, np.newaxis] + np.arange(3))
+        found.append([part.numpy().tolist() for part in strategy.experimental_local_results(batch["x"])])
+    return found
+
+
+def test_batches_for_training(one_device, two_replicas):
+    def make(share):
+        assert share == WHOLE
+        return numbers(13, 4, drop_remainder=True).repeat()
+
+    assert by_replica(one_device, host_batches.endless(one_device, make), 2) == [[[0, 1, 2, 3]], [[4, 5, 6, 7]]]
+    distributed = host_batches.endless(two_replicas, make)
+    assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [10, 11]]]
+    shapes = [spec.shape.as_list() for spec in distributed.element_spec["wide"]._component_specs]
+    assert shapes == [[2, 3], [2, 3]]
+
+
+def test_batches_for_evaluation_whose_last_is_smaller(one_device, two_replicas):
+    assert by_replica(one_device, host_batches.finite(one_device, lambda share: numbers(5, 4, False)), 2) == [
+        [[0, 1, 2, 3]], [[4]]]
+    distributed = host_batches.finite(two_replicas, lambda share: numbers(9, 4, False))
+    assert by_replica(two_replicas, distributed, 3) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8], []]]
+    assert sum(1 for _ in distributed) == 3
+    distributed = host_batches.finite(two_replicas, lambda share: numbers(9, 4, True))
+    assert by_replica(two_replicas, distributed, 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    assert sum(1 for _ in distributed) == 2
+
+
+@pytest.mark.parametrize(("distribute", "drop_remainder", "last"), [
+    (host_batches.endless, True, None),
+    (host_batches.finite, True, None),
+    (host_batches.finite, False, [[[24, 25], [26, 27]], [[28], []], [[], []]]),
+], ids=["training", "evaluation", "with a smaller batch"])
+def test_replicas_of_several_hosts_have_the_rows_of_the_batch_in_order(distribute, drop_remainder, last):
+    def make(share):
+        batches = numbers(29, 12, drop_remainder)
+        return batches.map(lambda batch: {name: value[share.rows(12)] for name, value in batch.items()})
+
+    expected = [[[[12 * step + 4 * host + 2 * replica + row for row in range(2)] for replica in range(2)]
+                 for host in range(3)] for step in range(2)]
+    expected += [last] if last else []
+    found = []
+    for host in distribute(HostsOfTwoReplicas(), make):
+        elements = host.take(2 * len(expected)) if distribute is host_batches.endless else host
+        found.append([element["x"].tolist() for element in elements.as_numpy_iterator()])
+    assert found == [[part for step in expected for part in step[host]] for host in range(3)]
