@@ -169,7 +169,8 @@ def test_predictions(kind, dtype):
     predictor = Predictor(tf.distribute.get_strategy(), model)
     graph = predictor._run.get_concrete_function(task_inputs(kind, None)).graph
     assert gpu_kernels.copied_to_host(check(graph)) == {}
-    check(gpu_kernels.optimized(graph))
+    if dtype == "mixed_float16":
+        check(gpu_kernels.optimized(graph))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

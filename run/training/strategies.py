@@ -65,8 +65,12 @@ def _unseen_gpus():
 
 
 def uses_gpus(strategy):
-    """Whether the replicas of a strategy compute on GPUs."""
-    return all(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in strategy.extended.worker_devices)
+    """Whether the replicas of a strategy, or without one TensorFlow by itself, compute on GPUs."""
+    try:
+        devices = strategy.extended.worker_devices
+    except RuntimeError:  # what tf.distribute.get_strategy() gives outside of all scopes has none
+        return bool(tf.config.list_logical_devices("GPU"))
+    return all(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
 
 
 def _check_cluster(text):

@@ -11,8 +11,10 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import losses
+from run.training import strategies
 
 MATRIX_WIDTH = 2048
+GPU_MATRIX_WIDTH = 8192  # a product of 2048 takes a fast GPU some 30 microseconds, no longer than to start it
 TIMED_SECONDS = 0.2
 FORWARD_AND_BACKWARD = 3  # the backward pass multiplies twice: for the inputs' gradients and for the weights'
 TOKENS = "tokens"
@@ -36,15 +38,19 @@ def pretraining_flops(config, tokens, predictions):
 
 
 def matmul_rate(strategy, dtype):
-    """FLOPs a second of products of 2048 x 2048 matrices in a dtype, on all replicas at once; takes about a second."""
+    """FLOPs a second of products of square matrices in a dtype, on all replicas at once; takes about a second.
+
+    They are of MATRIX_WIDTH rows, on GPUs of GPU_MATRIX_WIDTH.
+    """
     return _rate(strategy, tf.as_dtype(dtype).name)
 
 
 @functools.lru_cache(maxsize=1)
 def _rate(strategy, dtype):
+    width = GPU_MATRIX_WIDTH if strategies.uses_gpus(strategy) else MATRIX_WIDTH
     # Entries of variance 1 / width keep their size through any number of products.
-    normal = np.random.default_rng(1).standard_normal([MATRIX_WIDTH] * 2, np.float32)
-    matrix = tf.cast(normal / MATRIX_WIDTH**0.5, dtype)
+    normal = np.random.default_rng(1).standard_normal([width] * 2, np.float32)
+    matrix = tf.cast(normal / width**0.5, dtype)
 
     def multiply(count):
         product = tf.while_loop(lambda number, _: number < count,
@@ -61,7 +67,7 @@ def _rate(strategy, dtype):
 
     seconds(1)  # traces
     count = max(1, min(1000, round(TIMED_SECONDS / seconds(1))))
-    return strategy.num_replicas_in_sync * count * 2 * MATRIX_WIDTH**3 / seconds(count)
+    return strategy.num_replicas_in_sync * count * 2 * width**3 / seconds(count)
 
 
 class LossWithTokens:

@@ -79,6 +79,7 @@ def test_float32_is_not_rounded_unless_allowed():
 @pytest.mark.parametrize(("device", "expected"), [("/gpu:0", True), ("/cpu:0", False)])
 def test_whether_a_strategy_uses_gpus(device, expected):
     assert strategies.uses_gpus(tf.distribute.OneDeviceStrategy(device)) == expected
+    assert not strategies.uses_gpus(tf.distribute.get_strategy())
 
 
 def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):

@@ -1,8 +1,9 @@
+import pytest
 import tensorflow as tf
 
 from bert_tf import losses
 from bert_tf.config import BertConfig
-from run.training import utilisation
+from run.training import strategies, utilisation
 
 
 def test_flops_counted_by_hand():
@@ -19,8 +20,12 @@ def test_flops_counted_by_hand():
         2 * (projections + attention + feed_forward) + head)
 
 
-def test_a_matrix_product_has_a_rate(monkeypatch):
-    monkeypatch.setattr(utilisation, "MATRIX_WIDTH", 32)
+@pytest.mark.parametrize("width", ["MATRIX_WIDTH", "GPU_MATRIX_WIDTH"])
+def test_a_matrix_product_has_a_rate(monkeypatch, width):
+    on_gpus = width == "GPU_MATRIX_WIDTH"
+    for name, value in ((width, 32), ("MATRIX_WIDTH" if on_gpus else "GPU_MATRIX_WIDTH", None)):
+        monkeypatch.setattr(utilisation, name, value)
+    monkeypatch.setattr(strategies, "uses_gpus", lambda _: on_gpus)
     assert utilisation.matmul_rate(tf.distribute.OneDeviceStrategy("CPU:0"), "bfloat16") > 0
 
 
