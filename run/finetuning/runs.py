@@ -48,6 +48,7 @@ class FineTuned:
 
     Attributes:
       model: of bert_tf.models, with the weights to use.
+      optimizer: that it was trained with.
       predictor: Predictor of it.
       folder: of the run.
       step: int, of the weights.
@@ -56,11 +57,16 @@ class FineTuned:
     """
 
     model: object
+    optimizer: object
     predictor: object
     folder: str
     step: int
     results: dict
     eval_outputs: dict | None
+
+    def free(self):
+        """Gives the memory of weights and moments back; the model is of no use after that."""
+        _empty([*self.model.variables, *self.optimizer.variables])
 
 
 def over_seeds(settings, shared):
@@ -80,7 +86,9 @@ def over_seeds(settings, shared):
         write_results(tuned.folder, shared, tuned.results)
         all_results.append(tuned.results)
         if best is None or (tuned.results and tuned.results[metric] > best.results[metric]):
-            best = tuned
+            best, tuned = tuned, best
+        if tuned is not None:
+            tuned.free()
     if len(all_results) > 1 and best.results:
         write_results(settings.training.output_dir, shared, _mean_and_deviation(all_results))
         print(f"best of {len(all_results)} runs by {metric}: {best.folder}")
@@ -117,9 +125,14 @@ def one_run(settings, shared):
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
     training_run = _training_run(settings, shared, model, optimizer, num_train_steps)
     if tuning.do_train:
-        training_run.train(
-            lambda first_step, share: task.training_batches(seed, first_step, share, static_shapes=not is_dynamic),
-            evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
+        try:
+            training_run.train(
+                lambda first_step, share: task.training_batches(
+                    seed, first_step, share, static_shapes=not is_dynamic),
+                evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
+        except loop.DivergedError:
+            _empty([*model.variables, *optimizer.variables])
+            raise
     elif not training_run.step:
         _check_trained(settings, training_run.missing)
     step = training_run.restore_best() or training_run.step
@@ -127,7 +140,7 @@ def one_run(settings, shared):
     if task.eval_features is not None:
         outputs = predict_eval()
         results = {**task.score(outputs), "global_step": step}
-    return FineTuned(model, predictor, settings.training.output_dir, step, results, outputs)
+    return FineTuned(model, optimizer, predictor, settings.training.output_dir, step, results, outputs)
 
 
 def write_results(folder, shared, results):
@@ -140,6 +153,16 @@ def may_group_by_length(settings, strategy):
     """Whether batches may be of examples of similar length, and padding left out."""
     return (settings.tuning.group_by_length and not settings.step.jit_compile
             and strategies.allows_dynamic_shapes(strategy))
+
+
+def _empty(variables):
+    """Takes the values out of variables that nothing uses any more.
+
+    TensorFlow holds on to the variables of a function as long as the process lives, whoever else lets go of them.
+    """
+    for variable in variables:
+        for part in variable.values if isinstance(variable, tf.distribute.DistributedValues) else (variable,):
+            tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
 
 
 def _training_run(settings, shared, model, optimizer, num_train_steps):

@@ -6,7 +6,6 @@ stopped goes on with the trial that has none. Checkpoints stay of the best trial
 
 import csv
 import dataclasses
-import gc
 import json
 import os
 
@@ -107,12 +106,13 @@ def _with_kept_results(trial):
 def _finish(trial, shared):
     """Trains and evaluates a trial, or resumes it; returns it with its results, which are kept in its folder."""
     try:
-        results = runs.one_run(trial.settings, shared).results
+        tuned = runs.one_run(trial.settings, shared)
+        results = tuned.results
+        tuned.free()
         runs.write_results(trial.folder, shared, results)
     except DivergedError as error:
         print(f"{trial.name}: {error}")
         results = {}
-    gc.collect()  # models refer to themselves in circles: the next one is made when this one's memory is free
     if shared.writes:
         with new_file(os.path.join(trial.folder, run_metadata.TRIAL_FILE)) as file:
             json.dump({**dict(zip(SETTINGS, trial.values, strict=True)), "results": results}, file, indent=2)

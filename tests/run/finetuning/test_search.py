@@ -42,7 +42,7 @@ def searched(tmp_path, monkeypatch):
             if scores[folder.name] is None:
                 raise DivergedError("step 3: the loss is not a finite number")
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
-            return runs.FineTuned(Weight(scores[folder.name]), None, str(folder), 7, results, {})
+            return runs.FineTuned(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
 
         monkeypatch.setattr(runs, "one_run", one_run)
         settings = FineTuningSettings(
