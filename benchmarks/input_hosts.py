@@ -28,7 +28,9 @@ from run.training.host_batches import WHOLE, HostShare
 
 SEED = 1
 SPAWN = multiprocessing.get_context("spawn")
-WAYS = {"each parses everything": True, "each parses its rows": False}
+EVERYTHING, ROWS = "each parses everything", "each parses its rows"
+WAYS = {EVERYTHING: True, ROWS: False}
+WIDTH = 40  # of the first column
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,27 +101,28 @@ def measure(settings, processes=SPAWN):
     hosts, parts = (measurements.whole_numbers(name, getattr(settings, name)) for name in ("hosts", "parts"))
     cores = sorted(os.sched_getaffinity(0))
     print(f"batches of {settings.batch_size:,} x {settings.max_seq_length}, a core a host, {len(cores)} cores, median "
-          f"of {settings.rounds}")
+          f"of {settings.rounds}; times as many or as long as with the first number of hosts")
     with tempfile.TemporaryDirectory() as folder, Hosts(max(hosts), cores, processes) as team:
         for draws_masks, title in ((False, "records with masks"), (True, "masks drawn in training")):
             files = write_records(folder, settings, draws_masks)
-            print(f"\n{title}, examples/s of the whole, CPU microseconds of a host for an example of the whole")
-            print_hosts(team, hosts, files, draws_masks, settings)
-            for count in parts:
-                rate, cpu = team.median([Turn(files, draws_masks, HostShare(count // 2, count), False, settings)])
-                print(f"one of {count:<4}{rate:10,.0f} examples/s{cpu:8.2f} us", flush=True)
+
+            def turn(count, index, way, files=files, draws_masks=draws_masks):
+                return Turn(files, draws_masks, HostShare(index, count), WAYS[way], settings)
+
+            turns = {(f"{count} hosts, {way}", way): [turn(count, index, way) for index in range(count)]
+                     for way in WAYS for count in hosts}
+            turns |= {(f"one of {count} alone, {ROWS}", ROWS): [turn(count, count // 2, ROWS)] for count in parts}
+            print(f"\n{title}{'':{WIDTH - len(title)}}examples/s of the whole   CPU us of a host for each", flush=True)
+            print_rates(team.medians(turns, settings), settings)
 
 
-def print_hosts(team, hosts, files, draws_masks, settings):
-    """Prints a line for each number of hosts, both ways in turn."""
-    first = None
-    for count in hosts:
-        found = {name: team.median([Turn(files, draws_masks, HostShare(index, count), parses_all, settings)
-                                    for index in range(count)]) for name, parses_all in WAYS.items()}
-        first = first or found
-        columns = [f"{name} {rate:10,.0f} examples/s{cpu:8.2f} us, {rate / first[name][0]:5.2f} x"
-                   for name, (rate, cpu) in found.items()]
-        print(f"{count} hosts: " + "; ".join(columns), flush=True)
+def print_rates(found, settings):
+    """Prints a line for each of dict (name, way) -> (seconds, CPU seconds), with ratios to the first of its way."""
+    examples, first = settings.batches * settings.batch_size, {}
+    for (name, way), (seconds, cpu) in found.items():
+        of_first = first.setdefault(way, (seconds, cpu))
+        print(f"{name:<{WIDTH}}{examples / seconds:15,.0f}{of_first[0] / seconds:7.2f} x{cpu / examples * 1e6:16.2f}"
+              f"{cpu / of_first[1]:7.2f} x")
 
 
 class Hosts:
@@ -149,17 +152,11 @@ class Hosts:
         for process in self._processes:
             process.join()
 
-    def median(self, turns):
-        """Gives a Turn to each of as many hosts, some rounds.
-
-        Returns:
-          Medians: examples a second of the whole, by the slowest host, and CPU microseconds for one of them, a host's.
-        """
-        settings = turns[0].settings
-        rounds = [self._round(turns) for _ in range(settings.rounds)]
-        examples = settings.batches * settings.batch_size
-        seconds, cpu = (statistics.median(values) for values in zip(*rounds, strict=True))
-        return examples / seconds, cpu / examples * 1e6
+    def medians(self, turns, settings):
+        """Of each list of Turns, one a host, in a dict: seconds of the slowest host, CPU seconds of a host; medians."""
+        rounds = [{name: self._round(each) for name, each in turns.items()} for _ in range(settings.rounds)]
+        return {name: [statistics.median(values) for values in zip(*(each[name] for each in rounds), strict=True)]
+                for name in turns}
 
     def _round(self, turns):
         """Seconds of the slowest host; CPU seconds, mean of all."""

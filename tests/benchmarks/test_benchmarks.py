@@ -119,11 +119,13 @@ def test_input_hosts(capsys):
         max_seq_length=12, max_predictions_per_seq=3, batch_size=8, batches=2, rounds=1, records=20, files=2,
         hosts=("2",), parts=("4",)), processes=multiprocessing.dummy)
     printed = capsys.readouterr().out
-    assert re.match(r"batches of 8 x 12, a core a host, \d+ cores, median of 1\n", printed)
-    for table in printed.split("\n\n")[1:]:
-        rows(table, ["2 hosts: each parses everything"], 6)
-        rows(table, ["one of 4"], 2)
-    assert printed.count("examples/s of the whole") == 2
+    assert re.match(r"batches of 8 x 12, a core a host, \d+ cores, median of 1; ", printed)
+    tables = printed.split("\n\n")[1:]
+    assert len(tables) == 2
+    for table in tables:
+        found = rows(table, ["2 hosts, each parses everything", "2 hosts, each parses its rows"], 4)
+        assert [row[1::2] for row in found] == [[1, 1], [1, 1]]
+        rows(table, ["one of 4 alone, each parses its rows"], 4)
 
 
 def test_input_pipeline(capsys):
