@@ -25,6 +25,16 @@ def is_remote(path):
     return "://" in os.fsdecode(path)
 
 
+def exists(path):
+    """Whether there is a file or folder; OSError names a remote path that cannot be asked for."""
+    return _ask(path, os.path.exists, "exists")
+
+
+def is_dir(path):
+    """Whether there is a folder; OSError names a remote path that cannot be asked for."""
+    return _ask(path, os.path.isdir, "isdir")
+
+
 @contextlib.contextmanager
 def new_file(path, mode="w", newline=None):
     """Opens a file that appears under `path`, in place of one of that name, when the block ends without an error.
@@ -251,6 +261,17 @@ def _write_errors_named(path):
         else:
             reason = error.strerror
         raise OSError(f"{path}: cannot be written: {reason}") from error
+
+
+def _ask(path, local, remote):
+    """What `local`, or of a remote path TensorFlow's function named `remote`, says of a path."""
+    if not is_remote(path):
+        return local(path)
+    tensorflow = _tensorflow()
+    try:
+        return getattr(tensorflow.io.gfile, remote)(os.fsdecode(path))
+    except tensorflow.errors.OpError as error:
+        raise OSError(f"{os.fsdecode(path)}: cannot be read: {error.message or type(error).__name__}") from error
 
 
 def _local_folder(path):

@@ -8,6 +8,7 @@ A line of the input is a text, or a pair of texts, `text_a ||| text_b`.
 
 from bert_tf.cli import flags, script
 from run.inference.settings import ExtractionSettings
+from run.settings import from_folder
 
 
 def define_flags():
@@ -18,7 +19,7 @@ def define_flags():
 def main(argv):
     """Checks the flags, then extracts."""
     del argv
-    settings = flags.read(ExtractionSettings())
+    settings = from_folder.complete(flags.read(ExtractionSettings()), flags.given())
     config = settings.read_config()
     from run.inference import extraction
 

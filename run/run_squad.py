@@ -9,7 +9,7 @@
 from bert_tf.cli import flags, script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import QuestionAnsweringSettings
-from run.settings import TokenizerSettings
+from run.settings import TokenizerSettings, from_folder
 
 SETTINGS = FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=QuestionAnsweringSettings())
 
@@ -22,7 +22,7 @@ def define_flags():
 def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
-    settings = flags.read(SETTINGS)
+    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
     config = settings.read_config()
     from run.finetuning import job
     from run.finetuning.tasks import QuestionAnswering

@@ -187,7 +187,7 @@ def _one_run(settings, strategy, config, task, num_train_steps, folder, seed):
             lambda first_step: task.training_batches(seed, first_step, static_shapes=not is_dynamic),
             evaluate=(lambda: task.score(predict_eval())) if settings.tuning.eval_steps else None)
     elif not training_run.step:
-        _check_trained(settings, training_run.missing)
+        _check_trained(settings, [name for name in training_run.missing if task.needs(name)])
     step = training_run.restore_best() or training_run.step
     if task.eval_features is None:
         return FineTuned(predictor, folder, {}, None)
