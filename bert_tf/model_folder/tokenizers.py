@@ -53,7 +53,7 @@ def find_tokenizer(checkpoint):
     Raises:
       InputError: naming the file, for one that is damaged, or a tokenizer that this project does not compute.
     """
-    vocab_file = find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME)
+    vocab_file = find_vocabulary(checkpoint)
     for name, read in _CASINGS.items():
         path = find_file(checkpoint, name)
         do_lower_case, strip_accents = read(path) if path else (None, None)
@@ -67,6 +67,11 @@ def find_tokenizer(checkpoint):
     if do_lower_case is None:
         return TokenizerFiles(vocab_file)
     return TokenizerFiles(vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path)
+
+
+def find_vocabulary(checkpoint):
+    """The path of the vocab.txt that lies with a checkpoint, or else of the tokenizer.json; None without either."""
+    return find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME)
 
 
 def pieces_of_tokenizer_json(path):

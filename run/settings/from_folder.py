@@ -16,7 +16,7 @@ import tempfile
 from bert_tf import model_folder
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_bytes
-from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
+from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME, find_vocabulary
 from run.settings.model import read_config
 
 CASING = ("do_lower_case", "strip_accents")
@@ -71,7 +71,7 @@ def find(places, given, names):
     if "bert_config_file" in names:
         found |= _config(places, given)
     if "vocab_file" in names:
-        found |= _tokenizer(places, given, found.get("bert_config_file"), names)
+        found |= _tokenizer(places, given, found.get("bert_config_file"), {*names})
     for name in LOOKED_FOR:
         if name in names and name not in found and places:
             raise InputError(f"`{name}` is needed: there is no {LOOKED_FOR[name]} beside `init_checkpoint`={places[0]}")
@@ -100,36 +100,47 @@ def _config(places, given):
 
 
 def _tokenizer(places, given, config_file, names):
-    """The values of "vocab_file" and of CASING, those of `names` that the places tell and that are not given."""
-    is_settled = all(given.get(name) is not None for name in ("vocab_file", "do_lower_case"))
+    """The values of "vocab_file" and of CASING, those of `names` that are given or that the places tell."""
+    files = _tokenizer_files(places, given, names)
+    found, there = {}, next((each.vocab_file for each in files if each.vocab_file), None)
+    if given.get("vocab_file"):
+        found["vocab_file"] = as_vocab_txt(given["vocab_file"])
+        with contextlib.suppress(InputError, OSError):
+            _compare_vocabularies(found["vocab_file"], files[0].vocab_file if files else None)
+    elif there:
+        found["vocab_file"] = as_vocab_txt(there)
+        if config_file and not given.get("bert_config_file"):
+            _check_together(config_file, there, found["vocab_file"])
+    casing = next((each for each in files if each.casing_from), model_folder.TokenizerFiles())
+    return found | _casing(given, casing, names)
+
+
+def _tokenizer_files(places, given, names):
+    """The TokenizerFiles of each place; one that cannot be used does no harm where all that counts is given."""
+    if not names & {*CASING}:
+        return [model_folder.TokenizerFiles(find_vocabulary(place)) for place in places]
     files = []
     for place in places:
         try:
             files.append(model_folder.find_tokenizer(place))
         except (InputError, OSError):
-            if not is_settled:
+            if not all(given.get(name) is not None for name in ("vocab_file", "do_lower_case")):
                 raise
-    found, first = {}, next(iter(files), model_folder.TokenizerFiles())
-    if given.get("vocab_file"):
-        found["vocab_file"] = as_vocab_txt(given["vocab_file"])
-        with contextlib.suppress(InputError, OSError):
-            _compare_vocabularies(found["vocab_file"], first.vocab_file)
-    else:
-        path = next((each.vocab_file for each in files if each.vocab_file), None)
-        if path:
-            found["vocab_file"] = as_vocab_txt(path)
-            if not given.get("bert_config_file") and config_file:
-                _check_together(config_file, path, found["vocab_file"])
-    casing = next((each for each in files if each.casing_from), first)
+    return files
+
+
+def _casing(given, there, names):
+    """The values of CASING that TokenizerFiles tell and that are not given; says where the two differ."""
+    found = {}
     for name in CASING:
-        value = getattr(casing, name)
         if name not in names:
             continue
-        if given.get(name) is None and value is not None:
+        value = getattr(there, name)
+        if value is not None and given.get(name) is None:
             found[name] = value
-        elif value not in (None, given.get(name)) and os.sep in casing.casing_from:  # check_casing refuses the others
-            _note(f"--{name}={given[name]}: {casing.casing_from} says {value}")
-    if given.get("do_lower_case") is not None and given["do_lower_case"] != casing.do_lower_case:
+        elif value not in (None, given.get(name)) and os.sep in there.casing_from:  # check_casing refuses the others
+            _note(f"--{name}={given[name]}: {there.casing_from} says {value}")
+    if given.get("do_lower_case") not in (None, there.do_lower_case):
         found.pop("strip_accents", None)  # of a casing that does not count
     return found
 
