@@ -1,7 +1,7 @@
 """Writes the vectors that a pre-trained BERT gives each token of a text, of any of its layers.
 
-  python -m run.extract_features --input_file=input.txt --output_file=output.jsonl --vocab_file=vocab.txt \\
-      --bert_config_file=bert_config.json --init_checkpoint=bert_model.ckpt --layers=-1,-2,-3,-4
+  python -m run.extract_features --input_file=input.txt --output_file=output.jsonl \\
+      --init_checkpoint=uncased_L-12_H-768_A-12 --layers=-1,-2,-3,-4
 
 A line of the input is a text, or a pair of texts, `text_a ||| text_b`.
 """

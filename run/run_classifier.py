@@ -1,7 +1,7 @@
 """Fine-tunes BERT on sentences or sentence pairs: GLUE, XNLI, or TSV and CSV files of one's own.
 
-  python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --vocab_file=vocab.txt \\
-      --bert_config_file=bert_config.json --init_checkpoint=bert_model.ckpt --output_dir=mrpc --do_train --do_eval
+  python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --init_checkpoint=uncased_L-12_H-768_A-12 \\
+      --output_dir=mrpc --do_train --do_eval
 
   python -m run.run_classifier --task_name=own --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
 """

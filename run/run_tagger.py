@@ -1,8 +1,7 @@
 """Fine-tunes BERT to tag words: named entities as in CoNLL-2003 (section 5.3 of the paper), parts of speech.
 
-  python -m run.run_tagger --train_file=train.txt --dev_file=valid.txt --test_file=test.txt --vocab_file=vocab.txt \\
-      --bert_config_file=bert_config.json --init_checkpoint=bert_model.ckpt --do_lower_case=False --output_dir=ner \\
-      --do_train --do_eval --do_predict
+  python -m run.run_tagger --train_file=train.txt --dev_file=valid.txt --test_file=test.txt \\
+      --init_checkpoint=cased_L-12_H-768_A-12 --output_dir=ner --do_train --do_eval --do_predict
 """
 
 from bert_tf.cli import flags, script
