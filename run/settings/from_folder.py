@@ -74,7 +74,7 @@ def find(places, given, names):
         found |= _tokenizer(places, given, found.get("bert_config_file"), {*names})
     for name in LOOKED_FOR:
         if name in names and name not in found and places:
-            raise InputError(f"`{name}` is needed: there is no {LOOKED_FOR[name]} beside `init_checkpoint`={places[0]}")
+            raise InputError(f"`{name}` is needed: there is no {LOOKED_FOR[name]} beside {places[0]}")
     return found
 
 

@@ -122,8 +122,8 @@ def test_a_vocabulary_larger_than_the_model(bert):
 
 @pytest.mark.parametrize(("name", "message"), [
     ("config.json", "`bert_config_file` is needed: there is no bert_config.json, config.json or params.yaml beside "
-                    "`init_checkpoint`=bert"),
-    ("vocab.txt", "`vocab_file` is needed: there is no vocab.txt or tokenizer.json beside `init_checkpoint`=bert"),
+                    "bert"),
+    ("vocab.txt", "`vocab_file` is needed: there is no vocab.txt or tokenizer.json beside bert"),
 ])
 def test_what_neither_is_given_nor_lies_there(bert, name, message):
     (bert / name).unlink()
