@@ -131,18 +131,17 @@ def _tokenizer_files(places, given, names):
 
 def _casing(given, there, names):
     """The values of CASING that TokenizerFiles tell and that are not given; says where the two differ."""
-    found = {}
-    for name in CASING:
-        if name not in names:
-            continue
-        value = getattr(there, name)
-        if value is not None and given.get(name) is None:
-            found[name] = value
-        elif value not in (None, given.get(name)) and os.sep in there.casing_from:  # check_casing refuses the others
-            _note(f"--{name}={given[name]}: {there.casing_from} says {value}")
+    found, told = {}, {"do_lower_case": there.do_lower_case, "strip_accents": there.strip_accents}
+    if there.strip_accents is None:
+        told["strip_accents"] = there.do_lower_case
+    for name in filter(names.__contains__, CASING):
+        if given.get(name) is None:
+            found[name] = getattr(there, name)
+        elif told[name] not in (None, given[name]) and os.sep in there.casing_from:  # check_casing refuses the others
+            _note(f"--{name}={given[name]}: {there.casing_from} says {told[name]}")
     if given.get("do_lower_case") not in (None, there.do_lower_case):
         found.pop("strip_accents", None)  # of a casing that does not count
-    return found
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def as_vocab_txt(path):

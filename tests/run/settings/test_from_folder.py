@@ -57,6 +57,14 @@ def test_accents_may_stay_in_lower_case(bert):
     assert (tokenizer.do_lower_case, tokenizer.strip_accents) == (False, None)
 
 
+def test_accents_that_follow_the_casing_can_be_contradicted_too(bert, capsys):
+    (bert / "tokenizer_config.json").write_text('{"do_lower_case": true}')
+    tokenizer = complete({"strip_accents": False})[1]
+    assert (tokenizer.do_lower_case, tokenizer.strip_accents) == (True, False)
+    assert capsys.readouterr().err == (
+        "note: --strip_accents=False: bert/tokenizer_config.json says True; what is given counts\n")
+
+
 def test_where_nothing_tells_the_casing_it_is_the_flags_default(bert):
     (bert / "tokenizer_config.json").unlink()
     assert complete()[1].do_lower_case is True
