@@ -104,7 +104,7 @@ def load(checkpoint, given, *, remove_padding=True):
         raise InputError("`init_checkpoint` is needed")
     settle(checkpoint, given)  # what contradicts the task is said first
     check_no_pickle(checkpoint)
-    given = {**given, **from_folder.find([checkpoint], given, FOUND)}
+    given = {**given, **from_folder.find({"init_checkpoint": checkpoint}, given, FOUND)}
     served = settle(checkpoint, given)
     config = read_config(given["bert_config_file"], served.metadata.max_seq_length)
     paths.check_file("vocab_file", given["vocab_file"])

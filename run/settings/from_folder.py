@@ -20,8 +20,8 @@ from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME, fin
 from run.settings.model import read_config
 
 CASING = ("do_lower_case", "strip_accents")
-LOOKED_FOR = {"bert_config_file": "bert_config.json, config.json or params.yaml",
-              "vocab_file": "vocab.txt or tokenizer.json"}
+LOOKED_FOR = {"bert_config_file": ("bert_config.json", "config.json or params.yaml"),
+              "vocab_file": ("vocab.txt", "tokenizer.json")}
 
 
 def complete(settings, given, tokenizer="tokenizer"):
@@ -44,8 +44,8 @@ def complete(settings, given, tokenizer="tokenizer"):
     names = {"model": ("bert_config_file",)}
     if tokenizer:
         names[tokenizer] = _fields(getattr(settings, tokenizer)) & {"vocab_file", *CASING}
-    if places:
-        model_folder.check_no_pickle(places[0])
+    if "init_checkpoint" in places:
+        model_folder.check_no_pickle(places["init_checkpoint"])
     found = find(places, given, {name for group in names.values() for name in group})
     return dataclasses.replace(settings, **{
         group: dataclasses.replace(getattr(settings, group), **{name: found[name] for name in wanted if name in found})
@@ -56,7 +56,8 @@ def find(places, given, names):
     """The values of settings that are given, or that the folders of checkpoints tell.
 
     Args:
-      places: checkpoints, of which one counts before those after it; each a folder, a prefix or a file.
+      places: dict of the setting that names a checkpoint, a folder, a prefix or a file -> its path; one counts before
+        those after it.
       given: as `complete`'s.
       names: those of "bert_config_file", "vocab_file", "do_lower_case" and "strip_accents" that are wanted.
 
@@ -69,22 +70,23 @@ def find(places, given, names):
     """
     found = {name: given[name] for name in names if given.get(name) is not None}
     if "bert_config_file" in names:
-        found |= _config(places, given)
+        found |= _config([*places.values()], given)
     if "vocab_file" in names:
-        found |= _tokenizer(places, given, found.get("bert_config_file"), {*names})
-    for name in LOOKED_FOR:
+        found |= _tokenizer([*places.values()], given, found.get("bert_config_file"), {*names})
+    for name, (usual, others) in LOOKED_FOR.items():
         if name in names and name not in found and places:
-            raise InputError(f"`{name}` is needed: there is no {LOOKED_FOR[name]} beside {places[0]}")
+            place, path = next(iter(places.items()))
+            raise InputError(f"`{name}` is needed: there is no {usual} beside `{place}`={path}, nor a {others}")
     return found
 
 
 def _places(settings):
-    """The checkpoint of settings, and the folder of a run that is to be resumed or evaluated: those that there are."""
-    places = [settings.model.init_checkpoint]
+    """The checkpoint of settings, and the folder of a run that is to be resumed or evaluated, as `find` takes them."""
+    places = {"init_checkpoint": settings.model.init_checkpoint} if settings.model.init_checkpoint else {}
     training = getattr(settings, "training", None)
     if training is not None and training.output_dir and exists(os.path.join(training.output_dir, "checkpoint")):
-        places.append(training.output_dir)
-    return [place for place in places if place]
+        places["output_dir"] = training.output_dir
+    return places
 
 
 def _config(places, given):

@@ -129,9 +129,9 @@ def test_a_vocabulary_larger_than_the_model(bert):
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("config.json", "`bert_config_file` is needed: there is no bert_config.json, config.json or params.yaml beside "
-                    "bert"),
-    ("vocab.txt", "`vocab_file` is needed: there is no vocab.txt or tokenizer.json beside bert"),
+    ("config.json", "^`bert_config_file` is needed: there is no bert_config.json beside `init_checkpoint`=bert, nor a "
+                    "config.json or params.yaml$"),
+    ("vocab.txt", "^`vocab_file` is needed: there is no vocab.txt beside `init_checkpoint`=bert, nor a tokenizer."),
 ])
 def test_what_neither_is_given_nor_lies_there(bert, name, message):
     (bert / name).unlink()
@@ -157,6 +157,9 @@ def test_a_run_that_is_resumed_or_evaluated_has_its_own_files(bert):
     assert (tokenizer.vocab_file, tokenizer.do_lower_case) == ("out/vocab.txt", False)
     model, tokenizer = complete({"init_checkpoint": "gone"}, **of_run)
     assert (model.bert_config_file, tokenizer.vocab_file) == ("out/config.json", "out/vocab.txt")
+    os.remove("out/vocab.txt")
+    with pytest.raises(InputError, match=r"there is no vocab.txt beside `output_dir`=out, nor a tokenizer.json"):
+        complete({"init_checkpoint": None}, **of_run)
 
 
 def test_pre_training_needs_a_vocabulary_for_dynamic_masking_alone(bert):
