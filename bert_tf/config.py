@@ -1,9 +1,10 @@
-"""The size and the rates of a BERT model: `bert_config.json`."""
+"""The size and the rates of a BERT model: `bert_config.json`, or Hugging Face's `config.json`."""
 
 import dataclasses
 import json
 import math
 
+from bert_tf import huggingface_config
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 
@@ -121,11 +122,27 @@ class BertConfig:
         return cls(**{key: value for key, value in values.items() if key in known})
 
     @classmethod
+    def from_hugging_face(cls, values):
+        """Makes a config of the dict of Hugging Face's config.json.
+
+        Keys that do not change what a model computes are passed over.
+
+        Raises:
+          InputError: naming the key, for a model that this project does not compute.
+        """
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls.from_dict({key: value for key, value in huggingface_config.to_bert(values).items() if key in known})
+
+    @classmethod
     def from_json_file(cls, path):
-        """Reads a `bert_config.json`; InputError names the file when its content is no BERT config."""
+        """Reads a `bert_config.json`, or Hugging Face's `config.json`, known by its keys.
+
+        Raises:
+          InputError: naming the file, when its content is no BERT config, or one that this project does not compute.
+        """
         values = read_json_object(path)
         try:
-            return cls.from_dict(values)
+            return (cls.from_hugging_face if huggingface_config.is_hugging_face(values) else cls.from_dict)(values)
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 

@@ -8,17 +8,20 @@ tf-models-official (Model Garden), and Hugging Face's config.json with model.saf
   tf1, model_garden   bert_model.ckpt.*, bert_config.json
   huggingface         model.safetensors, config.json
 
-and vocab.txt where --vocab_file is given. Every tensor keeps its values exactly; optimizer state is left out.
+and vocab.txt where there is one, for Hugging Face with tokenizer_config.json. A fine-tuned model becomes the model
+class of transformers for its task, with its labels. Every tensor keeps its values exactly; optimizer state is left out.
 """
 
 import dataclasses
 import os
+import sys
 
+from bert_tf import model_folder
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
+from run.settings import from_folder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,9 +34,11 @@ class ConversionSettings(Settings):
     output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.")
     format: str | None = setting(None, "What to write. Needed.", choices=("tf1", "model_garden", "huggingface"))
     bert_config_file: str | None = setting(
-        None, "bert_config.json of the model. Needed unless one lies beside the input, or the input is of Hugging Face "
-              "and has its config.json.")
-    vocab_file: str | None = setting(None, "vocab.txt of the model, to be copied beside the weights.")
+        None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
+              "unless one lies beside --input.")
+    vocab_file: str | None = setting(
+        None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
+              "--input, if there is one.")
     overwrite: bool = setting(
         False, "Whether files in --output may be replaced; without it --output must be empty or new.")
 
@@ -54,11 +59,27 @@ def main(argv):
     for name in ("bert_config_file", "vocab_file"):
         if getattr(settings, name):
             paths.check_file(name, getattr(settings, name))
-    config = BertConfig.from_json_file(settings.bert_config_file) if settings.bert_config_file else None
+    config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
+    model_folder.check_no_pickle(settings.input)
+    tokenizer = find_tokenizer(settings.input)
+    vocab_file = settings.vocab_file or tokenizer.vocab_file
     from bert_tf import checkpoints
+    from run.finetuning import task_metadata
 
-    for line in checkpoints.convert(settings.input, settings.output, settings.format, config, settings.vocab_file):
+    kept = task_metadata.read(settings.input)
+    vocab_file = vocab_file and from_folder.as_vocab_txt(vocab_file)
+    for line in checkpoints.convert(settings.input, settings.output, settings.format, config, vocab_file,
+                                    task=kept and kept.as_task, tokenizer=tokenizer):
         print(line)
+
+
+def find_tokenizer(source):
+    """The TokenizerFiles beside a checkpoint; none, and a note, where this project does not compute its tokenizer."""
+    try:
+        return model_folder.find_tokenizer(source)
+    except InputError as error:
+        print(f"note: {error}; only the weights are converted", file=sys.stderr)
+        return model_folder.TokenizerFiles()
 
 
 def check_output(source, output, overwrite):

@@ -1,7 +1,6 @@
 """Says what a pre-trained BERT would put for each [MASK] of a text.
 
-  python -m run.fill_mask --bert_config_file=bert_config.json --vocab_file=vocab.txt --init_checkpoint=model \\
-      --text='The capital of France is [MASK].'
+  python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 --text='The capital of France is [MASK].'
 
   python -m run.fill_mask --saved_model=serving/bert/1
 

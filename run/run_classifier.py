@@ -1,7 +1,7 @@
 """Fine-tunes BERT on sentences or sentence pairs: GLUE, XNLI, or TSV and CSV files of one's own.
 
-  python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --vocab_file=vocab.txt \\
-      --bert_config_file=bert_config.json --init_checkpoint=bert_model.ckpt --output_dir=mrpc --do_train --do_eval
+  python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --init_checkpoint=uncased_L-12_H-768_A-12 \\
+      --output_dir=mrpc --do_train --do_eval
 
   python -m run.run_classifier --task_name=own --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
 """
@@ -9,6 +9,7 @@
 from bert_tf.cli import flags, script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import ClassificationSettings
+from run.settings import from_folder
 
 SETTINGS = FineTuningSettings(task=ClassificationSettings())
 
@@ -21,7 +22,7 @@ def define_flags():
 def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
-    settings = flags.read(SETTINGS)
+    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
     config = settings.read_config()
     from run.finetuning import job
     from run.finetuning.tasks import Classification

@@ -1,13 +1,14 @@
 """Fine-tunes BERT to choose between continuations or answers: SWAG (section 4.4 of the paper), RACE.
 
   python -m run.run_multiple_choice --train_file=swag/train.csv --dev_file=swag/val.csv --test_file=swag/test.csv \\
-      --vocab_file=vocab.txt --bert_config_file=bert_config.json --init_checkpoint=bert_model.ckpt --output_dir=out \\
-      --train_batch_size=16 --learning_rate=2e-5 --do_train --do_eval --do_predict
+      --init_checkpoint=uncased_L-12_H-768_A-12 --output_dir=out --train_batch_size=16 --learning_rate=2e-5 \\
+      --do_train --do_eval --do_predict
 """
 
 from bert_tf.cli import flags, script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import MultipleChoiceSettings
+from run.settings import from_folder
 
 SETTINGS = FineTuningSettings(task=MultipleChoiceSettings())
 
@@ -20,7 +21,7 @@ def define_flags():
 def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
-    settings = flags.read(SETTINGS)
+    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
     config = settings.read_config()
     from run.finetuning import job
     from run.finetuning.tasks import MultipleChoice

@@ -1,13 +1,13 @@
 """Fine-tunes BERT to tag words: named entities as in CoNLL-2003 (section 5.3 of the paper), parts of speech.
 
-  python -m run.run_tagger --train_file=train.txt --dev_file=valid.txt --test_file=test.txt --vocab_file=vocab.txt \\
-      --bert_config_file=bert_config.json --init_checkpoint=bert_model.ckpt --do_lower_case=False --output_dir=ner \\
-      --do_train --do_eval --do_predict
+  python -m run.run_tagger --train_file=train.txt --dev_file=valid.txt --test_file=test.txt \\
+      --init_checkpoint=cased_L-12_H-768_A-12 --output_dir=ner --do_train --do_eval --do_predict
 """
 
 from bert_tf.cli import flags, script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import TaggingSettings
+from run.settings import from_folder
 
 SETTINGS = FineTuningSettings(task=TaggingSettings())
 
@@ -20,7 +20,7 @@ def define_flags():
 def main(argv):
     """Checks the flags, then trains, evaluates and predicts."""
     del argv
-    settings = flags.read(SETTINGS)
+    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
     config = settings.read_config()
     from run.finetuning import job
     from run.finetuning.tasks import Tagging

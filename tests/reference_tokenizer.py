@@ -16,11 +16,14 @@ class ReferenceTokenizer:
     Args:
       vocabulary: list of str, the piece of each id.
       lower_case: the original's do_lower_case.
+      strip_accents: whether accents go, which the original knows only together with `lower_case`. Lower-casing that
+        keeps them is of each character by itself, as Hugging Face does it.
     """
 
-    def __init__(self, vocabulary, lower_case):
+    def __init__(self, vocabulary, lower_case, strip_accents=None):
         self._ids = {piece: id_ for id_, piece in enumerate(vocabulary)}
         self._lower_case = lower_case
+        self._strip_accents = lower_case if strip_accents is None else strip_accents
 
     def tokenize(self, text):
         """text: str or bytes -> list of int."""
@@ -32,8 +35,9 @@ class ReferenceTokenizer:
         """text: str -> list of str, normalised words."""
         for token in "".join(map(spaced_and_cleaned, text)).split():
             if self._lower_case:
-                token = "".join(c for c in unicodedata.normalize("NFD", token.lower())
-                                if unicodedata.category(c) != "Mn")
+                token = token.lower() if self._strip_accents else "".join(c.lower() for c in token)
+            if self._strip_accents:
+                token = "".join(c for c in unicodedata.normalize("NFD", token) if unicodedata.category(c) != "Mn")
             yield from "".join(f" {c} " if is_punctuation(c) else c for c in token).split()
 
     def word_ids(self, word):

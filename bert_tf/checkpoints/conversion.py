@@ -8,13 +8,14 @@ from bert_tf.checkpoints.detection import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
+from bert_tf.model_folder import TokenizerFiles, find_config, read_config
+from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
-VOCABULARY_NAME = "vocab.txt"
 
 
-def convert(source, output, output_format, config=None, vocab_file=None):
+def convert(source, output, output_format, config=None, vocab_file=None, *, task=None, tokenizer=None):
     """Converts a checkpoint.
 
     Args:
@@ -23,18 +24,22 @@ def convert(source, output, output_format, config=None, vocab_file=None):
       output_format: a key of FORMATS.
       config: BertConfig; None takes the one that lies with the checkpoint.
       vocab_file: vocab.txt to copy into `output`, or None.
+      task: bert_tf.model_folder.Task that the model was fine-tuned for, which Hugging Face's format can name, or None.
+      tokenizer: bert_tf.model_folder.TokenizerFiles, of which Hugging Face's format takes the casing; None if unknown.
 
     Returns:
       What was converted, in lines for a user to read.
 
     Raises:
       InputError: no such format or checkpoint, no config, a remote folder, or one of the three files is of another
-        model.
+        model; the task has another number of labels than the model.
     """
     if output_format not in FORMATS:
         raise InputError(f"`format`={output_format}: it must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
+    if config is None and (beside := find_config(checkpoint.path)):
+        config = read_config(beside)
     if config is None:
         raise InputError(f"`bert_config_file` is needed: there is no config beside {checkpoint.path}")
     check_config(checkpoint, config)
@@ -42,7 +47,10 @@ def convert(source, output, output_format, config=None, vocab_file=None):
         _check_vocabulary(vocab_file, config)
 
     writer = FORMATS[output_format]
-    left_out = writer.write(output, checkpoint.tensors, config)
+    of_format = {}
+    if writer is huggingface:
+        of_format = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
+    left_out = writer.write(output, checkpoint.tensors, config, **of_format)
     if vocab_file:
         with new_file(os.path.join(output, VOCABULARY_NAME), "wb") as file:
             file.write(read_bytes(vocab_file))

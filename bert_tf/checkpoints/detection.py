@@ -8,6 +8,8 @@ import tensorflow as tf
 from bert_tf.checkpoints import huggingface, model_garden, object_graph, tensorflow_file, tf1, training
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import weights_in
+from bert_tf.model_folder.weights import PICKLE_SUFFIXES, WEIGHTS_SUFFIXES
 
 
 def open_checkpoint(path):
@@ -15,8 +17,9 @@ def open_checkpoint(path):
 
     Args:
       path: the common beginning of a TensorFlow checkpoint's file names (`bert_model.ckpt`, `ckpt-1000`), written by
-        the original, this project's training loop or tf-models-official; a .safetensors file of Hugging Face; or a
-        folder that holds one of these, of a training run's checkpoints the newest.
+        the original, this project's training loop or tf-models-official; a .safetensors file of Hugging Face, or the
+        .safetensors.index.json of several; or a folder that holds one of these, of a training run's checkpoints the
+        newest.
 
     Returns:
       bert_tf.checkpoints.tensors.Checkpoint; its tensors are read when asked for.
@@ -25,7 +28,7 @@ def open_checkpoint(path):
       InputError: naming the path: there is none, two of different kinds, or one that is not of a BERT.
     """
     found = find_checkpoint(path)
-    if found.endswith(huggingface.WEIGHTS_SUFFIXES):
+    if found.endswith(WEIGHTS_SUFFIXES):
         return huggingface.read(found)
     file = tensorflow_file.TensorFlowFile(found)
     names = object_graph.variable_names(file)
@@ -52,21 +55,21 @@ def find_checkpoint(path):
     """
     path = os.fsdecode(path)
     try:
-        if path.endswith(huggingface.WEIGHTS_SUFFIXES):
+        if path.endswith(WEIGHTS_SUFFIXES):
             if not tf.io.gfile.exists(path):
                 raise InputError(f"{path}: no such file")
             return path
         prefix, weights = path, None
         if tf.io.gfile.isdir(path):
             prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
-            weights = huggingface.weights_in(path)
+            weights = weights_in(path)
         prefix = prefix.removesuffix(".index")
         has_index = tf.io.gfile.exists(prefix + ".index")
     except tf.errors.OpError as error:  # no access, or a file system that TensorFlow does not know
         raise InputError(f"{path}: cannot be read: {error.message or type(error).__name__}") from error
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
-    if has_index and weights and not weights.endswith(huggingface.PICKLE_SUFFIXES):
+    if has_index and weights and not weights.endswith(PICKLE_SUFFIXES):
         raise InputError(f"{path}: holds {os.path.basename(prefix)} and {os.path.basename(weights)}: name one of them "
                          "in place of the folder")
     return prefix if has_index else weights

@@ -5,7 +5,6 @@ here; its "gelu_new" is the tanh form, the original's. The masked LM's output ke
 and is not stored. `pytorch_model.bin` is a pickle, which can run any code when it is loaded: it is refused.
 """
 
-import dataclasses
 import functools
 import json
 import os
@@ -19,26 +18,14 @@ import safetensors.numpy
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_files, read_json_object
+from bert_tf.files import exists, is_remote, new_files, read_json_object
+from bert_tf.huggingface_config import CONFIG_NAME, of_bert
+from bert_tf.model_folder import Task, check_no_pickle
+from bert_tf.model_folder.tasks import generic_labels, settings_of_task
+from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
+from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 
 KIND = "Hugging Face model"
-
-WEIGHTS_NAME = "model.safetensors"
-CONFIG_NAME = "config.json"
-PICKLE_NAME = "pytorch_model.bin"
-PICKLE_SUFFIXES = (".bin", ".pt", ".pth")
-WEIGHTS_SUFFIXES = (".safetensors", *PICKLE_SUFFIXES)  # those of pickles only to say why they are refused
-
-ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "gelu", "relu": "relu", "tanh": "tanh",
-               "linear": "linear"}
-OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
-
-# What transformers takes for a key that config.json lacks, where BertConfig's default is another.
-DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu"}
-
-# Settings that change the numbers, and the only value that this project computes.
-FIXED_SETTINGS = {"model_type": "bert", "layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
-                  "is_decoder": False, "add_cross_attention": False, "pruned_heads": {}, "quantization_config": None}
 
 WHOLE_NAMES = {
     "cls/predictions/output_bias": "cls.predictions.bias",
@@ -56,35 +43,21 @@ NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  #
 SCOPES = ("bert/", "cls/predictions/transform/")  # of the other canonical names
 
 
-def weights_in(folder):
-    """The path of a folder's model.safetensors, or else of its pytorch_model.bin; None if it has neither."""
-    for name in (WEIGHTS_NAME, PICKLE_NAME):
-        path = os.path.join(folder, name)
-        if os.path.isfile(path):
-            return path
-    return None
-
-
 def read(path):
-    """Opens a .safetensors file, and the config.json beside it if there is one.
+    """Opens a .safetensors file, or the index of several, and the config.json beside it if there is one.
 
     Raises:
-      InputError: naming the file, for a pickle, a remote or damaged file, a file without BERT's word table, an
+      InputError: naming the file, for a pickle, a remote, missing or damaged file, files without BERT's word table, an
         output kernel that is not tied to it, or a config that this project does not compute.
     """
     path = os.fspath(path)
-    _refuse_pickle(path)
-    if is_remote(path):
-        raise InputError(f"{path}: must be a local file; copy it from there")
-    try:
-        file = safetensors.safe_open(path, framework="numpy")
-    except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
-        raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
+    check_no_pickle(path)
     tensors = {}
-    for key in file.keys():  # noqa: SIM118 - safe_open is no mapping
-        name = canonical_name(key)
-        if name is not None:
-            tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
+    for file, keys in _open_all(path):
+        for key in keys:
+            name = canonical_name(key)
+            if name is not None:
+                tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
     if WORD_EMBEDDINGS not in tensors:
         raise InputError(f"{path}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
@@ -92,7 +65,7 @@ def read(path):
         raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
                          "output kernel is not tied to them is not supported")
     config, settings = None, {}
-    if os.path.exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
+    if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
         config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads")}
     return Checkpoint(path, KIND, tensors, config, settings)
@@ -107,41 +80,45 @@ def read_config(folder):
     path = os.path.join(folder, CONFIG_NAME)
     values = read_json_object(path)
     try:
-        return _config_from_dict(values)
+        return BertConfig.from_hugging_face(values)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
 
 
-def write(folder, tensors, config):
+def write(folder, tensors, config, task=None, tokenizer=None):
     """Writes model.safetensors and config.json as transformers' save_pretrained does.
-
-    The model class in config.json is the one that the heads belong to, BertModel if there is none; a classifier is
-    called a BertForSequenceClassification, since its tensors are those of a token classifier too.
 
     Args:
       folder: where the files go; made if missing. Files of these names are replaced.
       tensors: {canonical name: StoredTensor}. They are in memory together, once.
       config: BertConfig of the model.
+      task: bert_tf.model_folder.Task of a fine-tuned model, whose class and labels config.json names. None takes the
+        class that the heads belong to, BertModel if there is none, and for a classifier's head, which a token
+        classifier has too, BertForSequenceClassification with labels that have no names.
+      tokenizer: bert_tf.model_folder.TokenizerFiles, for whose casing tokenizer_config.json is written, or None.
 
     Returns:
       The names that the format has no place for, sorted: those of no BERT model.
+
+    Raises:
+      InputError: the task has another number of labels than the head.
     """
     keys = {name: key_of(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
-    architecture = _architecture(tensors)
+    of_model = _settings_of_model(tensors, task)
     arrays = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
-        key = keys[name].removeprefix("bert.") if architecture == "BertModel" else keys[name]
+        key = keys[name].removeprefix("bert.") if of_model["architectures"] == ["BertModel"] else keys[name]
         # safetensors writes the bytes as they lie in memory, whatever the strides.
         arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
-    labels = tensors["output_bias"].shape[0] if "output_bias" in tensors else None
     with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
-        with open(config_path, "w", encoding="utf-8") as file:
-            file.write(_config_to_json(config, architecture, labels))
+        _write_json(config_path, of_bert(config.to_dict()) | of_model)
         safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
         shutil.copymode(config_path, weights_path)  # safetensors lets nobody but the owner read its file
+        if tokenizer is not None:
+            _write_json(os.path.join(unfinished, TOKENIZER_CONFIG_NAME), _tokenizer_config(tokenizer, config))
     return left_out
 
 
@@ -180,11 +157,37 @@ def key_of(name):
     return re.sub(r"/layer_(\d+)/", r"/layer/\1/", f"{scope}/{leaf}").replace("/", ".")
 
 
-def _refuse_pickle(path):
-    if path.endswith(PICKLE_SUFFIXES):
-        raise InputError(f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is "
-                         "installed, convert it with AutoModelForPreTraining.from_pretrained(FOLDER)"
-                         f".save_pretrained(NEW_FOLDER), which writes {WEIGHTS_NAME}")
+def _open_all(path):
+    """Yields the open safetensors files of a path, one or what an index names, and the keys to take of each."""
+    if not path.endswith(SHARDED_NAME):
+        file = _open(path)
+        yield file, file.keys()
+        return
+    places = read_json_object(path).get("weight_map")
+    if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
+        raise InputError(f"{path}: is damaged: it has no weight_map of tensors to the files beside it")
+    for name in sorted(set(places.values())):
+        part = os.path.join(os.path.dirname(path), name)
+        if not exists(part):
+            raise InputError(f"{path}: names {name}, which is not there: the checkpoint is not whole")
+        file, keys = _open(part), [key for key, place in places.items() if place == name]
+        missing = set(keys) - set(file.keys())
+        if missing:
+            raise InputError(f"{path}: says that {min(missing)} is in {name}, which has no such tensor")
+        yield file, keys
+
+
+def _is_file_name(name):
+    return isinstance(name, str) and name != "" and os.path.basename(name) == name
+
+
+def _open(path):
+    if is_remote(path):
+        raise InputError(f"{path}: must be a local file; copy it from there")
+    try:
+        return safetensors.safe_open(path, framework="numpy")
+    except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
+        raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
 
 
 def _stored(file, key, transposed):
@@ -194,37 +197,32 @@ def _stored(file, key, transposed):
     return tensor.map(shape[::-1], np.transpose) if transposed else tensor
 
 
-def _config_from_dict(values):
-    for name, only in FIXED_SETTINGS.items():
-        value = values.get(name)
-        if value is not None and value != only:
-            raise InputError(f"{name} is {value!r}: " + ("it is not supported" if only is None
-                                                         else f"only {only!r} is supported"))
-    fields = {field.name for field in dataclasses.fields(BertConfig)}
-    known = DEFAULTS | {name: value for name, value in values.items() if name in fields}
-    if known["hidden_act"] not in tuple(ACTIVATIONS):  # JSON may hold a list, which no dict can be asked for
-        raise InputError(f"hidden_act is {known['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
-    return BertConfig.from_dict(known | {"hidden_act": ACTIVATIONS[known["hidden_act"]]})
+def _settings_of_model(tensors, task):
+    """The keys of config.json that name the model class of transformers that has these canonical tensors."""
+    if "cls/predictions/output_bias" in tensors:
+        return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else
+                                  "BertForMaskedLM"]}
+    if "cls/squad/output_weights" in tensors:
+        return settings_of_task(Task("span_labeler"))
+    if "output_weights" not in tensors:
+        return {"architectures": ["BertModel"]}
+    outputs = tensors["output_bias"].shape[0]
+    if task is None:
+        settings = settings_of_task(Task("classifier", generic_labels(outputs)))
+        del settings["problem_type"]  # which nothing tells
+        return settings
+    if (len(task.labels) or 1) != outputs:
+        raise InputError(f"the task has {len(task.labels)} labels, and the model has {outputs} outputs")
+    return settings_of_task(task)
 
 
-def _config_to_json(config, architecture, num_labels):
-    """The text of config.json; `num_labels` is None for a model without a classifier."""
-    values = config.to_dict() | FIXED_SETTINGS | {
-        "architectures": [architecture], "hidden_act": OUR_ACTIVATIONS[config.hidden_act], "pad_token_id": 0,
-        "tie_word_embeddings": True}
-    for name in ("pruned_heads", "quantization_config"):  # transformers leaves them out where there are none
-        del values[name]
-    if num_labels is not None:
-        labels = [f"LABEL_{number}" for number in range(num_labels)]
-        values["id2label"] = {str(number): label for number, label in enumerate(labels)}
-        values["label2id"] = {label: number for number, label in enumerate(labels)}
-    return json.dumps(values, indent=2, sort_keys=True) + "\n"
+def _tokenizer_config(tokenizer, config):
+    """The dict of a tokenizer_config.json; it names no casing where none is known."""
+    values = {"model_max_length": config.max_position_embeddings, "tokenizer_class": "BertTokenizer",
+              "strip_accents": tokenizer.strip_accents}
+    return values if tokenizer.do_lower_case is None else values | {"do_lower_case": tokenizer.do_lower_case}
 
 
-def _architecture(names):
-    """The model class of transformers that has these canonical tensors."""
-    if "cls/predictions/output_bias" in names:
-        return "BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in names else "BertForMaskedLM"
-    if "cls/squad/output_weights" in names:
-        return "BertForQuestionAnswering"
-    return "BertForSequenceClassification" if "output_weights" in names else "BertModel"
+def _write_json(path, values):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n")

@@ -45,18 +45,22 @@ class BertTokenizer(tf.Module):
 
     Attributes:
       vocab_file: path the vocabulary was read from.
-      lower_case: whether text is lower-cased and stripped of accents.
+      lower_case: whether text is lower-cased.
+      strip_accents: whether text is stripped of accents.
       vocabulary: list of str, the piece of each id.
       vocab_size: number of pieces.
       pad_id, unk_id, cls_id, sep_id, mask_id: int, ids of the special pieces.
     """
 
-    def __init__(self, vocab_file, lower_case=True):
+    def __init__(self, vocab_file, lower_case=True, strip_accents=None):
         """Reads the vocabulary and builds the models of the kernels, which takes about a third of a second.
 
         Args:
           vocab_file: a file as `vocabulary.read_vocabulary` wants it.
           lower_case: the original's do_lower_case; True for uncased models.
+          strip_accents: whether accents go; None, the original's rule, is as `lower_case`. Where it differs,
+            lower-casing and stripping are those of Hugging Face's BertNormalizer, a character at a time (any Σ becomes
+            σ), and all else stays the original's.
 
         Raises:
           InputError: if the vocabulary is faulty, naming file and line.
@@ -65,17 +69,18 @@ class BertTokenizer(tf.Module):
         super().__init__()
         self.vocab_file = vocab_file
         self.lower_case = bool(lower_case)
+        self.strip_accents = self.lower_case if strip_accents is None else bool(strip_accents)
         pieces = read_vocabulary(vocab_file)
         self._vocabulary = lambda: pieces  # a list attribute of a tf.Module would be wrapped and tracked
         self.vocab_size = len(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             pieces.index, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
-        self._wordpiece = WordPieceTokenizer(pieces, "[UNK]", self.lower_case)
+        self._wordpiece = WordPieceTokenizer(pieces, "[UNK]", self.lower_case, self.strip_accents)
         with tf.init_scope():
             self._piece_table = tf.constant(pieces)
 
     def __reduce__(self):
-        return BertTokenizer, (self.vocab_file, self.lower_case)
+        return BertTokenizer, (self.vocab_file, self.lower_case, self.strip_accents)
 
     @property
     def vocabulary(self):

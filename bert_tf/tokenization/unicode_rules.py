@@ -70,13 +70,16 @@ def stand_ins():
             if not is_punctuation(character)}
 
 
-def normalization(lower_case):
+def normalization(lower_case, strip_accents):
     """The text that takes the place of each character that does not stay itself.
 
     Spaces around CJK characters and punctuation are not part of it: TensorFlow Text's word splitting does these.
 
+    Where both are asked for, a capital sigma stays: what it becomes depends on its neighbours.
+
     Args:
-      lower_case: whether to lower-case, decompose (NFD) and drop the marks of category Mn.
+      lower_case: whether to lower-case.
+      strip_accents: whether to decompose (NFD) and drop the marks of category Mn.
 
     Returns:
       A dict from character to str; a dropped character has the empty string.
@@ -92,9 +95,11 @@ def normalization(lower_case):
         elif is_whitespace(character):
             if character != " ":
                 replaced[character] = " "
-        elif lower_case:
-            result = character if character == "Σ" else normalize("NFD", character.lower())
-            result = "".join(part for part in result if category(part) != "Mn")
+        else:
+            keeps_case = not lower_case or (strip_accents and character == "Σ")
+            result = character if keeps_case else character.lower()
+            if strip_accents:
+                result = "".join(part for part in normalize("NFD", result) if category(part) != "Mn")
             if result != character:
                 replaced[character] = result
     return replaced

@@ -81,13 +81,21 @@ def check_casing(lower_case, checkpoint):
     Raises:
       InputError: on a contradiction, saying which casing the checkpoint was trained with.
     """
+    folder, expected = published_casing(checkpoint)
+    if folder and expected != bool(lower_case):
+        raise InputError(
+            f"`do_lower_case`={bool(lower_case)} contradicts `init_checkpoint`={checkpoint}: {folder} was "
+            f"trained on {'lower-cased' if expected else 'cased'} text, so give "
+            f"`do_lower_case`={expected} (or rename the folder if its name is wrong)")
+
+
+def published_casing(checkpoint):
+    """The folder by whose name a checkpoint is one of Google's releases, and whether these are lower-cased.
+
+    (None, None) for any other checkpoint. Argument as `check_casing`'s.
+    """
     for folder in reversed(re.split(r"[/\\]", checkpoint or "")[-2:]):
         published = _PUBLISHED_MODEL.fullmatch(folder)
         if published:
-            expected = published[1] not in _CASED_MODELS
-            if expected != bool(lower_case):
-                raise InputError(
-                    f"`do_lower_case`={bool(lower_case)} contradicts `init_checkpoint`={checkpoint}: {folder} was "
-                    f"trained on {'lower-cased' if expected else 'cased'} text, so give "
-                    f"`do_lower_case`={expected} (or rename the folder if its name is wrong)")
-            return
+            return folder, published[1] not in _CASED_MODELS
+    return None, None

@@ -38,22 +38,24 @@ _LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_CHARACTERS_PER_WORD + 1}}}.*"
 class WordPieceTokenizer(tf.Module):
     """Text to WordPiece ids as a function of tensors; BertTokenizer is what others use."""
 
-    def __init__(self, vocabulary, unknown_piece, lower_case):
+    def __init__(self, vocabulary, unknown_piece, lower_case, strip_accents):
         """Builds the models of both kernels.
 
         Args:
           vocabulary: list of str, the piece of each id.
           unknown_piece: str, the piece of `vocabulary` for words that have no pieces.
           lower_case: bool, as the original's do_lower_case.
+          strip_accents: bool; the original's is `lower_case`.
         """
         super().__init__()
-        self._lower_case = lower_case
+        self._strip_accents = strip_accents
+        self._has_final_sigma = lower_case and strip_accents  # else Hugging Face's rules hold, by which Σ is any letter
         with tf.init_scope():
-            self._normalizer = _normalizer(_character_model(lower_case))
+            self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
             self._pieces = _wordpiece([_as_normalized(piece, id_) for id_, piece in enumerate(vocabulary)],
                                       unknown_piece)
             self._words = _wordpiece([unknown_piece], unknown_piece)
-            self._mark_separator = _normalizer(_mark_model()) if lower_case else None
+            self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
         self._unknown_id = vocabulary.index(unknown_piece)
         # Graphs call one function that is traced once: it takes half a second, and an export has several texts. They
         # are hidden in lambdas, since a SavedModel would show functions that are attributes of a tf.Module.
@@ -90,7 +92,7 @@ class WordPieceTokenizer(tf.Module):
         return _replace_rows(spans, needs_care, lambda: self._tokenize_with_care(texts, needs_care))
 
     def _finish(self, normalized):
-        """Lower-cases Σ, which the normaliser leaves.
+        """Lower-cases Σ where the normaliser leaves it.
 
         Args:
           normalized: string [B], the normaliser's output.
@@ -99,23 +101,26 @@ class WordPieceTokenizer(tf.Module):
           (normalized, needs_care): string [B] of the same lengths; bool [B], True for what a rule about marks or
           long words may concern.
         """
-        is_rare = tf.strings.regex_full_match(normalized, _rare(self._lower_case))
-        if not self._lower_case:
+        is_rare = tf.strings.regex_full_match(normalized, _rare(self._strip_accents))
+        if not self._strip_accents:
             return normalized, is_rare
         return tf.cond(
             tf.reduce_any(is_rare),
-            lambda: (_lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
+            lambda: (self._with_lower_sigma(normalized), tf.strings.regex_full_match(normalized, _LONG_RUN)
                      | tf.strings.regex_full_match(normalized, _marks_out_of_order())),
             lambda: (normalized, is_rare))
+
+    def _with_lower_sigma(self, normalized):
+        return _lower_sigma(normalized) if self._has_final_sigma else normalized
 
     def _tokenize_with_care(self, texts, needs_care):
         """The same as `ids_and_spans` for those of `texts` where `needs_care`, all rules observed."""
         texts = tf.boolean_mask(texts, needs_care)
-        if self._lower_case:
+        if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
             normalized, places = self._normalizer.normalize_with_offsets(_in_canonical_order(ordered))
             sources = whole_characters(texts, tf.gather(sources, places, batch_dims=1))
-            normalized = _lower_sigma(normalized)
+            normalized = self._with_lower_sigma(normalized)
         else:
             normalized, sources = self._normalizer.normalize_with_offsets(texts)
         pieces = self._pieces.tokenize_with_offsets(normalized)
@@ -170,8 +175,8 @@ def _wordpiece_model(vocabulary, unknown_piece):
 
 
 @functools.cache
-def _character_model(lower_case):
-    return normalizer_model.build(unicode_rules.normalization(lower_case))
+def _character_model(lower_case, strip_accents):
+    return normalizer_model.build(unicode_rules.normalization(lower_case, strip_accents))
 
 
 @functools.cache
@@ -196,9 +201,9 @@ def _stand_ins():
 
 
 @functools.cache
-def _rare(lower_case):
+def _rare(strip_accents):
     """A pattern for normalised texts that any of the three rules may concern, and few others."""
-    if not lower_case:
+    if not strip_accents:
         return _LONG_RUN
     marks = [mark for marks in unicode_rules.ordered_marks().values() for mark in marks]
     return f"{_LONG_RUN}|(?s).*{unicode_rules.regex_class(['Σ', *marks])}.*"

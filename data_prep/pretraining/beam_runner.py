@@ -153,12 +153,13 @@ class MakeShard(beam.DoFn):
     def __init__(self, plan):
         """`plan`: plan.Plan."""
         self._plan = dataclasses.replace(plan, tokenizer=None)
-        self._vocab_file, self._lower_case = plan.tokenizer.vocab_file, plan.tokenizer.lower_case
+        tokenizer = plan.tokenizer
+        self._tokenizer = tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents
         self._shared = Shared()
 
     def setup(self):
         """Makes the tokenizer, once in a worker process, however many threads it has."""
-        tokenizer = self._shared.acquire(lambda: BertTokenizer(self._vocab_file, self._lower_case))
+        tokenizer = self._shared.acquire(lambda: BertTokenizer(*self._tokenizer))
         self._plan = dataclasses.replace(self._plan, tokenizer=tokenizer)
 
     def process(self, index):

@@ -36,7 +36,7 @@ def run(settings, announce=print):
     create = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
     from bert_tf.tokenization import BertTokenizer
 
-    tokenizer = BertTokenizer(settings.vocab_file, lower_case=settings.do_lower_case)
+    tokenizer = BertTokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
     summary = create(
         input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
         num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, announce=announce)

@@ -63,10 +63,13 @@ class Plan:
 
     def describe(self):
         """Everything that the records depend on, for the manifest."""
+        casing = {"do_lower_case": self.tokenizer.lower_case}
+        if self.tokenizer.strip_accents != self.tokenizer.lower_case:  # as no manifest of earlier versions has it
+            casing["strip_accents"] = self.tokenizer.strip_accents
         return manifest_lib.describe(self.input_files, self.tokenizer.vocab_file, {
             **dataclasses.asdict(self.settings),
             "dupe_factor": self.settings.num_passes,
-            "do_lower_case": self.tokenizer.lower_case,
+            **casing,
             "random_seed": self.seed,
             "output_file": ",".join(map(os.path.basename, self.output_files)),
             "num_output_shards": len(self.units)})

@@ -83,6 +83,9 @@ class JobSettings(Settings):
     vocab_file: str | None = setting(None, "Vocabulary of the model to be trained, one piece a line.")
     do_lower_case: bool = setting(
         True, "Lower-case the text and strip accents: true for uncased models, false for cased ones.")
+    strip_accents: bool | None = setting(
+        None, "Whether to strip accents; unset means as --do_lower_case. They differ for some models, such as German "
+              "ones, in lower case with their umlauts.")
     instances: InstanceSettings = InstanceSettings()
     random_seed: int = setting(
         12345, "Seed of every random draw, any integer: same seed and input, same records. As with Python's "

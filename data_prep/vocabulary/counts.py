@@ -83,9 +83,13 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
     return WordCounts(dict(words), dict(characters), dropped)
 
 
-def words_of_text(text, lower_case):
-    """The words of a text, a list of str, as the original's `BasicTokenizer.tokenize` gives them."""
-    return [word for chunk in _chunks(text) for word in _words_of_chunk(chunk, lower_case)]
+def words_of_text(text, lower_case, strip_accents=None):
+    """The words of a text, a list of str, as the original's `BasicTokenizer.tokenize` gives them.
+
+    `strip_accents` is BertTokenizer's; None is as `lower_case`, the original's rule.
+    """
+    strip_accents = lower_case if strip_accents is None else strip_accents
+    return [word for chunk in _chunks(text) for word in _words_of_chunk(chunk, lower_case, strip_accents)]
 
 
 def _drop_rarest(words, limit):
@@ -169,7 +173,7 @@ def _count_block(block, lower_case):
                          f"the file to UTF-8") from error
     counts = collections.Counter()
     for chunk, count in collections.Counter(_chunks(text)).items():
-        for word in _words_of_chunk(chunk, lower_case):
+        for word in _words_of_chunk(chunk, lower_case, lower_case):
             counts[word] += count
     return {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}, block.size_in_file
 
@@ -181,14 +185,16 @@ def _chunks(text):
 
 
 @functools.lru_cache(maxsize=CACHED_CHUNKS)
-def _words_of_chunk(chunk, lower_case):
+def _words_of_chunk(chunk, lower_case, strip_accents):
     """The words, a tuple of str, of text without white space."""
     if chunk.isascii() and chunk.isalnum():
         return (chunk.lower() if lower_case else chunk,)
     words = []
     for token in "".join(map(_clean_character, chunk)).split():
-        if lower_case:
-            decomposed = unicodedata.normalize("NFD", token.lower())
+        if lower_case:  # by BertTokenizer's rule each character by itself, where accents stay
+            token = token.lower() if strip_accents else "".join(map(str.lower, token))
+        if strip_accents:
+            decomposed = unicodedata.normalize("NFD", token)
             token = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
         words += "".join(f" {character} " if is_punctuation(character) else character
                          for character in token).split()

@@ -134,7 +134,7 @@ def one_run(settings, shared):
             _empty([*model.variables, *optimizer.variables])
             raise
     elif not training_run.step:
-        _check_trained(settings, training_run.missing)
+        _check_trained(settings, [name for name in training_run.missing if task.needs(name)])
     step = training_run.restore_best() or training_run.step
     results, outputs = {}, None
     if task.eval_features is not None:

@@ -1,15 +1,23 @@
-"""What a fine-tuned model does, kept as `task.json` beside its checkpoints: for evaluation, prediction and export."""
+"""What a fine-tuned model does, kept as `task.json` beside its checkpoints: for evaluation, prediction and export.
+
+Of a fine-tuned model of Hugging Face its config.json says a part of it.
+"""
 
 import dataclasses
 import json
 import os
+from typing import ClassVar
 
+from bert_tf import model_folder
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json
-from run.training.run_metadata import folders_of, holds_run
+from bert_tf.huggingface_config import CONFIG_NAME
+from bert_tf.model_folder import TASK_FILE
+from run.settings import TokenizerSettings
+from run.training.run_metadata import holds_run
 
-TASK_FILE = "task.json"
-KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case")  # with which a run is resumed; lengths may change
+# With which a run is resumed; lengths may change.
+KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,10 +33,16 @@ class TaskMetadata:
       multi_label: whether a text may have several of the labels.
       doc_stride: of a span labeler: WordPieces between the starts of two windows of a context.
       max_query_length: of a span labeler: longest question in WordPieces.
+      strip_accents: whether the tokenizer strips accents; None is as `do_lower_case`.
+      source: name of the file that says so.
+      unknown: fields of which the file says nothing, so that they may be what one likes.
 
     Raises:
       InputError: a value of another type.
     """
+
+    source: ClassVar[str] = TASK_FILE
+    unknown: ClassVar[frozenset] = frozenset()
 
     kind: str
     max_seq_length: int
@@ -38,6 +52,7 @@ class TaskMetadata:
     multi_label: bool = False
     doc_stride: int | None = None
     max_query_length: int | None = None
+    strip_accents: bool | None = None
 
     def __post_init__(self):
         for name, kind, is_right in (
@@ -46,10 +61,23 @@ class TaskMetadata:
                 isinstance(label, str) for label in self.labels)),
             ("max_seq_length", "a whole number", type(self.max_seq_length) is int),
             ("do_lower_case", "true or false", isinstance(self.do_lower_case, bool)),
+            ("strip_accents", "true, false or null", isinstance(self.strip_accents, bool | None)),
         ):
             if not is_right:
                 raise InputError(f"{name} is {getattr(self, name)!r}: it must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
+
+    @property
+    def as_task(self):
+        """The bert_tf.model_folder.Task of it, which Hugging Face's files can name."""
+        return model_folder.Task(self.kind, self.labels, self.multi_label)
+
+
+class HuggingFaceTask(TaskMetadata):
+    """What Hugging Face's config.json says of a task: its kind and its labels."""
+
+    source = CONFIG_NAME
+    unknown = frozenset({"max_seq_length", "do_lower_case", "strip_accents", "pairs", "doc_stride", "max_query_length"})
 
 
 def check(output_dir, metadata):
@@ -74,15 +102,17 @@ def keep(output_dir, metadata):
 def read(checkpoint):
     """The TaskMetadata kept with a checkpoint, a folder or a prefix; None if there is none.
 
-    It lies in the checkpoint's own folder; for the weights in OUTPUT_DIR/best, in OUTPUT_DIR.
+    It lies in the checkpoint's own folder; for the weights in OUTPUT_DIR/best, in OUTPUT_DIR. Without a task.json it is
+    the HuggingFaceTask of a config.json.
 
     Raises:
-      InputError: a task.json that is not one.
+      InputError: a task.json that is not one; a config.json whose labels are none.
     """
-    places = [os.path.join(folder, TASK_FILE) for folder in folders_of(checkpoint)]
-    path = next(filter(os.path.exists, places), None)
+    path = model_folder.find_file(checkpoint, TASK_FILE)
     if path is None:
-        return None
+        task, defaults = model_folder.read_task(checkpoint), TokenizerSettings()
+        return task and HuggingFaceTask(task.kind, defaults.max_seq_length, defaults.do_lower_case, task.labels,
+                                        multi_label=task.multi_label)
     values = read_json(path)
     try:
         return TaskMetadata(**values)

@@ -1,24 +1,24 @@
 """From a checkpoint to a model that answers texts: what export_saved_model, fill_mask and answer share."""
 
 import dataclasses
-import os
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
+from bert_tf.model_folder import check_no_pickle
 from run.finetuning import task_metadata
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
 from run.inference.settings import KINDS, UNTRAINED_KINDS, QuestionSettings
-from run.settings.model import TokenizerSettings, read_config, read_tokenizer
-from run.training import run_metadata
+from run.settings import TokenizerSettings, from_folder
+from run.settings.model import read_config, read_tokenizer
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
 DEFAULTS, QUESTION_DEFAULTS = TokenizerSettings(), QuestionSettings()
-KEPT_FILES = {"bert_config_file": run_metadata.CONFIG_FILE, "vocab_file": run_metadata.VOCAB_FILE}
-NOT_CHANGED = ("labels", "pairs", "multi_label", "do_lower_case")  # by flags; lengths may be others than in training
+FOUND = ("bert_config_file", "vocab_file", *from_folder.CASING)  # what a checkpoint's folder tells
+NOT_CHANGED = ("labels", "pairs", "multi_label", *from_folder.CASING)  # by flags; lengths may change
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,18 +66,19 @@ def settle(checkpoint, given):
         raise InputError(f"`init_checkpoint`={checkpoint}: no {task_metadata.TASK_FILE} there says what the model "
                          f"does; give `task`, one of {', '.join(KINDS)}")
     if kind not in SERVED:
-        raise InputError(f"{task_metadata.TASK_FILE} of `init_checkpoint`={checkpoint}: kind is {kind!r}: it must be "
+        raise InputError(f"{kept.source} of `init_checkpoint`={checkpoint}: kind is {kind!r}: it must be "
                          f"one of {', '.join(KINDS)}")
     values = {name: getattr(DEFAULTS, name) for name in ("max_seq_length", "do_lower_case")} | {
         name: getattr(QUESTION_DEFAULTS, name) for name in ("doc_stride", "max_query_length")}
     if kept:
         if kind not in (kept.kind, *UNTRAINED_KINDS):
-            raise InputError(f"`task`={kind}: contradicts {task_metadata.TASK_FILE} of `init_checkpoint`={checkpoint}, "
+            raise InputError(f"`task`={kind}: contradicts {kept.source} of `init_checkpoint`={checkpoint}, "
                              f"which says {kept.kind}")
-        of_task = {name: value for name, value in dataclasses.asdict(kept).items() if value is not None}
+        of_task = {name: value for name, value in dataclasses.asdict(kept).items()
+                   if value is not None and name not in kept.unknown}
         if kind != kept.kind:
-            of_task = {name: of_task[name] for name in ("do_lower_case", "max_seq_length")}
-        _check_not_changed(checkpoint, of_task, given)
+            of_task = {name: of_task[name] for name in (*from_folder.CASING, "max_seq_length") if name in of_task}
+        _check_not_changed(checkpoint, of_task, given, kept.source)
         values |= of_task
     values |= {name: value for name, value in given.items() if name in _names(task_metadata.TaskMetadata)}
     options = {name: value for name, value in given.items() if name in _names(ServingOptions)}
@@ -89,8 +90,8 @@ def load(checkpoint, given, *, remove_padding=True):
 
     Args:
       checkpoint: path of --init_checkpoint.
-      given: as `settle`'s. bert_config.json and vocab.txt beside the checkpoint are taken where "bert_config_file" and
-        "vocab_file" are not given.
+      given: as `settle`'s. Config, vocabulary and casing that lie beside the checkpoint are taken where they are not
+        given.
       remove_padding: see BertEncoder; not with static lengths.
 
     Returns:
@@ -101,11 +102,14 @@ def load(checkpoint, given, *, remove_padding=True):
     """
     if not checkpoint:
         raise InputError("`init_checkpoint` is needed")
+    settle(checkpoint, given)  # what contradicts the task is said first
+    check_no_pickle(checkpoint)
+    given = {**given, **from_folder.find({"init_checkpoint": checkpoint}, given, FOUND)}
     served = settle(checkpoint, given)
-    config_file, vocab_file = (given.get(name) or _beside(checkpoint, name) for name in KEPT_FILES)
-    config = read_config(config_file, served.metadata.max_seq_length)
-    paths.check_file("vocab_file", vocab_file)
-    tokenizer = read_tokenizer(vocab_file, served.metadata.do_lower_case, checkpoint, config)
+    config = read_config(given["bert_config_file"], served.metadata.max_seq_length)
+    paths.check_file("vocab_file", given["vocab_file"])
+    tokenizer = read_tokenizer(given["vocab_file"], served.metadata.do_lower_case, checkpoint, config,
+                               served.metadata.strip_accents)
     encoder = models.BertEncoder(config, remove_padding=remove_padding and not served.options.static_length)
     model = served.task.make_model(encoder, served.metadata)
     missing = [name for name in load_pretrained(model, checkpoint).missing if served.task.needs(name)]
@@ -116,22 +120,13 @@ def load(checkpoint, given, *, remove_padding=True):
     return served.task.make_servable(model, tokenizer, served.metadata, served.options), served
 
 
-def _check_not_changed(checkpoint, kept, given):
-    """Raises InputError if a given setting contradicts what is kept with a checkpoint; both dicts of values."""
+def _check_not_changed(checkpoint, kept, given, source):
+    """Raises InputError if a given setting contradicts what the file `source` beside a checkpoint says; both dicts."""
     for name in NOT_CHANGED:
         if name in kept and name in given and given[name] != kept[name]:
             flag = "labels_file" if name == "labels" else name
-            raise InputError(f"`{flag}` says {given[name]}: contradicts {task_metadata.TASK_FILE} of "
+            raise InputError(f"`{flag}` says {given[name]}: contradicts {source} of "
                              f"`init_checkpoint`={checkpoint}, which says {kept[name]}")
-
-
-def _beside(checkpoint, name):
-    """The path of a file of KEPT_FILES kept with a checkpoint; InputError if there is none."""
-    for folder in run_metadata.folders_of(checkpoint):
-        path = os.path.join(folder, KEPT_FILES[name])
-        if os.path.exists(path):
-            return path
-    raise InputError(f"`{name}` is needed: there is no {KEPT_FILES[name]} beside `init_checkpoint`={checkpoint}")
 
 
 def _names(settings_class):

@@ -24,7 +24,8 @@ class RecordSettings(Settings):
         "static", "static: the records hold masks; dynamic: they were made without, by the same flag of "
                   "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"))
     vocab_file: str | None = setting(
-        None, "With --masking=dynamic, needed: the vocabulary with which the records were made.")
+        None, "With --masking=dynamic: the vocabulary with which the records were made. Needed then, unless it lies "
+              "beside --init_checkpoint.")
     masked_lm_prob: float = setting(
         0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1)
     do_whole_word_mask: bool = setting(

@@ -1,4 +1,7 @@
-"""Which model, and the vocabulary and casing that go with it. Free of TensorFlow until a tokenizer is read."""
+"""Which model, and the vocabulary and casing that go with it. Free of TensorFlow until a tokenizer is read.
+
+What a checkpoint's folder holds of them need not be given: run.settings.from_folder finds it.
+"""
 
 import dataclasses
 import os
@@ -7,6 +10,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.tokenization.vocabulary import check_casing
 
 
@@ -15,11 +19,13 @@ class ModelSettings(Settings):
     """The encoder's config and where its weights come from."""
 
     bert_config_file: str | None = setting(
-        None, "bert_config.json of the model: sizes, dropout rates; or the name of a published size with 30,522 "
-              f"entries ({', '.join(PUBLISHED_SIZES)}). Needed.")
+        None, "bert_config.json of the model: sizes, dropout rates; Hugging Face's config.json; the Model Garden's "
+              f"params.yaml; or the name of a published size with 30,522 entries ({', '.join(PUBLISHED_SIZES)}). "
+              "Needed unless one lies beside --init_checkpoint.")
     init_checkpoint: str | None = setting(
         None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder, of the original, of these "
-              "scripts, of the Model Garden or of Hugging Face (model.safetensors), and of the same bert_config.json.")
+              "scripts, of the Model Garden or of Hugging Face (model.safetensors). Config, vocabulary and casing that "
+              "lie beside it are taken where they are not given.")
 
     def read_config(self, max_seq_length):
         """The BertConfig of `bert_config_file`; InputError if it is none or too small for `max_seq_length`."""
@@ -31,17 +37,21 @@ class TokenizerSettings(Settings):
     """The vocabulary and the casing that go with a checkpoint, and the length that texts are cut to."""
 
     vocab_file: str | None = setting(
-        None, "vocab.txt of the model, one WordPiece entry a line. Needed; it must be the one the checkpoint was "
-              "trained with.")
+        None, "vocab.txt of the model, one WordPiece entry a line, or Hugging Face's tokenizer.json. Needed unless one "
+              "lies beside --init_checkpoint; it must be the one the checkpoint was trained with.")
     do_lower_case: bool = setting(
-        True, "Whether to lower-case and strip accents: True for uncased models, False for cased ones.")
+        True, "Whether to lower-case and strip accents: True for uncased models, False for cased ones. Unless it is "
+              "given, that of the checkpoint's folder counts.")
+    strip_accents: bool | None = setting(
+        None, "Whether to strip accents; unset means what the checkpoint's folder says, else as --do_lower_case. They "
+              "differ for some models, such as German ones, in lower case with their umlauts.")
     max_seq_length: int = setting(
         128, "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are cut. At most "
              "max_position_embeddings of the config.", lower=4)
 
     def read_tokenizer(self, init_checkpoint, config):
         """The BertTokenizer of these settings; InputError if it does not suit the checkpoint's name or the config."""
-        return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config)
+        return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config, self.strip_accents)
 
 
 def read_config(bert_config_file, max_seq_length):
@@ -54,14 +64,14 @@ def read_config(bert_config_file, max_seq_length):
         config = BertConfig.from_name(bert_config_file)
     else:
         paths.check_file("bert_config_file", bert_config_file)
-        config = BertConfig.from_json_file(bert_config_file)
+        config = read_config_file(bert_config_file)
     if max_seq_length > config.max_position_embeddings:
         raise InputError(f"`max_seq_length`={max_seq_length}: the model was made for at most "
                          f"{config.max_position_embeddings} (max_position_embeddings of {bert_config_file})")
     return config
 
 
-def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
+def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
     """The BertTokenizer of a vocabulary.
 
     Args:
@@ -69,6 +79,7 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
       do_lower_case: casing.
       init_checkpoint: of which the name may tell the casing, or None.
       config: BertConfig, whose vocab_size must hold the vocabulary.
+      strip_accents: as BertTokenizer's.
 
     Raises:
       InputError: a vocabulary that cannot be read, or that does not suit the checkpoint or the config.
@@ -76,7 +87,7 @@ def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config):
     check_casing(do_lower_case, init_checkpoint)
     from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds: checks come first
 
-    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case)
+    tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
     if tokenizer.vocab_size > config.vocab_size:
         raise InputError(f"`vocab_file`={vocab_file}: has {tokenizer.vocab_size} entries, the model has room for "
                          f"{config.vocab_size} (vocab_size of the BERT config): is it another model's vocabulary?")

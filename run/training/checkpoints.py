@@ -10,7 +10,7 @@ import tensorflow as tf
 from bert_tf import optimization
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
-from run.training.run_metadata import BEST_FOLDER
+from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
 

@@ -16,7 +16,6 @@ from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_bytes, read_json_object
 
 CONFIG_FILE, VOCAB_FILE, RUN_FILE = "bert_config.json", "vocab.txt", "run.json"
-BEST_FOLDER = "best"
 TRIAL_FILE = "trial.json"  # of a trial of a search: what it came to
 CHANGEABLE = "changeable"  # of RUN_FILE: the settings that may be others in a resumed run
 WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole
@@ -26,12 +25,6 @@ SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spr
 def holds_run(folder):
     """Whether a folder holds checkpoints of a run, or what a trial of a search came to."""
     return any(os.path.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
-
-
-def folders_of(checkpoint):
-    """The folders where the files of a checkpoint, a folder or a prefix, may lie: its own, and of best/ the run's."""
-    folder = os.path.abspath(checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint))
-    return [folder, os.path.dirname(folder)] if os.path.basename(folder) == BEST_FOLDER else [folder]
 
 
 def check(output_dir, config, started_with, vocab_file=None):

@@ -308,3 +308,16 @@ def test_a_file_that_is_no_json_object(tmp_path, text, message):
 def test_json_values_of_any_kind(tmp_path):
     (tmp_path / "file.json").write_text("[1, null]")
     assert files.read_json(str(tmp_path / "file.json")) == [1, None]
+
+
+def test_what_is_there(folder):
+    path = os.path.join(folder, "file")
+    assert (files.exists(path), files.is_dir(path)) == (False, False)
+    put(path, b"1")
+    assert (files.exists(path), files.is_dir(path)) == (True, False)
+    assert (files.exists(folder), files.is_dir(folder)) == (True, True)
+
+
+def test_a_file_system_that_cannot_be_asked():
+    with pytest.raises(OSError, match=r"^nowhere://file: cannot be read: File system scheme 'nowhere' not implemented"):
+        files.exists("nowhere://file")

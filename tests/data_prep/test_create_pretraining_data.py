@@ -56,6 +56,16 @@ def test_script(tmp_path, is_module):
     assert digest(read_records(output)) == sha256
 
 
+def test_accents_may_stay_in_lower_case(tmp_path):
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "grosse"]
+    (tmp_path / "vocab.txt").write_text("\n".join(pieces) + "\n", encoding="utf-8")
+    (tmp_path / "text.txt").write_text("Größe Größe\nGröße\n\nGröße\nGröße Größe\n\n", encoding="utf-8")
+    flags = {"input_file": "text.txt", "output_file": "a.tfrecord", "vocab_file": "vocab.txt", "dupe_factor": 1}
+    assert "(0.00% [UNK])" in scripts.succeed(NAME, tmp_path, **flags, strip_accents=False)
+    assert "--strip_accents was False, now None" in scripts.last_error(NAME, tmp_path, **flags)
+    assert "(100.00% [UNK])" in scripts.succeed(NAME, tmp_path, **flags | {"output_file": "b.tfrecord"})
+
+
 def test_script_refuses():
     done = run_script(SCRIPT, input_file=CORPUS_FILE, output_file="x", vocab_file="none.txt")
 

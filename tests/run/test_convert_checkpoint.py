@@ -63,7 +63,8 @@ def test_round_trip(original, vocabulary, tmp_path, monkeypatch):
         assert assert_byte_equal(original / "bert_model.ckpt", tmp_path / folder / "bert_model.ckpt") == 46
         assert json.loads((tmp_path / folder / "bert_config.json").read_text()) == json.loads(
             (original / "bert_config.json").read_text())
-    assert sorted(os.listdir(tmp_path / "to_hf")) == ["config.json", "model.safetensors", "vocab.txt"]
+    assert sorted(os.listdir(tmp_path / "to_hf")) == ["config.json", "model.safetensors", "tokenizer_config.json",
+                                                      "vocab.txt"]
     assert (tmp_path / "to_hf" / "vocab.txt").read_bytes() == vocabulary.read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["back", "entries.txt", "from_hf", "original", "to_garden", "to_hf"]
 

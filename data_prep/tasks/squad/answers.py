@@ -86,7 +86,7 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
 
 
 def predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
-                    version_2_with_negative):
+                    version_2_with_negative, strip_accents=None):
     """Finds the best answers to each question (the original's `write_predictions`).
 
     Args:
@@ -97,6 +97,7 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       max_answer_length: most pieces of an answer.
       do_lower_case: of the tokenizer.
       version_2_with_negative: whether a question may have no answer.
+      strip_accents: of the tokenizer; None is as `do_lower_case`.
 
     Returns:
       Answers. If none of the n best is an answer, which is where the original fails, or if the example has no
@@ -117,7 +118,7 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
         windows = windows_of_example[index]
         null = _null(windows) if version_2_with_negative else None
         spans = _best_spans(windows, null, n_best_size, max_answer_length)
-        candidates = _distinct(spans, windows, example.doc_tokens, n_best_size, do_lower_case)
+        candidates = _distinct(spans, windows, example.doc_tokens, n_best_size, (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
@@ -188,23 +189,23 @@ def _spans(window, n_best_size, max_answer_length):
     return np.stack([starts[row], ends[column]])
 
 
-def _distinct(spans, windows, doc_tokens, n_best_size, do_lower_case):
-    """The Candidates of the first `n_best_size` spans whose texts differ."""
+def _distinct(spans, windows, doc_tokens, n_best_size, casing):
+    """The Candidates of the first `n_best_size` spans whose texts differ; `casing` as final_text's last arguments."""
     candidates, seen = [], set()
     for span in spans:
         if len(candidates) >= n_best_size:
             break
-        text = _text(span, windows[span.window].feature, doc_tokens, do_lower_case) if span.start else ""
+        text = _text(span, windows[span.window].feature, doc_tokens, casing) if span.start else ""
         if text not in seen:
             seen.add(text)
             candidates.append(Candidate(text, span.start_logit, span.end_logit))
     return candidates
 
 
-def _text(span, feature, doc_tokens, do_lower_case):
+def _text(span, feature, doc_tokens, casing):
     first_word, last_word = (feature.words[position - feature.context_start] for position in (span.start, span.end))
     pieces = [feature.vocabulary[piece] for piece in feature.pieces[span.start : span.end + 1]]
-    return final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), do_lower_case)
+    return final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 
 
 def _probabilities(candidates):

@@ -7,7 +7,7 @@ from data_prep.vocabulary.counts import words_of_text
 _log = logging.getLogger(__name__)
 
 
-def final_text(pieces, original, do_lower_case):
+def final_text(pieces, original, do_lower_case, strip_accents=None):
     """The part of a text that some pieces came from (the original's `get_final_text`).
 
     The words of the text are set apart as the tokenizer sets them apart, and the answer is looked up there. If that
@@ -17,13 +17,13 @@ def final_text(pieces, original, do_lower_case):
     Args:
       pieces: list of str, neighbouring pieces.
       original: the words of the context that they touch, joined by spaces.
-      do_lower_case: of the tokenizer.
+      do_lower_case, strip_accents: of the tokenizer.
 
     Returns:
       str, a part of `original`: of "(1895-1943)." and the piece "1895" that year alone.
     """
     answer = " ".join(" ".join(pieces).replace(" ##", "").replace("##", "").split())
-    spaced = " ".join(words_of_text(original, do_lower_case))
+    spaced = " ".join(words_of_text(original, do_lower_case, strip_accents))
     start = spaced.find(answer)
     if start < 0 or not answer:
         _log.info("answer not found, its words stand for it: %r in %r", answer, original)

@@ -1,5 +1,6 @@
 """Sentences or sentence pairs and their label, labels or number (sections 4.1 of the paper: GLUE)."""
 
+import dataclasses
 import os
 import sys
 
@@ -7,6 +8,7 @@ from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from data_prep.tasks import classification
 from run.evaluation import glue_submission, metrics, plots, results
+from run.finetuning.label_order import labels_of_model
 from run.finetuning.task import FineTuningTask
 from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import ClassificationSettings
@@ -45,7 +47,7 @@ class Classification(FineTuningTask):
         return TaskMetadata(
             self.kind, self.settings.tokenizer.max_seq_length, self.settings.tokenizer.do_lower_case,
             self._dataset.labels, pairs=self._dataset.splits["train"].text_b is not None,
-            multi_label=bool(self._dataset.label_separator))
+            multi_label=bool(self._dataset.label_separator), strip_accents=self.settings.tokenizer.strip_accents)
 
     @property
     def training_files(self):
@@ -106,20 +108,27 @@ def _find_dataset(task, kept):
     The labels of one's own files are those of the training file, or of the model if it is only to be used.
     """
     if task.task_name == "own":
-        return classification.own_task(
+        has_names = kept and not kept.as_task.is_generic
+        dataset = classification.own_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
-            labels=kept.labels if kept else (), regression=task.regression, label_separator=task.label_separator)
+            labels=kept.labels if has_names else (), regression=task.regression, label_separator=task.label_separator)
+        if kept and len(kept.labels) != len(dataset.labels):
+            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(kept.labels)} labels, the data "
+                             f"{len(dataset.labels)}: it was trained for another task")
+        return dataset
     try:
         dataset = classification.find_task(task.task_name)
     except InputError as error:
         raise InputError(f"`task_name`: {error}, and own") from error
     if dataset.name == "xnli":
         dataset = classification.xnli_task(*task.xnli_languages)
-    if kept and kept.labels != dataset.labels:
-        learned, needed = (", ".join(each.labels) or "a number" for each in (kept, dataset))
-        raise InputError(f"`task_name`={task.task_name}: the model was trained for another task, its labels are "
-                         f"{learned}, those of the task {needed}")
-    return dataset
+    if kept is None or kept.labels == dataset.labels:
+        return dataset
+    labels = labels_of_model(dataset.name, dataset.labels, kept.labels)
+    if labels != dataset.labels:
+        print(f"note: the model's labels are in another order than those of {dataset.name}, which are taken in the "
+              f"model's: {', '.join(labels)}", file=sys.stderr)
+    return dataclasses.replace(dataset, labels=labels)
 
 
 def read_split(dataset, data_dir, split, tokenizer, max_seq_length):

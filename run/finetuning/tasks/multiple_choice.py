@@ -37,7 +37,8 @@ class MultipleChoice(FineTuningTask):
     @property
     def metadata(self):
         return TaskMetadata(
-            self.kind, self.settings.tokenizer.max_seq_length, self.settings.tokenizer.do_lower_case)
+            self.kind, self.settings.tokenizer.max_seq_length, self.settings.tokenizer.do_lower_case,
+            strip_accents=self.settings.tokenizer.strip_accents)
 
     @property
     def training_files(self):

@@ -98,7 +98,8 @@ class QuestionAnswering(FineTuningTask):
     def metadata(self):
         return TaskMetadata(
             self.kind, self._max_seq_length, self.settings.tokenizer.do_lower_case,
-            doc_stride=self.settings.task.doc_stride, max_query_length=self.settings.task.max_query_length)
+            doc_stride=self.settings.task.doc_stride, max_query_length=self.settings.task.max_query_length,
+            strip_accents=self.settings.tokenizer.strip_accents)
 
     @property
     def training_files(self):
@@ -158,7 +159,7 @@ class QuestionAnswering(FineTuningTask):
         return squad.predict_answers(
             self._examples, self._windows, outputs["start_logits"] + penalty, outputs["end_logits"] + penalty,
             task.n_best_size, task.max_answer_length, self.settings.tokenizer.do_lower_case,
-            task.version_2_with_negative)
+            task.version_2_with_negative, self.settings.tokenizer.strip_accents)
 
     def _can_score(self, is_needed):
         """Whether the examples have answers to compare with; InputError if these are needed and missing."""

@@ -61,7 +61,7 @@ class Tagging(FineTuningTask):
     @property
     def metadata(self):
         return TaskMetadata(self.kind, self.settings.tokenizer.max_seq_length, self.settings.tokenizer.do_lower_case,
-                            self._names)
+                            self._names, strip_accents=self.settings.tokenizer.strip_accents)
 
     @property
     def training_files(self):

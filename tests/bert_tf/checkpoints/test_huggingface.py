@@ -9,10 +9,11 @@ import pytest
 import safetensors.numpy
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import huggingface_config, models
 from bert_tf.checkpoints import huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import Task, TokenizerFiles, find_tokenizer, read_task
 
 ACTIVATIONS = 2e-5
 
@@ -85,7 +86,7 @@ def test_activations_keep_their_form(tmp_path):
         huggingface.write(tmp_path, model_tensors(models.BertEncoder(config)), config)
         assert json.loads((tmp_path / "config.json").read_text())["hidden_act"] == theirs
         assert huggingface.read_config(tmp_path) == config
-    assert huggingface.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
+    assert huggingface_config.ACTIVATIONS["gelu_pytorch_tanh"] == "gelu"
 
 
 @pytest.mark.parametrize(("model", "architecture", "keys"), [
@@ -214,3 +215,100 @@ def test_damaged_files(hf_tiny, tmp_path, arrays):
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
     with pytest.raises(ValueError, match=r"is not of a BERT model, it has no bert\.embeddings\.word_embeddings"):
         open_checkpoint(str(path))
+
+
+@pytest.fixture
+def in_parts(arrays, changed, tmp_path):
+    """A copy of hf_tiny in two files with an index: (weight_map) -> folder; None takes the right weight_map."""
+    def make(weight_map=None):
+        path = changed()
+        os.remove(os.path.join(path, "model.safetensors"))
+        parts = [f"model-0000{number}-of-00002.safetensors" for number in (1, 2)]
+        places = {key: parts[number % 2] for number, key in enumerate(sorted(arrays))}
+        for part in parts:
+            safetensors.numpy.save_file({key: arrays[key] for key in arrays if places[key] == part}, tmp_path / part)
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(
+            {"metadata": {"total_size": 1}, "weight_map": places if weight_map is None else weight_map}))
+        return path
+    return make
+
+
+def test_weights_in_parts(in_parts, hf_tiny):
+    path = in_parts()
+    for place in (path, os.path.join(path, "model.safetensors.index.json")):
+        parts = open_checkpoint(place)
+        assert parts.path == os.path.join(path, "model.safetensors.index.json")
+        whole = open_checkpoint(hf_tiny)
+        assert parts.config == whole.config
+        assert set(parts.tensors) == set(whole.tensors)
+        for name, tensor in whole.tensors.items():
+            np.testing.assert_array_equal(parts.tensors[name].read(), tensor.read(), err_msg=name)
+
+
+def test_parts_that_are_not_whole(in_parts, tmp_path):
+    path = in_parts()
+    (tmp_path / "model-00002-of-00002.safetensors").rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=r"names model-00002-of-00002.safetensors, which is not there: the checkp"):
+        open_checkpoint(path)
+    (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"no")
+    with pytest.raises(InputError, match=r"model-00002-of-00002.safetensors: is no safetensors file, or a damaged one"):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize(("weight_map", "message"), [
+    (3, "is damaged: it has no weight_map of tensors to the files beside it"),
+    ({"a": 3}, "is damaged: it has no weight_map"),
+    ({"a": "../model.safetensors"}, "is damaged: it has no weight_map"),
+    ({"a": ""}, "is damaged: it has no weight_map"),
+    ({"a": "model-00001-of-00002.safetensors"}, "says that a is in model-00001-of-00002.safetensors, which has no"),
+    ({}, "is not of a BERT model, it has no bert.embeddings.word_embeddings.weight"),
+])
+def test_an_index_that_is_damaged(in_parts, weight_map, message):
+    with pytest.raises(InputError, match=rf"model.safetensors.index.json: {message}"):
+        open_checkpoint(in_parts(weight_map))
+
+
+def test_an_index_that_is_no_json(in_parts, tmp_path):
+    path = in_parts()
+    (tmp_path / "model.safetensors.index.json").write_text("{")
+    with pytest.raises(InputError, match=r"model.safetensors.index.json: is not JSON"):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize(("model", "task", "architecture"), [
+    (models.BertClassifier(SMALL, 2), Task("classifier", ("böse", "gut")), "BertForSequenceClassification"),
+    (models.BertClassifier(SMALL, 3), Task("classifier", ("a", "b", "c"), True), "BertForSequenceClassification"),
+    (models.BertClassifier(SMALL, 1), Task("classifier"), "BertForSequenceClassification"),
+    (models.BertTokenClassifier(SMALL, 3), Task("token_classifier", ("O", "B-X", "I-X")), "BertForTokenClassification"),
+    (models.BertMultipleChoice(SMALL), Task("multiple_choice"), "BertForMultipleChoice"),
+    (models.BertSpanLabeler(SMALL), Task("span_labeler"), "BertForQuestionAnswering"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_a_fine_tuned_model_carries_its_task(model, task, architecture, tmp_path):
+    huggingface.write(tmp_path, model_tensors(model), SMALL, task)
+    values = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert values["architectures"] == [architecture]
+    assert read_task(str(tmp_path)) == task
+    if task.labels:
+        assert values["id2label"] == {str(number): label for number, label in enumerate(task.labels)}
+        assert values["label2id"] == {label: number for number, label in enumerate(task.labels)}
+    assert huggingface.read_config(tmp_path) == SMALL
+
+
+def test_a_task_with_another_number_of_labels(tmp_path):
+    model, task = models.BertClassifier(SMALL, 2), Task("classifier", ("a", "b", "c"))
+    with pytest.raises(InputError, match="the task has 3 labels, and the model has 2 outputs"):
+        huggingface.write(tmp_path, model_tensors(model), SMALL, task)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(("tokenizer", "expected"), [
+    (TokenizerFiles(do_lower_case=True), {"do_lower_case": True, "strip_accents": None}),
+    (TokenizerFiles(do_lower_case=True, strip_accents=False), {"do_lower_case": True, "strip_accents": False}),
+    (TokenizerFiles(), {"strip_accents": None}),
+])
+def test_the_casing_goes_along(tokenizer, expected, tmp_path):
+    huggingface.write(tmp_path, model_tensors(models.BertEncoder(SMALL)), SMALL, tokenizer=tokenizer)
+    assert json.loads((tmp_path / "tokenizer_config.json").read_text()) == expected | {
+        "model_max_length": 13, "tokenizer_class": "BertTokenizer"}
+    found = find_tokenizer(str(tmp_path))
+    assert (found.do_lower_case, found.strip_accents) == (tokenizer.do_lower_case, tokenizer.strip_accents)

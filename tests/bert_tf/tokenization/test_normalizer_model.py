@@ -38,25 +38,28 @@ def test_the_trie_finds_its_keys_and_no_others():
     assert not [key for key in others if found(units, key) is not None]
 
 
-def expected(character, lower_case):
+def expected(character, lower_case, strip_accents):
     """The plain rules on one character; Σ and the spaces around Chinese and punctuation are others' work."""
     result = spaced_and_cleaned(character).strip(" ") if character not in "\t\n\r" else " "
     if unicodedata.category(character) in ("Zs", "Zl", "Zp"):
         return " "
-    if lower_case and result != "Σ":
-        result = unicodedata.normalize("NFD", result.lower())
-        result = "".join(c for c in result if unicodedata.category(c) != "Mn")
+    if lower_case and not (strip_accents and result == "Σ"):
+        result = result.lower()
+    if strip_accents:
+        result = "".join(c for c in unicodedata.normalize("NFD", result) if unicodedata.category(c) != "Mn")
     return result
 
 
+@pytest.mark.parametrize("strip_accents", [True, False])
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_every_character_is_normalised_by_the_rules(lower_case):
-    model = normalizer_model.build(unicode_rules.normalization(lower_case))
+def test_every_character_is_normalised_by_the_rules(lower_case, strip_accents):
+    model = normalizer_model.build(unicode_rules.normalization(lower_case, strip_accents))
     kernel = tf_text.FastBertNormalizer(model_buffer=model)
     results = kernel.normalize(tf.constant([f"a{character}b" for character in CHARACTERS])).numpy()
     stand_ins = unicode_rules.stand_ins()
-    different = [hex(ord(character)) for character, result in zip(CHARACTERS, results, strict=True)
-                 if result.decode() != f"a{stand_ins.get(character) or expected(character, lower_case)}b"]
+    wanted = [stand_ins.get(character) or expected(character, lower_case, strip_accents) for character in CHARACTERS]
+    different = [hex(ord(character)) for character, result, want in zip(CHARACTERS, results, wanted, strict=True)
+                 if result.decode() != f"a{want}b"]
     assert not different
 
 

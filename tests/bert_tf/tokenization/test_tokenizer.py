@@ -8,6 +8,10 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
+import tokenizers
+import tokenizers.models
+import tokenizers.normalizers
+import tokenizers.pre_tokenizers
 
 from bert_tf.tokenization.tokenizer import UNICODE_VERSION, BertTokenizer
 
@@ -48,12 +52,39 @@ def test_ids_of_hard_lines_are_the_originals(name, lower_case):
     assert tokenizer.tokenize_with_offsets(LINES).ids.to_list() == expected
 
 
+@pytest.mark.parametrize(("lower_case", "strip_accents"), [(True, False), (False, True)])
+def test_casing_and_accents_apart_are_those_of_hugging_faces_tokenizers(lower_case, strip_accents):
+    ours = BertTokenizer(str(TEXT / "vocab.txt"), lower_case, strip_accents)
+    theirs = tokenizers.Tokenizer(tokenizers.models.WordPiece(
+        {piece: id_ for id_, piece in enumerate(ours.vocabulary)}, unk_token="[UNK]", max_input_chars_per_word=200))
+    theirs.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=lower_case, strip_accents=strip_accents)
+    theirs.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    text = "Übermäßige GRÖSSE: Ångström, façade ÉTÉ ΟΔΟΣ İstanbul naïve Größe; Ça alors! Zażółć gęślą jaźń. Ёлка ЙОД"
+    # Assigned letters with canonical decompositions, upper and lower, of the blocks that both libraries know alike.
+    letters = [" ".join(chr(code) for code in range(first, first + 64) if chr(code).isalpha())
+               for first in range(0xC0, 0x600, 64)]
+    for line in (text, *letters):
+        assert ours.tokenize([line]).to_list()[0] == theirs.encode(line, add_special_tokens=False).ids, line
+
+
+def test_accents_that_stay_in_lower_case(tmp_path):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*PIECES[:5], "größe", "grosse", "groß", "σας", "σασ", "i\u0307"]), encoding="utf-8")
+    tokenizer = BertTokenizer(str(path), strip_accents=False)
+    assert (tokenizer.lower_case, tokenizer.strip_accents) == (True, False)
+    assert pieces(tokenizer, "GRÖẞE Größe ΣΑΣ İ") == ["größe", "größe", "σασ", "i\u0307"]
+    assert pieces(pickle.loads(pickle.dumps(tokenizer)), "Größe") == ["größe"]
+    assert pieces(BertTokenizer(str(path)), "Größe ΣΑΣ") == ["[UNK]", "σας"]
+    assert pieces(BertTokenizer(str(path), lower_case=False, strip_accents=True), "größe σας Σας") == [
+        "[UNK]", "σας", "[UNK]"]
+
+
 def test_attributes(tokenizer):
     assert (tokenizer.pad_id, tokenizer.unk_id, tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id) == (
         PAD, UNK, CLS, SEP, MASK)
     assert tokenizer.vocabulary == PIECES
     assert tokenizer.vocab_size == len(PIECES)
-    assert tokenizer.lower_case is True
+    assert tokenizer.lower_case is tokenizer.strip_accents is True
     assert UNICODE_VERSION == "14.0.0"  # Python 3.11's
 
 

@@ -123,13 +123,14 @@ def vocab_file(tmp_path_factory):
     return str(path)
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["uncased", "cased"])
+@pytest.fixture(scope="module", params=[(True, None), (False, None), (True, False), (False, True)],
+                ids=["uncased", "cased", "uncased_with_accents", "cased_without_accents"])
 def tokenizer(request, vocab_file):
-    return BertTokenizer(vocab_file, request.param)
+    return BertTokenizer(vocab_file, *request.param)
 
 
 def test_equals_the_plain_rules_on_random_text(tokenizer):
-    reference = ReferenceTokenizer(tokenizer.vocabulary, tokenizer.lower_case)
+    reference = ReferenceTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
     valid, invalid = texts(seed=20)
     drawn = [*valid, *invalid]
     expected = [reference.tokenize(text) for text in drawn]

@@ -44,8 +44,8 @@ def test_words_follow_the_rules_of_the_original(text, lower_cased, as_it_is):
     assert word_counts.words_of_text(text, lower_case=False) == as_it_is
 
 
-@pytest.mark.parametrize("lower_case", [True, False])
-def test_words_are_those_of_the_tokenizer(tmp_path, lower_case):
+@pytest.mark.parametrize(("lower_case", "strip_accents"), [(True, None), (False, None), (True, False), (False, True)])
+def test_words_are_those_of_the_tokenizer(tmp_path, lower_case, strip_accents):
     """With every word of the text as an entry, the tokenizer must give exactly the counted words."""
     draw = random.Random(20181011)
     alphabet = [chr(code) for code in [*range(0x20, 0x250), *range(0x300, 0x340), *range(0x370, 0x600),
@@ -53,10 +53,10 @@ def test_words_are_those_of_the_tokenizer(tmp_path, lower_case):
                                        *range(0xAC00, 0xAC40), *range(0xF900, 0xF940), 0xFFFD, 0x1F600, 0x20001]]
     lines = ["".join(draw.choice([*draw.sample(alphabet, 5), " "]) for _ in range(draw.randint(1, 30)))
              for _ in range(701)]
-    expected = [word_counts.words_of_text(line, lower_case) for line in lines]
+    expected = [word_counts.words_of_text(line, lower_case, strip_accents) for line in lines]
     entries = dict.fromkeys(word for words in expected for word in words)
     vocab_file = write(tmp_path / "vocab.txt", "\n".join([*SPECIALS, *entries]) + "\n")
-    tokenizer = BertTokenizer(vocab_file, lower_case=lower_case)
+    tokenizer = BertTokenizer(vocab_file, lower_case=lower_case, strip_accents=strip_accents)
     pieces = tokenizer.convert_ids_to_tokens(tokenizer.tokenize(lines)).to_list()
     differing = [(line, words) for line, words, found in zip(lines, expected, pieces, strict=True)
                  if words != [piece.decode() for piece in found]]

@@ -107,12 +107,3 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
                                          "`bert_config_file` says 12; choose another folder"):
         run_metadata.check(folder, BertConfig(12, 6, 2, 3, 7), {}, second)
     assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
-
-
-def test_the_folders_of_a_checkpoint(tmp_path):
-    (tmp_path / "run" / "best").mkdir(parents=True)
-    run, best = str(tmp_path / "run"), str(tmp_path / "run" / "best")
-    assert run_metadata.folders_of(run) == [run]
-    assert run_metadata.folders_of(f"{run}/ckpt-7") == [run]
-    assert run_metadata.folders_of(f"{best}/ckpt-7") == [best, run]
-    assert run_metadata.folders_of(best) == [best, run]

@@ -167,3 +167,8 @@ def test_scores_of_another_number_of_windows(tokenizer):
 ])
 def test_final_texts_by_hand(pieces, original, lower_case, expected):
     assert final_text(pieces, original, lower_case) == expected
+
+
+def test_a_final_text_with_accents_in_lower_case():
+    assert final_text(["größe"], "\"GRÖSSE\", die Größe.", True, False) == "Größe"
+    assert final_text(["größe"], "Größe.", True) == "Größe."  # not found: the words have no accents

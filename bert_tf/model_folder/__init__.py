@@ -1,0 +1,19 @@
+"""What lies in a folder beside a model's weights: config, vocabulary, casing, task. Free of TensorFlow.
+
+    find_config(checkpoint)       the path of the config, of whichever format
+    read_config(path)             it as BertConfig
+    find_tokenizer(checkpoint)    vocabulary and casing
+    read_task(checkpoint)         what a fine-tuned model of Hugging Face does
+
+`checkpoint` is what `bert_tf.checkpoints.find_checkpoint` takes: a folder, a prefix or a file, local or remote.
+"""
+
+from bert_tf.model_folder.configs import check_vocabulary, find_config, read_config
+from bert_tf.model_folder.places import BEST_FOLDER, TASK_FILE, find_file, folders_of
+from bert_tf.model_folder.tasks import Task, read_task
+from bert_tf.model_folder.tokenizers import TokenizerFiles, find_tokenizer, pieces_of_tokenizer_json
+from bert_tf.model_folder.weights import check_no_pickle, weights_in
+
+__all__ = ["BEST_FOLDER", "TASK_FILE", "Task", "TokenizerFiles", "check_no_pickle", "check_vocabulary", "find_config",
+           "find_file", "find_tokenizer", "folders_of", "pieces_of_tokenizer_json", "read_config", "read_task",
+           "weights_in"]

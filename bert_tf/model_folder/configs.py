@@ -1,0 +1,140 @@
+"""The config that lies with a checkpoint: the original's, Hugging Face's or the Model Garden's."""
+
+import contextlib
+import os
+
+import yaml
+
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.files import read_json_object, read_text
+from bert_tf.huggingface_config import CONFIG_NAME as HUGGING_FACE_NAME
+from bert_tf.model_folder.places import files_there
+from bert_tf.model_folder.weights import is_hugging_face, weights_in
+from bert_tf.tokenization.vocabulary import read_vocabulary
+
+ORIGINAL_NAME = "bert_config.json"
+GARDEN_NAME = "params.yaml"
+GARDEN_SUFFIXES = (".yaml", ".yml")
+
+# What the shapes of the weights show.
+SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings",
+         "type_vocab_size", "num_attention_heads")
+
+# Keys of official.nlp.configs.encoders.BertEncoderConfig -> ours, and its defaults where BertConfig has others.
+GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
+               "num_attention_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
+               "hidden_activation": "hidden_act", "dropout_rate": "hidden_dropout_prob",
+               "attention_dropout_rate": "attention_probs_dropout_prob",
+               "max_position_embeddings": "max_position_embeddings", "type_vocab_size": "type_vocab_size",
+               "initializer_range": "initializer_range"}
+GARDEN_DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2}
+GARDEN_ENCODERS = ("bert", "bert_v2")
+GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))  # to an EncoderConfig
+
+
+def find_config(checkpoint):
+    """The path of the config that lies with a checkpoint; None if there is none.
+
+    Raises:
+      InputError: two configs there are of models of different sizes.
+    """
+    names = (ORIGINAL_NAME, GARDEN_NAME, HUGGING_FACE_NAME)
+    if is_hugging_face(checkpoint):
+        names = (HUGGING_FACE_NAME, ORIGINAL_NAME, GARDEN_NAME)
+    found = files_there(checkpoint, names)
+    for other in found[1:]:
+        _check_same_sizes(found[0], other)
+    return found[0] if found else None
+
+
+def read_config(path):
+    """The BertConfig of a bert_config.json, Hugging Face's config.json or the Model Garden's params.yaml.
+
+    Raises:
+      InputError: naming the file: it is no config, or one of a model that this project does not compute.
+    """
+    path = os.fsdecode(path)
+    if path.endswith(GARDEN_SUFFIXES):
+        return _read_garden_config(path)
+    folder, name = os.path.split(path)
+    if name != HUGGING_FACE_NAME or weights_in(folder or os.curdir) is None:  # then its keys have to tell
+        return BertConfig.from_json_file(path)
+    with _naming(path):
+        return BertConfig.from_hugging_face(read_json_object(path))
+
+
+def check_vocabulary(config_file, vocab_file):
+    """Raises InputError if a vocabulary has more entries than the model of the config that lies with it."""
+    entries, config = len(read_vocabulary(vocab_file)), read_config(config_file)
+    if entries > config.vocab_size:
+        raise InputError(f"{vocab_file}: has {entries} entries, and {config_file} has vocab_size {config.vocab_size}: "
+                         "they are of two models; name the right files by hand")
+
+
+def lower_case_of_garden(path):
+    """The casing that a params.yaml names for its training texts, a bool; None if it names none."""
+    values = _read_yaml(path)
+    for key in ("task", "train_data", "lower_case"):
+        values = values.get(key) if isinstance(values, dict) else None
+    return values if isinstance(values, bool) else None
+
+
+def _check_same_sizes(path, other):
+    """Raises InputError if two configs differ in a size; one that cannot be read says nothing."""
+    config, other_config = None, None
+    with contextlib.suppress(InputError):
+        config, other_config = read_config(path), read_config(other)
+    for name in SIZES if other_config else ():
+        values = getattr(config, name), getattr(other_config, name)
+        if values[0] != values[1]:
+            raise InputError(f"{path} has {name} {values[0]}, and {os.path.basename(other)} beside it {values[1]}: "
+                             "they are of two models; name the right one with `bert_config_file`")
+
+
+def _read_garden_config(path):
+    values = _read_yaml(path)
+    for keys in GARDEN_PATHS:
+        inside = values
+        for key in keys:
+            inside = inside.get(key) if isinstance(inside, dict) else None
+        if isinstance(inside, dict) and isinstance(inside.get("type"), str):
+            with _naming(path):
+                return _garden_config(inside)
+    raise InputError(f"{path}: holds no encoder's config of the Model Garden (looked for task.model.encoder.type)")
+
+
+def _garden_config(encoder):
+    """The BertConfig of the dict of an official.nlp.configs.encoders.EncoderConfig."""
+    kind = encoder["type"]
+    if kind not in GARDEN_ENCODERS:
+        raise InputError(f"type is {kind!r}: only {' and '.join(GARDEN_ENCODERS)} are supported")
+    values = GARDEN_DEFAULTS | (encoder.get(kind) or {})
+    if values.get("norm_first"):
+        raise InputError("norm_first is True: only False is supported")
+    if values.get("embedding_size") not in (None, values.get("hidden_size")):
+        raise InputError(f"embedding_size is {values['embedding_size']!r}: only that of hidden_size is supported")
+    return BertConfig.from_dict({GARDEN_KEYS[key]: value for key, value in values.items() if key in GARDEN_KEYS})
+
+
+def _read_yaml(path):
+    try:
+        return yaml.load(read_text(path), _Loader)
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads plain values, and the tuples that the Model Garden may write."""
+
+
+_Loader.add_constructor("tag:yaml.org,2002:python/tuple", _Loader.construct_sequence)
+
+
+@contextlib.contextmanager
+def _naming(path):
+    """Puts a file's name before the message of an InputError."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error

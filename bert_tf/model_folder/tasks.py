@@ -1,0 +1,99 @@
+"""What a fine-tuned model of Hugging Face does, told by its config.json."""
+
+import dataclasses
+import re
+
+from bert_tf.errors import InputError
+from bert_tf.files import read_json_object
+from bert_tf.huggingface_config import CONFIG_NAME
+from bert_tf.model_folder.places import find_file
+
+# Model class of transformers -> the kind of task, by the names that this project's task.json has for them.
+KINDS = {
+    "BertForSequenceClassification": "classifier",
+    "BertForTokenClassification": "token_classifier",
+    "BertForQuestionAnswering": "span_labeler",
+    "BertForMultipleChoice": "multiple_choice",
+    "BertForMaskedLM": "masked_lm",
+    "BertForPreTraining": "masked_lm",
+}
+ARCHITECTURES = {kind: architecture for architecture, kind in reversed(KINDS.items())}
+
+LABELLED_KINDS = ("classifier", "token_classifier")
+PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
+DEFAULT_LABELS = 2  # transformers' number of labels where config.json has none
+GENERIC_LABEL = re.compile(r"LABEL_\d+")  # transformers' name of a label that was given none
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """What a model does.
+
+    Attributes:
+      kind: a value of KINDS.
+      labels: names in the order of their ids; none for a regression and for tasks without labels.
+      multi_label: whether a text may have several of the labels.
+    """
+
+    kind: str
+    labels: tuple[str, ...] = ()
+    multi_label: bool = False
+
+    @property
+    def is_generic(self):
+        """Whether the labels have transformers' names for labels without one, LABEL_0 and so on."""
+        return bool(self.labels) and all(map(GENERIC_LABEL.fullmatch, self.labels))
+
+
+def read_task(checkpoint):
+    """The Task of the config.json that lies with a checkpoint; None if there is none, or of no task.
+
+    Raises:
+      InputError: naming the file, for labels that are none.
+    """
+    path = find_file(checkpoint, CONFIG_NAME)
+    values = read_json_object(path) if path else {}
+    architectures = values.get("architectures")
+    kinds = [KINDS[name] for name in KINDS if isinstance(architectures, list) and name in architectures]
+    if not kinds:
+        return None
+    if kinds[0] not in LABELLED_KINDS:
+        return Task(kinds[0])
+    problem_type, labels = values.get("problem_type"), _labels(path, values)
+    if problem_type not in PROBLEM_TYPES:
+        raise InputError(f"{path}: problem_type is {problem_type!r}: it must be one of "
+                         f"{', '.join(filter(None, PROBLEM_TYPES))}")
+    if problem_type == "regression" and len(labels) > 1:
+        raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
+    is_regression = kinds[0] == "classifier" and len(labels) == 1 and problem_type in (None, "regression")
+    return Task(kinds[0], () if is_regression else labels, problem_type == "multi_label_classification")
+
+
+def settings_of_task(task):
+    """The keys of a config.json that say what a Task is, a dict."""
+    values = {"architectures": [ARCHITECTURES[task.kind]]}
+    if task.kind == "classifier":
+        values["problem_type"] = ("multi_label_classification" if task.multi_label else
+                                  "single_label_classification" if task.labels else "regression")
+    if task.kind in LABELLED_KINDS:
+        labels = task.labels or ("LABEL_0",)
+        values["id2label"] = {str(number): label for number, label in enumerate(labels)}
+        values["label2id"] = {label: number for number, label in enumerate(labels)}
+    return values
+
+
+def generic_labels(number):
+    """transformers' names for so many labels that were given none, a tuple of str."""
+    return tuple(f"LABEL_{label}" for label in range(number))
+
+
+def _labels(path, values):
+    """The names of id2label, a tuple of str in the order of their ids."""
+    names = values.get("id2label")
+    if names is None:
+        number = values.get("num_labels", DEFAULT_LABELS)
+        return generic_labels(number if type(number) is int else DEFAULT_LABELS)
+    if not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
+            isinstance(name, str) for name in names.values()):
+        raise InputError(f"{path}: id2label is {names!r}: it must give a name to each of the numbers from 0 on")
+    return tuple(names[str(number)] for number in range(len(names)))

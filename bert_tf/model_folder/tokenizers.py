@@ -1,0 +1,134 @@
+"""The vocabulary that lies with a checkpoint, and what its tokenizer does to letters."""
+
+import dataclasses
+import os
+
+from bert_tf.errors import InputError
+from bert_tf.files import read_json_object
+from bert_tf.model_folder.configs import GARDEN_NAME, lower_case_of_garden
+from bert_tf.model_folder.places import TASK_FILE, find_file
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, published_casing
+
+VOCABULARY_NAME = "vocab.txt"
+TOKENIZER_NAME = "tokenizer.json"  # of Hugging Face's tokenizers: all that a tokenizer is
+TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # of transformers: what a tokenizer is told
+
+NORMALIZER = "BertNormalizer"
+UNKNOWN = "[UNK]"
+
+# The classes of transformers that split texts as BERT's does; the last two are for any tokenizer.json.
+TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
+                     "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
+
+# Settings of tokenizer_config.json that change a text's pieces, and the only value that this project computes.
+FIXED_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "word_tokenizer_type": "basic",
+                  "subword_tokenizer_type": "wordpiece"}
+FIXED_NORMALIZER_SETTINGS = {"type": NORMALIZER, "clean_text": True, "handle_chinese_chars": True}
+FIXED_MODEL_SETTINGS = {"type": "WordPiece", "unk_token": UNKNOWN, "continuing_subword_prefix": SUFFIX_INDICATOR}
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenizerFiles:
+    """A vocabulary and a casing.
+
+    Attributes:
+      vocab_file: path of vocab.txt, or else of the tokenizer.json that holds the vocabulary; None without either.
+      do_lower_case: whether the tokenizer lower-cases; None where nothing tells.
+      strip_accents: whether it strips accents; None where it does so if it lower-cases.
+      casing_from: path of the file, or the name of the folder, that tells the casing; None where nothing does.
+    """
+
+    vocab_file: str | None = None
+    do_lower_case: bool | None = None
+    strip_accents: bool | None = None
+    casing_from: str | None = None
+
+
+def find_tokenizer(checkpoint):
+    """The TokenizerFiles that lie with a checkpoint.
+
+    Casing is told by task.json of this project, by tokenizer_config.json, by the normalizer of tokenizer.json, by the
+    name of a published folder, or by params.yaml: the first that does.
+
+    Raises:
+      InputError: naming the file, for one that is damaged, or a tokenizer that this project does not compute.
+    """
+    vocab_file = find_vocabulary(checkpoint)
+    for name, read in _CASINGS.items():
+        path = find_file(checkpoint, name)
+        do_lower_case, strip_accents = read(path) if path else (None, None)
+        if do_lower_case is not None:
+            break
+    else:
+        path, do_lower_case = published_casing(os.fsdecode(checkpoint))
+        garden = find_file(checkpoint, GARDEN_NAME)
+        if path is None and garden:
+            path, do_lower_case = garden, lower_case_of_garden(garden)
+    if do_lower_case is None:
+        return TokenizerFiles(vocab_file)
+    return TokenizerFiles(vocab_file, do_lower_case, None if strip_accents == do_lower_case else strip_accents, path)
+
+
+def find_vocabulary(checkpoint):
+    """The path of the vocab.txt that lies with a checkpoint, or else of the tokenizer.json; None without either."""
+    return find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME)
+
+
+def pieces_of_tokenizer_json(path):
+    """The pieces of the vocabulary in a tokenizer.json, list of str in the order of their ids.
+
+    Raises:
+      InputError: naming the file, for one that is damaged, or holds no WordPiece vocabulary as BERT's.
+    """
+    values = read_json_object(path)
+    model = values.get("model")
+    if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict | list):
+        raise InputError(f"{path}: holds no vocabulary (looked for model.vocab)")
+    _check_fixed(path, "model.", model, FIXED_MODEL_SETTINGS)
+    ids = model["vocab"]
+    pieces = sorted(ids, key=ids.get) if isinstance(ids, dict) and all(
+        type(each) is int for each in ids.values()) else None
+    if pieces is None or [ids[piece] for piece in pieces] != [*range(len(pieces))]:
+        raise InputError(f"{path}: the ids of model.vocab are not 0 to {len(ids) - 1}")
+    return pieces
+
+
+def _of_task(path):
+    values = read_json_object(path)
+    return _bool(path, "do_lower_case", values), _bool(path, "strip_accents", values)
+
+
+def _of_tokenizer_config(path):
+    values = read_json_object(path)
+    kind = values.get("tokenizer_class")
+    if kind is not None and kind not in TOKENIZER_CLASSES:
+        raise InputError(f"{path}: tokenizer_class is {kind!r}: only {', '.join(TOKENIZER_CLASSES)} are supported")
+    _check_fixed(path, "", values, FIXED_SETTINGS)
+    return _bool(path, "do_lower_case", values), _bool(path, "strip_accents", values)
+
+
+def _of_tokenizer_json(path):
+    normalizer = read_json_object(path).get("normalizer")
+    if not isinstance(normalizer, dict):
+        raise InputError(f"{path}: normalizer is {normalizer!r}: only {NORMALIZER} is supported")
+    _check_fixed(path, "normalizer.", normalizer, FIXED_NORMALIZER_SETTINGS)
+    return _bool(path, "lowercase", normalizer), _bool(path, "strip_accents", normalizer)
+
+
+# The files of a folder that tell its casing, those that count before others first.
+_CASINGS = {TASK_FILE: _of_task, TOKENIZER_CONFIG_NAME: _of_tokenizer_config, TOKENIZER_NAME: _of_tokenizer_json}
+
+
+def _check_fixed(path, scope, values, fixed):
+    """Raises InputError for a setting that has another value than the one that this project computes."""
+    for name, only in fixed.items():
+        value = values.get(name)
+        if value is not None and value != only:
+            raise InputError(f"{path}: {scope}{name} is {value!r}: only {only!r} is supported")
+
+
+def _bool(path, name, values):
+    value = values.get(name)
+    if value is not None and not isinstance(value, bool):
+        raise InputError(f"{path}: {name} is {value!r}: it must be true or false")
+    return value

@@ -1,0 +1,142 @@
+"""Configs of all formats, which of them counts, and what they say of models that are not computed."""
+
+import dataclasses
+import os
+
+import pytest
+from official.core import config_definitions
+from official.core.train_utils import serialize_config
+from official.nlp.configs import bert, encoders
+from official.nlp.tasks import masked_lm
+
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.model_folder import check_vocabulary, find_config, read_config
+from tests.bert_tf.model_folder.conftest import HUGGING_FACE, SMALL
+
+EXACT = dataclasses.replace(SMALL, hidden_act="gelu_exact")
+GARDEN = "type: bert\nbert: {vocab_size: 19, hidden_size: 6, num_layers: 2, num_attention_heads: 3, " \
+         "intermediate_size: 7, max_position_embeddings: 13, type_vocab_size: 5"
+
+
+def test_the_originals(written):
+    folder = written(bert_config_json=SMALL.to_json())
+    assert find_config(folder) == find_config(f"{folder}/bert_model.ckpt") == f"{folder}/bert_config.json"
+    assert read_config(find_config(folder)) == SMALL
+
+
+def test_hugging_faces_keys_that_change_nothing_are_passed_over(written):
+    folder = written(config_json=HUGGING_FACE | {
+        "use_cache": True, "torch_dtype": "float16", "pad_token_id": 0, "classifier_dropout": None, "embedding_size": 6,
+        "position_embedding_type": "absolute", "is_decoder": False, "is_encoder_decoder": False})
+    assert read_config(find_config(folder)) == BertConfig.from_json_file(f"{folder}/config.json") == EXACT
+
+
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("position_embedding_type", "relative_key", "position_embedding_type is 'relative_key': only 'absolute' is"),
+    ("is_decoder", True, "is_decoder is True: only False is supported"),
+    ("is_encoder_decoder", True, "is_encoder_decoder is True: only False is supported"),
+    ("add_cross_attention", True, "add_cross_attention is True: only False is supported"),
+    ("pruned_heads", {"0": [1]}, "pruned_heads is {'0': \\[1\\]}: only {} is supported"),
+    ("quantization_config", {"bits": 8}, "quantization_config is {'bits': 8}: it is not supported"),
+    ("embedding_size", 4, "embedding_size is 4: only that of hidden_size, 6, is supported"),
+    ("model_type", "electra", "model_type is 'electra': only 'bert' is supported"),
+])
+def test_hugging_faces_keys_that_change_the_numbers_are_refused_by_name(written, key, value, message):
+    path = find_config(written(config_json=HUGGING_FACE | {key: value}))
+    with pytest.raises(InputError, match=message) as caught:
+        read_config(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_an_unknown_key_in_a_config_of_the_originals_is_refused_still(written):
+    with pytest.raises(InputError, match="unknown key 'use_cache' in a BERT config"):
+        read_config(find_config(written(bert_config_json=SMALL.to_dict() | {"use_cache": True})))
+
+
+def test_a_config_without_marks_beside_hugging_faces_weights_is_of_hugging_face(written):
+    folder = written(config_json=SMALL.to_dict())
+    assert read_config(f"{folder}/config.json") == SMALL
+    written(model_safetensors="")
+    assert read_config(f"{folder}/config.json") == EXACT
+
+
+def test_the_weights_tell_which_of_two_configs_counts(written):
+    folder = written(bert_config_json=SMALL.to_json(), config_json=HUGGING_FACE)
+    assert os.path.basename(find_config(folder)) == "bert_config.json"
+    assert os.path.basename(find_config(f"{folder}/model.safetensors")) == "config.json"
+    written(model_safetensors="")
+    assert os.path.basename(find_config(folder)) == "config.json"
+    written(bert_model_ckpt_index="")
+    os.rename(f"{folder}/bert_model_ckpt.index", f"{folder}/bert_model.ckpt.index")
+    assert os.path.basename(find_config(folder)) == "bert_config.json"
+
+
+def test_two_configs_of_different_sizes(written):
+    folder = written(bert_config_json=SMALL.to_json(), config_json=HUGGING_FACE | {"num_hidden_layers": 3})
+    with pytest.raises(InputError, match=r"bert_config.json has num_hidden_layers 2, and config.json beside it 3: they "
+                                         "are of two models; name the right one with `bert_config_file`"):
+        find_config(folder)
+    written(config_json="{")  # which says nothing
+    assert os.path.basename(find_config(folder)) == "bert_config.json"
+
+
+def test_best_weights_have_the_config_of_their_run(written, tmp_path):
+    written(bert_config_json=SMALL.to_json())
+    written(tmp_path / "best", checkpoint_txt="")
+    assert find_config(str(tmp_path / "best" / "ckpt-3")) == str(tmp_path / "bert_config.json")
+    written(tmp_path / "other", checkpoint_txt="")
+    assert find_config(str(tmp_path / "other")) is None
+
+
+def test_what_the_model_garden_writes(tmp_path):
+    encoder = encoders.EncoderConfig(type="bert", bert=encoders.BertEncoderConfig(
+        vocab_size=19, hidden_size=6, num_layers=2, num_attention_heads=3, intermediate_size=7, dropout_rate=0.2,
+        attention_dropout_rate=0.3, max_position_embeddings=13, type_vocab_size=5, initializer_range=0.03,
+        hidden_activation="relu"))
+    serialize_config(config_definitions.ExperimentConfig(
+        task=masked_lm.MaskedLMConfig(model=bert.PretrainerConfig(encoder=encoder))), str(tmp_path))
+    assert read_config(find_config(str(tmp_path))) == dataclasses.replace(
+        SMALL, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, initializer_range=0.03, hidden_act="relu")
+    encoder.as_dict()
+    (tmp_path / "params.yaml").unlink()
+    (tmp_path / "encoder").mkdir()
+    serialize_config(encoder, str(tmp_path / "encoder"))
+    assert read_config(find_config(str(tmp_path / "encoder"))).hidden_act == "relu"
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (f"{GARDEN}}}", SMALL),
+    (f"{GARDEN}, output_range: 1, norm_first: false, embedding_size: null}}", SMALL),
+    (f"a: !!python/tuple [1]\n{GARDEN}}}", SMALL),
+    ("type: bert_v2", BertConfig(30522, type_vocab_size=2)),
+])
+def test_the_model_gardens_defaults_and_what_changes_nothing(written, text, expected):
+    assert read_config(find_config(written(params_yaml=text))) == expected
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("type: albert", "type is 'albert': only bert and bert_v2 are supported"),
+    (f"{GARDEN}, norm_first: true}}", "norm_first is True: only False is supported"),
+    (f"{GARDEN}, embedding_size: 4}}", "embedding_size is 4: only that of hidden_size is supported"),
+    (f"{GARDEN}, hidden_activation: swish}}", "hidden_act is 'swish': it must be one of gelu"),
+    ("task: {model: {}}", r"holds no encoder's config of the Model Garden \(looked for task.model.encoder.type\)"),
+    ("- a", "holds no encoder's config"),
+    ("a: [", "is not YAML: while parsing"),
+    ("a: !!python/object:os.system {}", "is not YAML: could not determine a constructor"),
+])
+def test_params_that_are_no_config(written, text, message):
+    path = find_config(written(params_yaml=text))
+    with pytest.raises(InputError, match=message) as caught:
+        read_config(path)
+    assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_a_vocabulary_of_another_model(written):
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    folder = written(bert_config_json=SMALL.to_json(), vocab_txt="\n".join([*specials, *"abcdefghijklmn"]))
+    check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt")
+    written(vocab_txt="\n".join([*specials, *"abcdefghijklmno"]))
+    with pytest.raises(InputError, match=r"vocab.txt: has 20 entries, and .*bert_config.json has vocab_size 19: they "
+                                         "are of two models; name the right files by hand"):
+        check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt")

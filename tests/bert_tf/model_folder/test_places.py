@@ -1,0 +1,64 @@
+"""Where files of a model are looked for, and weights that are pickles."""
+
+import pytest
+
+from bert_tf.errors import InputError
+from bert_tf.model_folder import check_no_pickle, find_file, folders_of, weights_in
+from bert_tf.model_folder.weights import is_hugging_face
+
+
+def test_the_folders_of_a_checkpoint(tmp_path, monkeypatch):
+    run, best = str(tmp_path), str(tmp_path / "best")
+    (tmp_path / "best").mkdir()
+    assert folders_of(run) == [run]
+    assert folders_of(f"{run}/") == [run]
+    assert folders_of(f"{run}/ckpt-7") == [run]
+    assert folders_of(f"{best}/ckpt-7") == [best, run]
+    assert folders_of(best) == [best, run]
+    monkeypatch.chdir(best)
+    assert folders_of("ckpt-7") == [".", run]
+    monkeypatch.chdir(run)
+    assert folders_of("ckpt-7") == ["."]
+
+
+def test_the_same_in_a_remote_folder():
+    import tensorflow as tf
+
+    tf.io.gfile.makedirs("ram://places/run/best")
+    with tf.io.gfile.GFile("ram://places/run/vocab.txt", "w") as file:
+        file.write("a")
+    assert folders_of("ram://places/run/best/ckpt-7") == ["ram://places/run/best", "ram://places/run"]
+    assert find_file("ram://places/run/best", "task.json", "vocab.txt") == "ram://places/run/vocab.txt"
+    assert find_file("ram://places/run/best", "task.json") is None
+
+
+def test_the_first_folder_that_has_one_of_the_files_counts(written, tmp_path):
+    written(vocab_txt="", config_json="{}")
+    best = written(tmp_path / "best", config_json="{}")
+    assert find_file(best, "vocab.txt", "config.json") == f"{best}/config.json"
+    assert find_file(best, "vocab.txt") == f"{tmp_path}/vocab.txt"
+
+
+@pytest.mark.parametrize(("names", "weights", "is_theirs"), [
+    (("model.safetensors", "pytorch_model.bin"), "model.safetensors", True),
+    (("model.safetensors.index.json", "model-00001-of-00002.safetensors"), "model.safetensors.index.json", True),
+    (("pytorch_model.bin",), "pytorch_model.bin", True),
+    (("model.safetensors", "checkpoint"), "model.safetensors", False),
+    (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
+    (("bert_model.ckpt.index",), None, False),
+])
+def test_which_weights_a_folder_holds(tmp_path, names, weights, is_theirs):
+    for name in names:
+        (tmp_path / name).touch()
+    assert weights_in(str(tmp_path)) == (weights and f"{tmp_path}/{weights}")
+    assert is_hugging_face(str(tmp_path)) == is_theirs
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model.bin.index.json"])
+def test_a_pickle_is_refused_with_the_way_to_convert_it(tmp_path, name):
+    (tmp_path / name).touch()
+    for path in (str(tmp_path), f"{tmp_path}/{name}"):
+        with pytest.raises(InputError, match=rf"{name}: is a pickle, .* convert it with AutoModelForPreTraining"):
+            check_no_pickle(path)
+    (tmp_path / "model.safetensors").touch()
+    check_no_pickle(str(tmp_path))

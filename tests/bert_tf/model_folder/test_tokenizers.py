@@ -1,0 +1,116 @@
+"""Vocabulary and casing of a folder, and what of a tokenizer is not computed."""
+
+import pytest
+import tokenizers
+import tokenizers.models
+import tokenizers.normalizers
+
+from bert_tf.errors import InputError
+from bert_tf.model_folder import TokenizerFiles, find_tokenizer, pieces_of_tokenizer_json
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
+BERT_NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None,
+                   "lowercase": True}
+WORDPIECE = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+             "vocab": {piece: number for number, piece in enumerate(PIECES)}}
+
+
+@pytest.mark.parametrize(("contents", "expected"), [
+    ({}, (None, None, None)),
+    ({"tokenizer_config_json": {}}, (None, None, None)),
+    ({"tokenizer_config_json": {"do_lower_case": True, "strip_accents": None, "tokenizer_class": "BertTokenizer",
+                                "tokenize_chinese_chars": True}}, (True, None, "tokenizer_config.json")),
+    ({"tokenizer_config_json": {"do_lower_case": False, "strip_accents": False}},
+     (False, None, "tokenizer_config.json")),
+    ({"tokenizer_config_json": {"do_lower_case": True, "strip_accents": False}},
+     (True, False, "tokenizer_config.json")),
+    ({"tokenizer_config_json": {"do_lower_case": False, "strip_accents": True}},
+     (False, True, "tokenizer_config.json")),
+    ({"tokenizer_json": {"normalizer": BERT_NORMALIZER}}, (True, None, "tokenizer.json")),
+    ({"tokenizer_json": {"normalizer": BERT_NORMALIZER | {"lowercase": False}}}, (False, None, "tokenizer.json")),
+    ({"tokenizer_json": {"normalizer": BERT_NORMALIZER | {"strip_accents": False}}}, (True, False, "tokenizer.json")),
+    ({"tokenizer_config_json": {"do_lower_case": False}, "tokenizer_json": {"normalizer": BERT_NORMALIZER}},
+     (False, None, "tokenizer_config.json")),
+    ({"tokenizer_config_json": {"strip_accents": True}, "tokenizer_json": {"normalizer": BERT_NORMALIZER}},
+     (True, None, "tokenizer.json")),
+    ({"task_json": {"do_lower_case": False}, "tokenizer_config_json": {"do_lower_case": True}},
+     (False, None, "task.json")),
+    ({"task_json": {"do_lower_case": True, "strip_accents": False}}, (True, False, "task.json")),
+    ({"params_yaml": "task: {train_data: {lower_case: false}}"}, (False, None, "params.yaml")),
+    ({"params_yaml": "task: {train_data: {}}"}, (None, None, None)),
+    ({"params_yaml": "task: 3"}, (None, None, None)),
+])
+def test_what_tells_the_casing(written, contents, expected):
+    folder = written(**contents)
+    found = find_tokenizer(folder)
+    source = expected[2] and f"{folder}/{expected[2]}"
+    assert (found.do_lower_case, found.strip_accents, found.casing_from) == (*expected[:2], source)
+
+
+def test_the_name_of_a_published_folder_tells_the_casing(written, tmp_path):
+    folder = written(tmp_path / "cased_L-12_H-768_A-12", vocab_txt="")
+    assert find_tokenizer(folder) == TokenizerFiles(f"{folder}/vocab.txt", False, None, "cased_L-12_H-768_A-12")
+    assert find_tokenizer(f"{folder}/bert_model.ckpt").do_lower_case is False
+
+
+def test_vocab_txt_goes_before_tokenizer_json(written):
+    folder = written(tokenizer_json={"normalizer": BERT_NORMALIZER})
+    assert find_tokenizer(folder).vocab_file == f"{folder}/tokenizer.json"
+    written(vocab_txt="")
+    assert find_tokenizer(folder).vocab_file == f"{folder}/vocab.txt"
+
+
+def test_best_weights_have_the_vocabulary_of_their_run(written, tmp_path):
+    written(vocab_txt="", task_json={"do_lower_case": True})
+    written(tmp_path / "best", checkpoint_txt="")
+    assert find_tokenizer(str(tmp_path / "best")) == TokenizerFiles(
+        str(tmp_path / "vocab.txt"), True, None, str(tmp_path / "task.json"))
+
+
+@pytest.mark.parametrize(("contents", "message"), [
+    ({"tokenizer_config_json": {"tokenize_chinese_chars": False}},
+     "tokenizer_config.json: tokenize_chinese_chars is False: only True is supported"),
+    ({"tokenizer_config_json": {"do_basic_tokenize": False}}, "do_basic_tokenize is False: only True is supported"),
+    ({"tokenizer_config_json": {"word_tokenizer_type": "mecab"}}, "word_tokenizer_type is 'mecab': only 'basic' is"),
+    ({"tokenizer_config_json": {"tokenizer_class": "BertJapaneseTokenizer"}},
+     "tokenizer_class is 'BertJapaneseTokenizer': only BertTokenizer, .* are supported"),
+    ({"tokenizer_config_json": {"do_lower_case": "yes"}}, "do_lower_case is 'yes': it must be true or false"),
+    ({"tokenizer_config_json": "{"}, "tokenizer_config.json: is not JSON"),
+    ({"tokenizer_json": {"normalizer": BERT_NORMALIZER | {"handle_chinese_chars": False}}},
+     "tokenizer.json: normalizer.handle_chinese_chars is False: only True is supported"),
+    ({"tokenizer_json": {"normalizer": {"type": "NFC"}}}, "normalizer.type is 'NFC': only 'BertNormalizer' is"),
+    ({"tokenizer_json": {}}, "normalizer is None: only BertNormalizer is supported"),
+    ({"task_json": {"do_lower_case": 1}}, "task.json: do_lower_case is 1: it must be true or false"),
+])
+def test_a_tokenizer_that_is_not_computed_is_refused_by_name(written, contents, message):
+    folder = written(**contents)
+    with pytest.raises(InputError, match=message) as caught:
+        find_tokenizer(folder)
+    assert str(caught.value).startswith(folder)
+
+
+def test_the_vocabulary_that_the_tokenizers_library_writes(tmp_path):
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(WORDPIECE["vocab"], unk_token="[UNK]"))
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(strip_accents=False)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    assert pieces_of_tokenizer_json(str(tmp_path / "tokenizer.json")) == PIECES
+    found = find_tokenizer(str(tmp_path))
+    assert (found.do_lower_case, found.strip_accents) == (True, False)
+
+
+@pytest.mark.parametrize(("model", "message"), [
+    (None, r"holds no vocabulary \(looked for model.vocab\)"),
+    (WORDPIECE | {"vocab": 3}, "holds no vocabulary"),
+    (WORDPIECE | {"type": "BPE"}, "model.type is 'BPE': only 'WordPiece' is supported"),
+    ({"type": "Unigram", "vocab": [["a", 0.5]]}, "model.type is 'Unigram': only 'WordPiece' is supported"),
+    (WORDPIECE | {"unk_token": "<unk>"}, r"model.unk_token is '<unk>': only '\[UNK\]' is supported"),
+    (WORDPIECE | {"continuing_subword_prefix": "@@"}, "model.continuing_subword_prefix is '@@': only '##' is"),
+    (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, "the ids of model.vocab are not 0 to 1"),
+    (WORDPIECE | {"vocab": {"a": 0, "b": None}}, "the ids of model.vocab are not 0 to 1"),
+    (WORDPIECE | {"vocab": ["a", "b"]}, "the ids of model.vocab are not 0 to 1"),
+])
+def test_vocabularies_that_are_not_berts(written, model, message):
+    path = f"{written(tokenizer_json={'model': model})}/tokenizer.json"
+    with pytest.raises(InputError, match=message) as caught:
+        pieces_of_tokenizer_json(path)
+    assert str(caught.value).startswith(path)
