@@ -7,8 +7,9 @@ import tensorflow as tf
 
 from bert_tf import files
 
-KEPT_EVENTS = 1 << 20  # and
-KEPT_MILLISECONDS = 1 << 31  # before TensorFlow would write them of its own accord
+# How many events, and how long, TensorFlow keeps in memory before it writes them of its own accord.
+KEPT_EVENTS = 1 << 20
+KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # of which it makes microseconds as an int32: over half an hour
 
 
 class Summaries(orbit.utils.SummaryManager):
