@@ -18,7 +18,7 @@ import safetensors.numpy
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_remote, new_files, read_json_object
+from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, of_bert
 from bert_tf.model_folder import Task, check_no_pickle
 from bert_tf.model_folder.tasks import generic_labels, settings_of_task
@@ -47,7 +47,7 @@ def read(path):
     """Opens a .safetensors file, or the index of several, and the config.json beside it if there is one.
 
     Raises:
-      InputError: naming the file, for a pickle, a remote, missing or damaged file, files without BERT's word table, an
+      InputError: naming the file, for a pickle, a missing or damaged file, files without BERT's word table, an
         output kernel that is not tied to it, or a config that this project does not compute.
     """
     path = os.fspath(path)
@@ -182,10 +182,9 @@ def _is_file_name(name):
 
 
 def _open(path):
-    if is_remote(path):
-        raise InputError(f"{path}: must be a local file; copy it from there")
     try:
-        return safetensors.safe_open(path, framework="numpy")
+        with local_copy(path) as local:  # mapped into memory, a copy need not stay
+            return safetensors.safe_open(local, framework="numpy")
     except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
         raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
 

@@ -11,7 +11,7 @@ import tempfile
 
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
-from bert_tf.files import exists
+from bert_tf.files import exists, make_dirs
 from run.finetuning import head, runs, search, task_metadata
 from run.finetuning.settings import SEARCH_FOLDER
 from run.training import run_metadata, strategies
@@ -73,7 +73,7 @@ def _prepare(settings, shared):
         changes = dict.fromkeys(run_metadata.changes(folder, changeable) for folder, (_, changeable) in folders.items())
         for each in filter(None, changes):
             print(with_flags(f"{output_dir}: {each}"))
-    os.makedirs(output_dir, exist_ok=True)
+    make_dirs(output_dir)
     if does_train and shared.writes:
         for folder, (started_with, changeable) in folders.items():
             run_metadata.keep(folder, shared.config, started_with, settings.tokenizer.vocab_file, changeable)

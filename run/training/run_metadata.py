@@ -9,8 +9,7 @@ import hashlib
 import json
 import os
 
-import tensorflow as tf
-
+from bert_tf import files
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_bytes, read_json_object
@@ -24,7 +23,7 @@ SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spr
 
 def holds_run(folder):
     """Whether a folder holds checkpoints of a run, or what a trial of a search came to."""
-    return any(os.path.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
+    return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
 
 
 def check(output_dir, config, started_with, vocab_file=None):
@@ -45,7 +44,7 @@ def check(output_dir, config, started_with, vocab_file=None):
     _check_config(output_dir, config)
     _check_vocabulary(output_dir, vocab_file)
     path = os.path.join(output_dir, RUN_FILE)
-    there = read_json_object(path) if os.path.exists(path) else {}
+    there = read_json_object(path) if files.exists(path) else {}
     for name, value in started_with.items():
         if name in there and _differs(there[name], value):
             old, new = _shown(there[name]), _shown(value)
@@ -74,7 +73,7 @@ def changes(output_dir, now):
       now: dict of `changeable_settings`.
     """
     path = os.path.join(output_dir, RUN_FILE)
-    if not (holds_run(output_dir) and os.path.exists(path)):
+    if not (holds_run(output_dir) and files.exists(path)):
         return None
     before, now = read_json_object(path).get(CHANGEABLE, {}), json.loads(json.dumps(now))  # JSON has lists
     found = [f"`{name}` {_shown(value)} (was {_shown(before[name])})" for name, value in now.items()
@@ -87,18 +86,18 @@ def keep(output_dir, config, started_with, vocab_file=None, changeable=None):
 
     An empty `started_with` is not kept.
     """
-    os.makedirs(output_dir, exist_ok=True)
+    files.make_dirs(output_dir)
     texts = {CONFIG_FILE: config.to_json()}
     if started_with:
         kept = {**started_with, **({CHANGEABLE: changeable} if changeable else {})}
         texts[RUN_FILE] = json.dumps(kept, indent=2) + "\n"
     for name, text in texts.items():
         path = os.path.join(output_dir, name)
-        if not (holds_run(output_dir) and os.path.exists(path)):
+        if not (holds_run(output_dir) and files.exists(path)):
             with new_file(path) as file:
                 file.write(text)
     path = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and not (os.path.exists(path) and _same_bytes(path, vocab_file)):
+    if vocab_file and not (files.exists(path) and _same_bytes(path, vocab_file)):
         with new_file(path, "wb") as file:
             file.write(read_bytes(vocab_file))
 
@@ -106,22 +105,26 @@ def keep(output_dir, config, started_with, vocab_file=None, changeable=None):
 def fingerprint(paths):
     """Dict that tells files from others: by number, names without folder, sizes in bytes, and contents.
 
-    Contents are read whole up to WHOLE_BYTES; of more, and of remote files, a sample of each file's blocks.
+    Contents are read whole up to WHOLE_BYTES; of more, a sample of each file's blocks. Of remote files, where each
+    block costs a request that brings megabytes, the sample is the first block of SAMPLE_BLOCKS files.
     """
-    sizes = [_size(path) for path in paths]
+    sizes = [files.size(path) for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
-    is_sampled = sum(sizes) > WHOLE_BYTES or any(map(is_remote, paths))
+    told = {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
+    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES, any(map(is_remote, paths))
+    sized = list(zip(paths, sizes, strict=True))
+    if is_sampled and are_remote:
+        sized = [(path, min(size, BLOCK_BYTES)) for path, size in _spread(sized)]
     contents = hashlib.sha256()
-    for path, size in zip(paths, sizes, strict=True):
+    for path, size in sized:
         contents.update(_digest(path, size, is_sampled))
-    return {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest(),
-            "contents": contents.hexdigest()}
+    return {**told, "remote_contents" if are_remote else "contents": contents.hexdigest()}
 
 
 def _digest(path, size, is_sampled):
-    """SHA-256 of a file, or of blocks of it spread evenly from its beginning to its end."""
+    """SHA-256 of the first `size` bytes of a file, or of blocks of them spread evenly."""
     digest = hashlib.sha256()
-    with tf.io.gfile.GFile(path, "rb") if is_remote(path) else open(path, "rb") as file:
+    with files.open_bytes(path) as file:
         starts = range(0, size, BLOCK_BYTES)
         if is_sampled and len(starts) > SAMPLE_BLOCKS:
             starts = [(size - BLOCK_BYTES) * number // (SAMPLE_BLOCKS - 1) for number in range(SAMPLE_BLOCKS)]
@@ -131,13 +134,16 @@ def _digest(path, size, is_sampled):
     return digest.digest()
 
 
-def _size(path):
-    return tf.io.gfile.stat(path).length if is_remote(path) else os.path.getsize(path)
+def _spread(items):
+    """SAMPLE_BLOCKS of a list, evenly spread from the first to the last; all if they are no more."""
+    if len(items) <= SAMPLE_BLOCKS:
+        return items
+    return [items[(len(items) - 1) * number // (SAMPLE_BLOCKS - 1)] for number in range(SAMPLE_BLOCKS)]
 
 
 def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
-    there = BertConfig.from_json_file(path).to_dict() if os.path.exists(path) else {}
+    there = BertConfig.from_json_file(path).to_dict() if files.exists(path) else {}
     for name, value in config.to_dict().items():
         if name in there and there[name] != value:
             raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} {there[name]}, "
@@ -146,7 +152,7 @@ def _check_config(output_dir, config):
 
 def _check_vocabulary(output_dir, vocab_file):
     kept = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and os.path.exists(kept) and not _same_bytes(kept, vocab_file):
+    if vocab_file and files.exists(kept) and not _same_bytes(kept, vocab_file):
         raise InputError(f"`vocab_file`={vocab_file}: is not the vocabulary of the run in `output_dir`, {kept}")
 
 
@@ -163,6 +169,6 @@ def _differs(old, new):
 
 def _shown(value):
     if isinstance(value, dict):
-        which = str(value.get("contents") or value.get("sha256"))
+        which = str(value.get("contents") or value.get("remote_contents") or value.get("sha256"))
         return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"
     return ",".join(map(str, value)) if isinstance(value, list) else value
