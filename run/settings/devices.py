@@ -22,7 +22,7 @@ class DeviceSettings(Settings):
               "GPUs; it is no faster.", lower=1)
     allow_tf32: bool = setting(
         False, "Let GPUs round the inputs of float32 matrix products to 10 bits (TensorFloat-32, NVIDIA's Ampere and "
-               "newer), which is several times as fast. Unset, float32 is float32 on every device.")
+               "newer), which is much faster. Unset, float32 is float32 on every device.")
     use_tpu: bool = setting(False, "Short for --distribution_strategy=tpu.")
     tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
     tpu_zone: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
