@@ -19,7 +19,7 @@ from data_prep.records import tfrecord_format
 FRAME_BYTES = tfrecord_format.HEADER.size + tfrecord_format.FOOTER.size  # around each record
 SCAN_RECORDS = 1000  # records looked at together
 CHECKED_RECORDS = 100  # of each file, before training starts
-COUNTED_FILES = 16  # read side by side when records are counted
+SIDE_BY_SIDE = 16  # files that are counted together, and remote ones that are checked
 MASKS = "masked_lm_positions"  # the feature of records that hold masks
 
 
@@ -38,8 +38,7 @@ def check_pretraining_records(paths, features, limits):
         no masks either.
       limits: of pretraining_limits.
     """
-    names = {feature.name for feature in features}
-    for path in paths:
+    def check(path):
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
@@ -49,6 +48,12 @@ def check_pretraining_records(paths, features, limits):
         if MASKS not in names and MASKS in tf.train.Example.FromString(first.numpy()).features.feature:
             raise InputError(f"{path}: its records hold masks, and would be masked twice: give `masking`=static, or "
                              f"make records with `masking`=dynamic")
+
+    names = {feature.name for feature in features}
+    # Of a remote file, the first record takes about as long as the first megabytes.
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE if any(map(is_remote, paths)) else 1) as pool:
+        for _ in pool.map(check, paths):
+            pass
 
 
 @contextlib.contextmanager
@@ -74,7 +79,7 @@ def count_records(paths):
     Raises:
       InputError: a file ends within a record.
     """
-    with concurrent.futures.ThreadPoolExecutor(COUNTED_FILES) as pool:
+    with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         return list(pool.map(lambda path: _count_remote(path) if is_remote(path) else _count_local(path), paths))
 
 
