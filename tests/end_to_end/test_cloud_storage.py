@@ -1,0 +1,343 @@
+"""The whole line with every path in Cloud Storage, through TensorFlow's own gs:// client: the same bytes as locally.
+
+The server is ours (tests.cloud_storage), in a network namespace; where none can be had, these tests are skipped.
+"""
+
+import collections
+import contextlib
+import csv
+import json
+import pydoc_data.topics
+import re
+import signal
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import BertConfig
+from tests import scripts
+from tests.cloud_storage import CloudStorage, reason_to_skip
+from tests.conftest import REFERENCE
+from tests.end_to_end.test_squad import squad_file
+
+VOCAB_SIZE, S, P = 301, 24, 4
+STEPS, SAVE_STEPS = 30, 10
+LENGTHS = {"max_seq_length": S, "max_predictions_per_seq": P}
+CLOUD = "gs://bucket/line"
+ODD = "a b#c?d%20%e[f]*gü&=+"  # what URLs, globs and shells read otherwise
+CHECKPOINT = re.compile(r"ckpt-(\d+)\.index")
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory):
+    """The Cloud Storage; while this module's tests run, all scripts see it.
+
+    Its user may do everything with objects and nothing with the bucket itself, as a "Storage Object Admin".
+    """
+    reason = reason_to_skip()
+    if reason:
+        pytest.skip(reason)
+    cloud = CloudStorage(tmp_path_factory.mktemp("cloud"), buckets=("bucket", "secret", "archive"))
+    with cloud.entered(), cloud.ordered(refused={"bucket": ["bucket"], "archive": ["bucket", "write"],
+                                                 "secret": ["bucket", "read", "list", "write"]}):
+        yield cloud
+
+
+@pytest.fixture(scope="module")
+def local(cloud, tmp_path_factory):
+    """A folder with a corpus, a config and two tasks. gs://bucket/line is its copy, and has outputs of its own."""
+    folder = tmp_path_factory.mktemp("line")
+    sentences = [re.split(r"(?<=\.)\s+", " ".join(pydoc_data.topics.topics[name].split()))
+                 for name in ("debugger", "formatstrings")]
+    documents = [part[start : start + 9] for part in sentences for start in range(0, len(part), 9)]
+    (folder / "train.txt").write_text("\n".join("\n".join(document) + "\n" for document in documents))
+    (folder / "task").mkdir()
+    rows = [f"{text}\t{label}\n" for label, part in enumerate(sentences) for text in part[:20]]
+    for name, chosen in (("train", rows[::2]), ("dev", rows[1::2]), ("test", rows[1::2])):
+        (folder / "task" / f"{name}.tsv").write_text("text\tlabel\n" + "".join(chosen))
+    squad_file(folder / "squad.json")
+    config = BertConfig(VOCAB_SIZE, 16, 2, 4, 28, max_position_embeddings=32, type_vocab_size=2)
+    (folder / "bert_config.json").write_text(config.to_json())
+    cloud.upload(folder, CLOUD)
+    return folder
+
+
+def at(place, **files):
+    """Flags that name files and folders of a place."""
+    return {flag: f"{place}/{name}" for flag, name in files.items()}
+
+
+def model(place):
+    return {**at(place, bert_config_file="bert_config.json", vocab_file="vocab.txt"), "max_seq_length": S}
+
+
+def pretraining(place):
+    return {**at(place, bert_config_file="bert_config.json", input_file="records/*.tfrecord", output_dir="pretrained"),
+            **LENGTHS, "do_train": True, "train_batch_size": 6, "num_train_steps": STEPS, "num_warmup_steps": 2,
+            "save_checkpoints_steps": SAVE_STEPS, "learning_rate": 1e-3, "iterations_per_loop": 1}
+
+
+def classification(place):
+    return {**model(place), **at(place, data_dir="task", init_checkpoint="pretrained", output_dir="classifier"),
+            "task_name": "own", "do_train": True, "do_eval": True, "do_predict": True, "eval_steps": 3,
+            "train_batch_size": 5, "num_train_epochs": 2.0, "learning_rate": 1e-3, "iterations_per_loop": 1}
+
+
+@pytest.fixture(scope="module")
+def data(cloud, local):
+    """`local`, with a vocabulary and records, there and in the cloud; the vocabulary's upload breaks once."""
+    for place, orders in ((local, {}), (CLOUD, {"cut": "vocab.txt"})):
+        with cloud.ordered(**orders):
+            scripts.succeed("data_prep.learn_vocab", vocab_size=VOCAB_SIZE, num_unused=5,
+                            **at(place, input_file="train.txt", vocab_file="vocab.txt"))
+        (local / "records").mkdir(exist_ok=True)
+        scripts.succeed("data_prep.create_pretraining_data", dupe_factor=2, **LENGTHS,
+                        **at(place, input_file="train.txt", output_file="records/train.tfrecord",
+                             vocab_file="vocab.txt"))
+    return local
+
+
+@pytest.fixture(scope="module")
+def pretrained(cloud, data):
+    """`data`, with a run in pretrained/, which in the cloud was killed twice; and how many requests came before."""
+    scripts.succeed("run.run_pretraining", **pretraining(data))
+    command = scripts.command("run.run_pretraining", **pretraining(CLOUD))
+    saved = f"{CLOUD}/pretrained/checkpoint"
+    status, _ = scripts.kill_when(command, None, lambda: has(cloud, saved))
+    assert status == -signal.SIGKILL
+    first = latest_step(cloud)
+    assert first < STEPS
+    with cloud.ordered(hold=r"pretrained/.*ckpt-\d+\.index"):  # the last part of a checkpoint
+        before = len(cloud.requests("held"))
+        scripts.kill_when(command, None, lambda: len(cloud.requests("held")) > before)
+    assert latest_step(cloud) == first
+    before = len(cloud.store.requests())
+    output = scripts.succeed("run.run_pretraining", **pretraining(CLOUD))
+    assert f"{CLOUD}/pretrained: resuming at step {first} of {STEPS}" in output
+    return data, first, cloud.store.requests()[before:]
+
+
+@pytest.fixture(scope="module")
+def classified(cloud, pretrained):
+    """`data`, with a fine-tuned model in classifier/, there and in the cloud; and the requests of the latter."""
+    folder, *_ = pretrained
+    scripts.succeed("run.run_classifier", **classification(folder))
+    before = len(cloud.store.requests())
+    scripts.succeed("run.run_classifier", **classification(CLOUD))
+    return folder, cloud.store.requests()[before:]
+
+
+def has(cloud, path):
+    with contextlib.suppress(FileNotFoundError):
+        return bool(cloud.get(path))
+    return False
+
+
+def latest_step(cloud):
+    """The step that the file `checkpoint` says a run resumes at."""
+    return int(re.match(r'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.text(f"{CLOUD}/pretrained/checkpoint"))[1])
+
+
+def newest(folder):
+    """The prefix of the newest checkpoint in a local folder."""
+    steps = [int(CHECKPOINT.fullmatch(path.name)[1]) for path in folder.glob("ckpt-*.index")]
+    return folder / f"ckpt-{max(steps)}"
+
+
+def assert_same_tensors(prefix, other):
+    """Asserts that two checkpoints hold the same numbers, of model, dropout and optimizer, bitwise."""
+    readers = [tf.train.load_checkpoint(str(each)) for each in (prefix, other)]
+    names, others = (
+        {name for name in reader.get_variable_to_shape_map()
+         if name != "_CHECKPOINTABLE_OBJECT_GRAPH" and not name.startswith("save_counter")} for reader in readers)
+    assert names == others
+    assert names
+    for name in names:
+        np.testing.assert_array_equal(*(reader.get_tensor(name) for reader in readers), err_msg=name)
+
+
+def assert_no_upload_a_step(requests):
+    """Asserts that nothing was written more often than there are checkpoints, but for a beginning and an end."""
+    written = collections.Counter(each["name"] for each in requests if each["kind"] in ("upload", "copy"))
+    checkpoints = {name for name in written if CHECKPOINT.search(name)}
+    assert checkpoints
+    assert {name: count for name, count in written.items() if count > len(checkpoints) + 2} == {}
+    return len(checkpoints)
+
+
+def assert_nothing_unfinished(cloud, path):
+    assert [name for name in cloud.names(path) if re.search(r"partial|unfinished|_temp|tempstate", name)] == []
+
+
+def test_vocabulary_and_records_are_those_of_local_files(cloud, data):
+    assert cloud.get(f"{CLOUD}/vocab.txt") == (data / "vocab.txt").read_bytes()
+    assert cloud.requests("cut") == ["line/vocab.txt.partial"] or cloud.requests("cut") == ["line/vocab.txt"]
+    names = sorted(path.name for path in (data / "records").iterdir())
+    assert cloud.names(f"{CLOUD}/records") == names
+    for name in names:
+        if name.endswith(".tfrecord"):
+            assert cloud.get(f"{CLOUD}/records/{name}") == (data / "records" / name).read_bytes()
+    printed = scripts.succeed("data_prep.inspect_records", **at(CLOUD, input_file="records/*.tfrecord",
+                                                                vocab_file="vocab.txt"), **LENGTHS)
+    assert printed.replace(CLOUD, str(data)) == scripts.succeed(
+        "data_prep.inspect_records", **at(data, input_file="records/*.tfrecord", vocab_file="vocab.txt"), **LENGTHS)
+
+
+def test_pretraining_killed_twice_ends_bitwise_as_a_local_run(cloud, pretrained, tmp_path):
+    folder, *_ = pretrained
+    output = cloud.download(f"{CLOUD}/pretrained", tmp_path)
+    assert_same_tensors(output / f"ckpt-{STEPS}", folder / "pretrained" / f"ckpt-{STEPS}")
+    assert {path.name for path in output.glob("ckpt-*")} == {
+        path.name for path in (folder / "pretrained").glob("ckpt-*")}
+    rows, expected = (list(csv.DictReader(where.joinpath("training_log.csv").open(newline="")))
+                      for where in (output, folder / "pretrained"))
+    assert rows == expected
+    assert [row["step"] for row in rows] == [str(step) for step in range(1, STEPS + 1)]
+    assert (output / "loss.png").read_bytes().startswith(b"\x89PNG")
+    assert list(output.glob("*tfevents*"))
+    assert_nothing_unfinished(cloud, f"{CLOUD}/pretrained")
+
+
+def test_a_training_step_uploads_nothing(pretrained, classified):
+    _, first, requests = pretrained
+    assert assert_no_upload_a_step(requests) == (STEPS - first) // SAVE_STEPS
+    assert len([each for each in requests if each["kind"] == "list"]) < STEPS - first
+    assert_no_upload_a_step(classified[1])
+
+
+def test_fine_tuning_is_that_of_local_files(cloud, classified, tmp_path):
+    folder = classified[0] / "classifier"
+    output = cloud.download(f"{CLOUD}/classifier", tmp_path)
+    for name in ("", "best"):
+        assert_same_tensors(newest(output / name), newest(folder / name))
+    for name in ("test_results.tsv", "eval_log.csv", "training_log.csv", "task.json", "best/best.json"):
+        assert (output / name).read_bytes() == (folder / name).read_bytes(), name
+    names = [{re.sub(r"tfevents\..*", "tfevents", path.relative_to(where).as_posix()) for path in where.rglob("*")
+              if path.is_file()} for where in (output, folder)]
+    assert names[0] == names[1]
+    assert_nothing_unfinished(cloud, f"{CLOUD}/classifier")
+
+
+def test_a_served_model_fills_masks_from_the_cloud(cloud, pretrained):
+    folder, *_ = pretrained
+    output = scripts.succeed("run.export_saved_model", task="masked_lm", top_k=3, **model(CLOUD),
+                             **at(CLOUD, init_checkpoint="pretrained", export_dir="served/fill"))
+    assert output.startswith(f"{CLOUD}/served/fill/1: SavedModel of a masked_lm")
+    assert_nothing_unfinished(cloud, f"{CLOUD}/served")
+    text = ("The [MASK] is [MASK].", "[MASK]")
+    served = scripts.succeed("run.fill_mask", saved_model=f"{CLOUD}/served/fill", text=text)
+    assert served == scripts.succeed("run.fill_mask", init_checkpoint=folder / "pretrained", text=text, top_k=3,
+                                     **model(folder))
+
+
+def test_a_classifier_is_exported_and_exported_again(cloud, classified):
+    del classified
+    flags = at(CLOUD, init_checkpoint="classifier", export_dir="served/classifier")
+    for version in (1, 2):
+        output = scripts.succeed("run.export_saved_model", **flags, **model(CLOUD))
+        assert output.startswith(f"{CLOUD}/served/classifier/{version}: SavedModel of a classifier")
+    names = cloud.names(f"{CLOUD}/served/classifier")
+    assert {"1/saved_model.pb", "2/saved_model.pb"} <= set(names)
+
+
+def test_questions_are_answered_from_the_cloud(cloud, pretrained):
+    del pretrained
+    flags = {**model(CLOUD), "doc_stride": 7, "max_query_length": 5}
+    scripts.succeed("run.run_squad", do_train=True, do_predict=True, train_batch_size=8, num_train_epochs=1.0,
+                    version_2_with_negative=True, **flags,
+                    **at(CLOUD, train_file="squad.json", predict_file="squad.json", init_checkpoint="pretrained",
+                         output_dir="squad"))
+    assert len(json.loads(cloud.text(f"{CLOUD}/squad/predictions.json"))) == 40
+    scripts.succeed("run.export_saved_model", **flags, **at(CLOUD, init_checkpoint="squad", export_dir="served/squad"))
+    cloud.put(f"{CLOUD}/context.txt", "The debugger's prompt is (Pdb).")
+    asked = {"question": "What is it?", "context_file": f"{CLOUD}/context.txt"}
+    served = scripts.succeed("run.answer", saved_model=f"{CLOUD}/served/squad", **asked)
+    assert served == scripts.succeed("run.answer", init_checkpoint=f"{CLOUD}/squad", **flags, **asked)
+
+
+@pytest.mark.parametrize("output_format", ["jsonl", "npz"])
+def test_vectors_are_those_of_local_files(cloud, pretrained, tmp_path, output_format):
+    folder, *_ = pretrained
+    name = f"vectors.{output_format}"
+    for place in (folder, CLOUD):
+        scripts.succeed("run.extract_features", output_format=output_format, layers="-1", **model(place),
+                        **at(place, input_file="task/dev.tsv", init_checkpoint="pretrained", output_file=name))
+    if output_format == "jsonl":
+        assert cloud.get(f"{CLOUD}/{name}") == (folder / name).read_bytes()
+    else:
+        (tmp_path / name).write_bytes(cloud.get(f"{CLOUD}/{name}"))
+        with np.load(tmp_path / name) as vectors, np.load(folder / name) as expected:
+            assert sorted(vectors) == sorted(expected)
+            for key in expected:
+                np.testing.assert_array_equal(vectors[key], expected[key])
+
+
+def test_checkpoints_are_converted_in_the_cloud(cloud, tmp_path):
+    for path in REFERENCE.glob("pretrain_init.ckpt.*"):
+        cloud.put(f"gs://bucket/original/{path.name.replace('pretrain_init', 'bert_model')}", path.read_bytes())
+    cloud.put("gs://bucket/original/bert_config.json", (REFERENCE / "bert_config.json").read_bytes())
+    scripts.succeed("run.convert_checkpoint", input="gs://bucket/original", output="gs://bucket/hf",
+                    format="huggingface")
+    assert {"config.json", "model.safetensors"} <= set(cloud.names("gs://bucket/hf"))
+    scripts.succeed("run.convert_checkpoint", input="gs://bucket/hf", output="gs://bucket/back", format="tf1")
+    assert_same_tensors(cloud.download("gs://bucket/back", tmp_path) / "bert_model.ckpt",
+                        REFERENCE / "pretrain_init.ckpt")
+    assert "--output=gs://bucket/back" in scripts.fail("run.convert_checkpoint", input="gs://bucket/hf",
+                                                       output="gs://bucket/back", format="tf1")
+
+
+def test_odd_names(cloud, data):
+    place = f"gs://bucket/{ODD}"
+    for name in ("train.txt", "bert_config.json"):
+        cloud.put(f"{place}/{ODD} {name}", (data / name).read_bytes())
+    scripts.succeed("data_prep.learn_vocab", vocab_size=VOCAB_SIZE, num_unused=5,
+                    **at(place, input_file=f"{ODD} train.txt", vocab_file=f"{ODD} vocab.txt"))
+    assert cloud.get(f"{place}/{ODD} vocab.txt") == (data / "vocab.txt").read_bytes()
+    cloud.put(f"{place}/{ODD}.tfrecord", (data / "records" / "train.tfrecord").read_bytes())
+    flags = {**pretraining(place), **at(place, input_file=f"{ODD}.tfrecord", output_dir=f"{ODD} run",
+                                        bert_config_file=f"{ODD} bert_config.json"),
+             "save_checkpoints_steps": 1, "keep_checkpoint_max": 2}
+    scripts.succeed("run.run_pretraining", **{**flags, "num_train_steps": 4})
+    assert [name for name in cloud.names(f"{place}/{ODD} run") if name.endswith(".index")] == [
+        "ckpt-3.index", "ckpt-4.index"]
+    output = scripts.succeed("run.run_pretraining", **{**flags, "num_train_steps": 5})
+    assert "resuming at step 4 of 5" in output
+
+
+def refused(case, place, local):
+    """(module, flags) of a script that is to read or write at a place where it may not."""
+    if case == "reads text":
+        return "data_prep.learn_vocab", {"input_file": f"{place}/train.txt", "vocab_file": local / "never.txt"}
+    if case == "writes a file":
+        return "data_prep.learn_vocab", {"input_file": local / "train.txt", "vocab_file": f"{place}/vocab.txt"}
+    if case == "reads records":
+        return "run.run_pretraining", {**pretraining(local), "output_dir": local / "never",
+                                       "input_file": f"{place}/*.tfrecord"}
+    if case == "reads a model":
+        return "run.fill_mask", {"init_checkpoint": f"{place}/model", "text": "[MASK]", **model(local)}
+    assert case == "writes a run"
+    return "run.run_pretraining", {**pretraining(local), "output_dir": f"{place}/run"}
+
+
+WRITES = ("writes a file", "writes a run")
+CASES = ("reads text", *WRITES, "reads records", "reads a model")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bucket_that_is_not_there(data, case):
+    module, flags = refused(case, "gs://nothing/x", data)
+    assert re.search(r"gs://nothing/x.*bucket does not exist", scripts.fail(module, **flags))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bucket_that_one_may_not_use(data, case):
+    module, flags = refused(case, "gs://archive/x" if case in WRITES else "gs://secret/x", data)
+    assert re.search(r"gs://(archive|secret)/x.*no permission", scripts.fail(module, **flags))
+
+
+@pytest.mark.parametrize("case", ["reads text", "writes a run"])
+def test_no_credentials(data, monkeypatch, case):
+    monkeypatch.delenv("GOOGLE_AUTH_TOKEN_FOR_TESTING")
+    module, flags = refused(case, "gs://bucket/x", data)
+    assert re.search(r"gs://bucket/x.*credentials", scripts.fail(module, **flags))
