@@ -70,10 +70,13 @@ class CloudStorage:
         return self.get(path).decode()
 
     def names(self, path):
-        """The names of the objects below a folder gs://..., without the folder's, sorted."""
+        """The names of the objects below a folder gs://..., without the folder's, sorted.
+
+        Objects that stand for a folder, of a name that ends in "/", are left out.
+        """
         bucket, folder = _split(path)
         prefix = f"{folder.rstrip('/')}/" if folder else ""
-        return [name[len(prefix):] for name in self.store.names(bucket, prefix)]
+        return [name[len(prefix):] for name in self.store.names(bucket, prefix) if not name.endswith("/")]
 
     def upload(self, source, path):
         """Copies all files of a local folder into the folder gs://..."""
@@ -86,9 +89,8 @@ class CloudStorage:
         """Copies the objects below a folder gs://... into a local folder; returns it as a pathlib.Path."""
         target = pathlib.Path(target)
         for name in self.names(path):
-            if not name.endswith("/"):  # what marks an empty folder
-                (target / name).parent.mkdir(parents=True, exist_ok=True)
-                (target / name).write_bytes(self.get(f"{path}/{name}"))
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            (target / name).write_bytes(self.get(f"{path}/{name}"))
         return target
 
     def requests(self, kind, after=0):
