@@ -29,6 +29,8 @@ ODD = "a b#c%20%dgü&=+"  # what URLs and shells read otherwise
 PATTERN = "[e]?*"  # and globs
 CHECKPOINT = re.compile(r"ckpt-(\d+)\.index")
 
+pytestmark = pytest.mark.timeout(300)  # the first test of a fixture waits for some ten scripts
+
 
 @pytest.fixture(scope="module")
 def cloud(tmp_path_factory):
@@ -58,7 +60,7 @@ def local(cloud, tmp_path_factory):
     for name, chosen in (("train", rows[::2]), ("dev", rows[1::2]), ("test", rows[1::2])):
         (folder / "task" / f"{name}.tsv").write_text("text\tlabel\n" + "".join(chosen))
     squad_file(folder / "squad.json")
-    config = BertConfig(VOCAB_SIZE, 16, 2, 4, 28, max_position_embeddings=32, type_vocab_size=2)
+    config = BertConfig(VOCAB_SIZE, 12, 1, 3, 28, max_position_embeddings=32, type_vocab_size=2)
     (folder / "bert_config.json").write_text(config.to_json())
     cloud.upload(folder, CLOUD)
     return folder
