@@ -14,11 +14,11 @@ and vocab.txt where --vocab_file is given. Every tensor keeps its values exactly
 import dataclasses
 import os
 
+from bert_tf import files
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,15 +62,12 @@ def main(argv):
 
 
 def check_output(source, output, overwrite):
-    """Raises InputError unless `--output` is a local folder, or is to be one, that may be written into."""
-    if is_remote(output):
-        raise InputError(f"--output={output}: is remote; convert into a local folder and copy that")
-    if os.path.exists(output) and not os.path.isdir(output):
-        raise InputError(f"--output={output}: is a file, a folder is needed")
-    source_folder = source if os.path.isdir(source) else os.path.dirname(source)
-    if os.path.realpath(output) == os.path.realpath(source_folder):
+    """Raises InputError unless `--output` is a folder, or is to be one, that may be written into."""
+    paths.check_output_dir("output", output)
+    source_folder = source if files.is_dir(source) else os.path.dirname(source)
+    if files.absolute(output) == files.absolute(source_folder):
         raise InputError(f"--output={output}: is the folder of --input; give another")
-    if os.path.isdir(output) and os.listdir(output) and not overwrite:
+    if files.is_dir(output) and files.names_in(output) and not overwrite:
         raise InputError(f"--output={output}: is not empty; give another folder, or --overwrite")
 
 

@@ -63,8 +63,7 @@ ALLOWED = {
 # Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so
 # that --help and a misspelt flag answer at once.)
 LATE_IMPORTS = {
-    "bert_tf.files": {"tensorflow"},
-    "bert_tf.cli.paths": {"tensorflow"},
+    "bert_tf.files.remote": {"tensorflow"},
     "bert_tf.export.tflite": {"ai_edge_litert"},  # these two: packages that need not be installed
     "bert_tf.export.saved_model": {"tensorflow_serving"},
     "data_prep.records.schema": {"tensorflow"},
@@ -214,7 +213,7 @@ def test_a_package_can_be_taken_in_at_a_glance():
 
 
 KNOWN = {name: pathlib.Path(f"{name.replace('.', '/')}{suffix}") for name, suffix in (
-    ("bert_tf.config", ".py"), ("bert_tf.files", ".py"), ("bert_tf.cli", "/__init__.py"),
+    ("bert_tf.config", ".py"), ("bert_tf.files", "/__init__.py"), ("bert_tf.cli", "/__init__.py"),
     ("run.training", "/__init__.py"), ("run.training.step", ".py"), ("data_prep.records", "/__init__.py"),
     ("data_prep.tasks", "/__init__.py"), ("data_prep.tasks.squad", "/__init__.py"),
     ("data_prep.tasks.tables", ".py"), ("data_prep.secrets", "/__init__.py"), ("bert_tf", "/__init__.py"))}

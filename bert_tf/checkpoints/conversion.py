@@ -19,7 +19,7 @@ def convert(source, output, output_format, config=None, vocab_file=None):
 
     Args:
       source: path, as `open_checkpoint` takes it.
-      output: local folder; files there of the names that are written are replaced.
+      output: folder; files there of the names that are written are replaced.
       output_format: a key of FORMATS.
       config: BertConfig; None takes the one that lies with the checkpoint.
       vocab_file: vocab.txt to copy into `output`, or None.
@@ -28,7 +28,7 @@ def convert(source, output, output_format, config=None, vocab_file=None):
       What was converted, in lines for a user to read.
 
     Raises:
-      InputError: no such format or checkpoint, no config, a remote folder, or one of the three files is of another
+      InputError: no such format or checkpoint, no config, or one of the three files is of another
         model.
     """
     if output_format not in FORMATS:

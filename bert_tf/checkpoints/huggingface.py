@@ -19,7 +19,7 @@ import safetensors.numpy
 from bert_tf.checkpoints.tensors import NEXT_SENTENCE, WORD_EMBEDDINGS, Checkpoint, StoredTensor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_files, read_json_object
+from bert_tf.files import exists, is_file, local_copy, new_files, read_json_object
 
 KIND = "Hugging Face model"
 
@@ -60,7 +60,7 @@ def weights_in(folder):
     """The path of a folder's model.safetensors, or else of its pytorch_model.bin; None if it has neither."""
     for name in (WEIGHTS_NAME, PICKLE_NAME):
         path = os.path.join(folder, name)
-        if os.path.isfile(path):
+        if is_file(path):
             return path
     return None
 
@@ -69,15 +69,14 @@ def read(path):
     """Opens a .safetensors file, and the config.json beside it if there is one.
 
     Raises:
-      InputError: naming the file, for a pickle, a remote or damaged file, a file without BERT's word table, an
+      InputError: naming the file, for a pickle, a damaged file, a file without BERT's word table, an
         output kernel that is not tied to it, or a config that this project does not compute.
     """
     path = os.fspath(path)
     _refuse_pickle(path)
-    if is_remote(path):
-        raise InputError(f"{path}: must be a local file; copy it from there")
     try:
-        file = safetensors.safe_open(path, framework="numpy")
+        with local_copy(path) as local:  # mapped into memory, a copy need not stay
+            file = safetensors.safe_open(local, framework="numpy")
     except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
         raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
     tensors = {}
@@ -92,7 +91,7 @@ def read(path):
         raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
                          "output kernel is not tied to them is not supported")
     config, settings = None, {}
-    if os.path.exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
+    if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
         config = read_config(os.path.dirname(path))
         settings = {name: getattr(config, name) for name in ("hidden_act", "num_attention_heads")}
     return Checkpoint(path, KIND, tensors, config, settings)

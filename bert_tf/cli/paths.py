@@ -1,43 +1,69 @@
 """Paths that are given as arguments: a file that must be there, globs and folders that stand for files.
 
-Like bert_tf.files, it imports TensorFlow for remote paths alone.
+Like bert_tf.files, this module imports TensorFlow for remote paths alone.
 """
 
-import glob
+import contextlib
 import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import PARTIAL_SUFFIX, is_remote
 
 MANIFEST_SUFFIX = ".manifest.json"  # of what stands beside records and says what they were made of
 
 
-def check_file(argument, path):
-    """Raises InputError naming `argument` unless `path` is a file that can be read; a remote one is not looked at."""
+def check_file(argument, path, or_folder=False):
+    """Raises InputError naming `argument` unless `path` is a file that can be read, or a folder where one may be."""
     if not path:
         raise InputError(f"`{argument}` is needed")
-    if is_remote(path):
+    _check_name(argument, path)
+    with _errors_of(argument):
+        is_folder = files.is_dir(path)
+        if is_folder and not or_folder:
+            raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
+        if not (is_folder or files.exists(path)):
+            raise InputError(f"`{argument}`={path}: no such file")
+    if is_folder or files.is_remote(path):
         return
-    if os.path.isdir(path):
-        raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
-    if not os.path.exists(path):
-        raise InputError(f"`{argument}`={path}: no such file")
     if not os.path.isfile(path):
         raise InputError(f"`{argument}`={path}: is no regular file")
     if not os.access(path, os.R_OK):
         raise InputError(f"`{argument}`={path}: cannot be read")
+
+
+def check_folder(argument, path):
+    """Raises InputError naming `argument` unless `path` is a folder."""
+    if not path:
+        raise InputError(f"`{argument}` is needed")
     _check_name(argument, path)
+    with _errors_of(argument):
+        if not files.is_dir(path):
+            raise InputError(f"`{argument}`={path}: no such folder")
 
 
 def check_output_dir(argument, path):
-    """Raises InputError naming `argument` unless `path` is a local folder, or may become one."""
+    """Raises InputError naming `argument` unless `path` is a folder, or may become one."""
     if not path:
         raise InputError(f"`{argument}` is needed")
-    if is_remote(path):
-        raise InputError(f"`{argument}`={path}: must be a local folder; copy it from there")
-    if os.path.exists(path) and not os.path.isdir(path):
-        raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
     _check_name(argument, path)
+    with _errors_of(argument):
+        files.check_output_name(path)
+        if files.exists(path) and not files.is_dir(path):
+            raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
+
+
+def check_output_file(argument, path):
+    """Raises InputError naming `argument` unless `path` is a file, or may become one in a folder that is there."""
+    if not path:
+        raise InputError(f"`{argument}` is needed")
+    _check_name(argument, path)
+    folder = os.path.dirname(path)
+    with _errors_of(argument):
+        if files.is_dir(path):
+            raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
+        if not (files.is_object_store(path) or files.is_dir(folder or ".")):
+            raise InputError(f"`{argument}`={path}: there is no folder {folder}: a file in a folder that exists is "
+                             "needed")
 
 
 def expand_globs(argument, patterns, folders=False):
@@ -56,17 +82,20 @@ def expand_globs(argument, patterns, folders=False):
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        matches = sorted(path for path in _glob(argument, pattern) if path == pattern or _is_data(path))
+        with _errors_of(argument):
+            matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
+            are_folders = files.folders_among(matches)
         if not matches:
             raise InputError(f"`{argument}`={pattern}: no such file")
         for path in matches:
             _check_name(argument, path)
-            if is_remote(path) or not os.path.isdir(path):
+            if path not in are_folders:
                 paths.append(path)
                 continue
             if not folders:
                 raise InputError(f"`{argument}`={path}: is a directory, files are needed: {path}/* for all in it")
-            inside = files_below(path)
+            with _errors_of(argument):
+                inside = files_below(path)
             if not inside:
                 raise InputError(f"`{argument}`={path}: a directory without files")
             paths += inside
@@ -76,19 +105,11 @@ def expand_globs(argument, patterns, folders=False):
 
 
 def files_below(folder):
-    """All data files in a local folder and its folders, sorted, without hidden ones; OSError if one cannot be read.
+    """All data files in a folder and its folders, sorted, without hidden ones; OSError if one cannot be read.
 
-    Folders that are links are not entered.
+    Local folders that are links are not entered.
     """
-    def stop(error):
-        raise error
-
-    found = []
-    for parent, folders, names in os.walk(folder, onerror=stop):  # which would pass over them in silence
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [os.path.join(parent, name) for name in names
-                  if not name.startswith(".") and _is_data(name)]
-    return sorted(found)
+    return [path for path in files.files_below(folder) if _is_data(path)]
 
 
 def _check_name(argument, path):
@@ -100,15 +121,23 @@ def _check_name(argument, path):
 
 
 def _is_data(path):
-    return not path.endswith((PARTIAL_SUFFIX, MANIFEST_SUFFIX))
+    return not path.endswith((files.PARTIAL_SUFFIX, MANIFEST_SUFFIX))
 
 
-def _glob(argument, pattern):
-    if not is_remote(pattern):
-        return [pattern] if os.path.lexists(pattern) else glob.glob(pattern, recursive=True)
-    import tensorflow as tf
+def _matching(argument, pattern):
+    """What a glob pattern matches, sorted; itself where there is a file of that name."""
+    if not files.is_remote(pattern):
+        return [pattern] if os.path.lexists(pattern) else files.matching(pattern)
+    _check_name(argument, pattern)
+    return [pattern] if files.exists(pattern) else files.matching(pattern)
 
+
+@contextlib.contextmanager
+def _errors_of(argument):
+    """Gives errors of remote files, which say what they are of and why, the name of the argument: InputError."""
     try:
-        return tf.io.gfile.glob(pattern)
-    except tf.errors.OpError as error:  # no such bucket, no access, a file system that TensorFlow does not know
-        raise InputError(f"`{argument}`={pattern}: cannot be read: {error.message or type(error).__name__}") from error
+        yield
+    except OSError as error:
+        if error.strerror is not None:  # Python's own, of a local file
+            raise
+        raise InputError(f"`{argument}`={error}") from error

@@ -12,20 +12,20 @@ import tempfile
 
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.checkpoints import tensorflow_file
 from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
-from bert_tf.files import is_remote, new_folder
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
 def save(servable, directory, *, version=None, weights="float32"):
-    """Writes `directory`/`version`, which appears there only when it is whole.
+    """Writes `directory`/`version`, which appears there only when it is whole; a remote one saved_model.pb last.
 
     Args:
       servable: Servable.
-      directory: the model's folder, local; made if missing.
+      directory: the model's folder; made if missing.
       version: int; None takes the number after the highest there.
       weights: how matrices are stored, one of weight_storage.KINDS. All are float32 once loaded.
 
@@ -34,22 +34,21 @@ def save(servable, directory, *, version=None, weights="float32"):
       tensorflow-serving-api must be installed.
 
     Raises:
-      InputError: a remote folder, a version that exists, or an unknown kind of weights.
+      InputError: a version that exists, or an unknown kind of weights.
     """
-    if is_remote(directory):
-        raise InputError(f"{directory}: must be a local folder; copy it from there")
-    os.makedirs(directory, exist_ok=True)
+    files.make_dirs(directory)
     if version is None:
-        version = 1 + max((int(name) for name in os.listdir(directory) if name.isdecimal()), default=0)
+        names = files.names_in(directory) if files.is_dir(directory) else ()
+        version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
     path = os.path.join(directory, str(version))
-    if os.path.exists(path):
+    if files.exists(path):
         raise InputError(f"{path}: exists; choose another version")
     # The module holds variables, not the model itself: Keras would add its own functions for every layer.
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
     with (weight_storage.attached(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
-          new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
+          files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
         tf.saved_model.save(module, partial, signatures=servable.signatures())

@@ -11,7 +11,7 @@ import pathlib
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote
+from bert_tf.files import absolute, is_dir, is_remote
 
 
 def run(settings, announce=print):
@@ -75,13 +75,13 @@ def check_outputs(input_files, output_files, patterns=""):
 
     `patterns` is the value of `input_file`: no output may be where the next run would find it.
     """
-    taken = {os.path.realpath(path): "is an input file too" for path in input_files}
+    taken = {absolute(path): "is an input file too" for path in input_files}
     for path in output_files:
         if not path:
             raise InputError(f"`output_file`={','.join(output_files)}: one of the names is empty")
-        if os.path.isdir(path):
+        if is_dir(path):
             raise InputError(f"`output_file`={path}: is a directory, a file name is needed")
-        real_path = os.path.realpath(path)
+        real_path = absolute(path)
         if real_path in taken:
             raise InputError(f"`output_file`={path}: {taken[real_path]}")
         if any(_is_found(path, pattern) for pattern in patterns.split(",")):
@@ -97,6 +97,8 @@ def check_outputs(input_files, output_files, patterns=""):
 
 def _is_found(path, pattern):
     """Whether a path is in a folder, or is matched by a glob pattern; neither need exist."""
-    if os.path.isdir(pattern):
-        return os.path.realpath(path).startswith(os.path.join(os.path.realpath(pattern), ""))
+    if is_remote(path) != is_remote(pattern):
+        return False
+    if is_dir(pattern):
+        return absolute(path).startswith(os.path.join(absolute(pattern), ""))
     return pathlib.PurePath(os.path.abspath(path)).match(os.path.abspath(pattern))

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, new_file, read_json
+from bert_tf.files import exists, is_file, is_remote, new_file, read_bytes, read_json, size
 from data_prep.pretraining.shards import Counts
 
 SUFFIX = paths.MANIFEST_SUFFIX
@@ -29,8 +29,7 @@ def describe(input_files, vocab_file, flags):
       vocab_file: path.
       flags: dict of flag -> value, of all flags on which the records depend.
     """
-    with tf.io.gfile.GFile(vocab_file, "rb") as file:
-        vocabulary = hashlib.sha256(file.read()).hexdigest()
+    vocabulary = hashlib.sha256(read_bytes(vocab_file)).hexdigest()
     inputs = []
     for path in input_files:
         stat = tf.io.gfile.stat(path)
@@ -61,7 +60,7 @@ class Manifest:
         """
         self.path = path
         self._content = {"format": FORMAT, "made_from": made_from, "shards": [None] * len(shard_files)}
-        if tf.io.gfile.exists(path):
+        if exists(path):
             content = _read(path)
             differences = _differences(content["made_from"], made_from)
             if differences:
@@ -107,7 +106,7 @@ def _is_manifest(content):
 
 
 def _has_sizes(paths, files):
-    return all(tf.io.gfile.exists(path) and tf.io.gfile.stat(path).length == file["bytes"]
+    return all(is_file(path) and size(path) == file["bytes"]
                for path, file in zip(paths, files, strict=True))
 
 

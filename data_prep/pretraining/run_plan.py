@@ -9,7 +9,7 @@ import os
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.files import discard
+from bert_tf.files import discard, make_dirs
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining import manifest as manifest_lib
 from data_prep.pretraining import masking, shard_plan, shards
@@ -30,9 +30,9 @@ def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_sh
     _announce(plan, manifest, num_output_shards, announce)
     for path in output_files:
         try:
-            tf.io.gfile.makedirs(os.path.dirname(path) or ".")
-        except tf.errors.OpError as error:
-            raise OSError(f"`output_file`={path}: its folder cannot be made: {error.message}") from error
+            make_dirs(os.path.dirname(path) or ".")
+        except OSError as error:
+            raise OSError(f"`output_file`={path}: its folder cannot be made: {error.strerror or error}") from error
     return plan, manifest
 
 

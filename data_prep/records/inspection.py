@@ -5,6 +5,7 @@ import collections
 import tensorflow as tf
 from google.protobuf.message import DecodeError
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tokenization import read_vocabulary
 from data_prep.records import schema
@@ -42,8 +43,8 @@ def inspect(path, settings, vocabulary=None, announce=print):
       OSError: the file cannot be read.
     """
     sums, layout = collections.Counter(), None
-    with tf.io.gfile.GFile(path, "rb") as file:
-        for number, (_, record) in enumerate(read_records(path, file, file.size())):
+    with files.open_bytes(path) as file:
+        for number, (_, record) in enumerate(read_records(path, file, files.size(path))):
             place = f"{path}, record {number:,}"
             values = _features(record, place)
             if layout is None:

@@ -15,6 +15,7 @@ import numpy as np
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
+from bert_tf.files import is_file
 from data_prep.tasks import tables
 
 ROWS_AT_A_TIME = 1024
@@ -140,7 +141,7 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
     files = {**{split: _own_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
     splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
     test_path = os.path.join(data_dir, files["test"])
-    if os.path.isfile(test_path) and label not in tables.read_header(test_path):
+    if is_file(test_path) and label not in tables.read_header(test_path):
         splits["test"] = dataclasses.replace(splits["test"], label=None)
     if not labels and not regression:
         labels = _labels_of_file(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
@@ -278,7 +279,7 @@ def _label_parser(task):
 
 
 def _own_file(data_dir, split):
-    has_csv, has_tsv = (os.path.isfile(os.path.join(data_dir, f"{split}.{ending}")) for ending in ("csv", "tsv"))
+    has_csv, has_tsv = (is_file(os.path.join(data_dir, f"{split}.{ending}")) for ending in ("csv", "tsv"))
     return f"{split}.csv" if has_csv and not has_tsv else f"{split}.tsv"
 
 

@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import read_json
 from data_prep.tasks import classification, tables
@@ -150,15 +151,14 @@ def _swag_label(text, num_choices, place):
 
 
 def _race_files(path):
-    if os.path.isfile(path):
+    if files.is_file(path):
         return [path]
-    if not os.path.isdir(path):
+    if not files.is_dir(path):
         raise InputError(f"{path}: no such file or folder")
-    files = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
-             if name.endswith((".json", ".txt"))]
-    if not files:
+    found = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
+    if not found:
         raise InputError(f"{path}: holds no .json or .txt files")
-    return sorted(files)
+    return found
 
 
 def _read_article(path):

@@ -1,8 +1,8 @@
 """Rows of TSV and CSV files, each with the number of its line, so that a bad one can be named."""
 
 import csv
-import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
 
 MAX_FIELD_CHARACTERS = (1 << 31) - 1  # in place of Python's 131,072, which a long document exceeds; the most it takes
@@ -18,9 +18,9 @@ def read_rows(path):
       InputError: where the file is missing; naming file and line, where bytes are not UTF-8 or quotes do not
         close.
     """
-    if not os.path.isfile(path):
+    if not files.is_file(path):
         raise InputError(f"{path}: no such file")
-    with open(path, "rb") as file:
+    with files.open_bytes(path) as file:
         lines = _decoded_lines(file, path)
         if path.lower().endswith(".csv"):
             yield from _csv_rows(lines, path)

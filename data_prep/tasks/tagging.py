@@ -8,11 +8,11 @@ prefixes, as parts of speech, stay as they are.
 
 import dataclasses
 import itertools
-import os
 import re
 
 import numpy as np
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
@@ -218,9 +218,9 @@ def _sentences(path, columns):
 
 def _decoded_rows(path):
     """Yields (line number, line without its end); where spaces divide columns, without those around the row."""
-    if not os.path.isfile(path):
+    if not files.is_file(path):
         raise InputError(f"{path}: no such file")
-    with open(path, "rb") as file:
+    with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")

@@ -17,6 +17,7 @@ import zlib
 
 from tqdm import tqdm
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation
 from data_prep.parallel import process_pool
@@ -70,7 +71,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
       InputError: naming file and line, where bytes are not UTF-8; naming the file, where a .gz is damaged.
     """
     words, characters, dropped = collections.Counter(), collections.Counter(), 0
-    progress = tqdm(total=sum(map(os.path.getsize, paths)), desc="counting words", unit="B", unit_scale=True,
+    progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
                     disable=not show_progress)
     with progress:
         for block_words, compressed_size in _count_blocks(paths, lower_case, num_workers):
@@ -104,7 +105,7 @@ def _count_blocks(paths, lower_case, num_workers):
     num_workers = num_workers or os.cpu_count()
     count = functools.partial(_count_block, lower_case=lower_case)
     blocks = _read_blocks(paths)
-    if num_workers == 1 or sum(map(os.path.getsize, paths)) <= BLOCK_BYTES:
+    if num_workers == 1 or sum(map(files.size, paths)) <= BLOCK_BYTES:
         for block in blocks:
             yield count(block)
         return
@@ -131,7 +132,7 @@ class _Block:
 
 def _read_blocks(paths):
     for path in paths:
-        with open(path, "rb") as file, _decompressed(file) as stream:
+        with files.open_bytes(path) as file, _decompressed(file) as stream:
             yield from _blocks_of_stream(stream, file, path)
 
 

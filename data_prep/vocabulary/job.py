@@ -1,9 +1,9 @@
 """A run of learn_vocab: its settings checked, words counted, entries learned and written."""
 
-import os
 import sys
 import time
 
+from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.tokenization import read_vocabulary
@@ -25,12 +25,12 @@ def run(settings, announce=print):
       OSError: a file that cannot be read or written.
     """
     started = time.monotonic()
-    files = paths.expand_globs("input_file", settings.input_file)
-    check_output(settings.vocab_file, files)
+    input_files = paths.expand_globs("input_file", settings.input_file)
+    check_output(settings.vocab_file, input_files)
     initial = None
     if settings.initial_vocab is not None:
         initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)
-    counts = count_words(files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
+    counts = count_words(input_files, settings.do_lower_case, settings.num_workers, settings.max_distinct_words,
                          show_progress=True)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: there are no words in it")
@@ -50,11 +50,8 @@ def run(settings, announce=print):
 
 def check_output(vocab_file, input_files):
     """Raises InputError unless `vocab_file` can be written and is none of the inputs."""
-    if not vocab_file:
-        raise InputError("`vocab_file` is needed")
-    if os.path.isdir(vocab_file) or not os.path.isdir(os.path.dirname(vocab_file) or "."):
-        raise InputError(f"`vocab_file`={vocab_file}: a file in a folder that exists is needed")
-    if os.path.exists(vocab_file) and any(os.path.samefile(vocab_file, path) for path in input_files):
+    paths.check_output_file("vocab_file", vocab_file)
+    if files.absolute(vocab_file) in map(files.absolute, input_files):
         raise InputError(f"`vocab_file`={vocab_file}: is one of the files of `input_file`")
 
 

@@ -10,7 +10,7 @@ import shutil
 import statistics
 import tempfile
 
-from bert_tf import models
+from bert_tf import files, models
 from bert_tf.errors import InputError
 from run.evaluation.results import write_results
 from run.finetuning import prediction, task_metadata
@@ -58,7 +58,7 @@ def run(task_class, settings, config):
     num_train_steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else 1
     started_with = _started_with(settings, task)
     _check_what_is_there(settings, config, task, started_with)
-    os.makedirs(settings.training.output_dir, exist_ok=True)
+    files.make_dirs(settings.training.output_dir)
     folder = _results_dir(settings, strategy)
     if settings.tuning.do_train:
         if strategies.is_chief(strategy):
@@ -118,7 +118,7 @@ def _started_with(settings, task):
     if not settings.tuning.do_train:
         return [{} for _ in settings.run_folders]
     of_all = {
-        **{name: run_metadata.fingerprint(files) for name, files in task.training_files.items()},
+        **{name: run_metadata.fingerprint(paths) for name, paths in task.training_files.items()},
         **task.kept_settings,
         "max_seq_length": settings.tokenizer.max_seq_length,
         "train_batch_size": settings.training.train_batch_size,
@@ -211,7 +211,7 @@ def _check_trained(settings, missing):
     """Raises InputError unless init_checkpoint has all of a task model; `missing`: the variables it lacks."""
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
-        hint = "give its `num_runs`" if os.path.isdir(os.path.join(output_dir, "run_1")) else (
+        hint = "give its `num_runs`" if files.is_dir(os.path.join(output_dir, "run_1")) else (
             "train first, or give `init_checkpoint`")
         raise InputError(f"`output_dir`={output_dir}: holds no checkpoint to evaluate; {hint}")
     if missing:

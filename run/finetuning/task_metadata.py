@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json
 from run.training.run_metadata import folders_of, holds_run
@@ -80,7 +81,7 @@ def read(checkpoint):
       InputError: a task.json that is not one.
     """
     places = [os.path.join(folder, TASK_FILE) for folder in folders_of(checkpoint)]
-    path = next(filter(os.path.exists, places), None)
+    path = next(filter(files.exists, places), None)
     if path is None:
         return None
     values = read_json(path)

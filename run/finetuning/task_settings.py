@@ -5,7 +5,6 @@ argument, where a file that one of the splits ("train", "dev", "test") needs is 
 """
 
 import dataclasses
-import os
 from typing import ClassVar
 
 from bert_tf.cli import paths
@@ -42,10 +41,7 @@ class ClassificationSettings(Settings):
             raise InputError("`glue_submission`: writes predictions, give `do_predict` too")
         if not self.task_name:
             raise InputError("`task_name` is needed")
-        if not self.data_dir:
-            raise InputError("`data_dir` is needed")
-        if not os.path.isdir(self.data_dir):
-            raise InputError(f"`data_dir`={self.data_dir}: no such folder")
+        paths.check_folder("data_dir", self.data_dir)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,5 +131,4 @@ def _check_split_file(settings, split, allow_folder=False):
     path = getattr(settings, f"{split}_file")
     if not path:
         raise InputError(f"`{split}_file` is needed with `{NEEDED_WITH[split]}`")
-    if not (allow_folder and os.path.isdir(path)):
-        paths.check_file(f"{split}_file", path)
+    paths.check_file(f"{split}_file", path, or_folder=allow_folder)

@@ -2,7 +2,7 @@
 
 import os
 
-from bert_tf import export
+from bert_tf import export, files
 from bert_tf.export import tflite
 from bert_tf.files import new_file
 from run.inference import loading
@@ -43,7 +43,7 @@ def export_saved_model(servable, served, export_dir, version, weights):
 def export_tflite(servable, export_dir, weights):
     """Writes the LiteRT model; says how large it is and how near to the whole one."""
     content = tflite.convert(servable, weights)
-    os.makedirs(export_dir, exist_ok=True)
+    files.make_dirs(export_dir)
     path = os.path.join(export_dir, f"model_{weights}.tflite")
     with new_file(path, "wb") as file:
         file.write(content)
@@ -54,4 +54,4 @@ def export_tflite(servable, export_dir, weights):
 
 
 def _megabytes(folder):
-    return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(folder) for name in names) / 1e6
+    return sum(map(files.size, files.files_below(folder))) / 1e6

@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.files import open_bytes
 from run.finetuning import prediction
 from run.inference import vector_files
 from run.training import strategies
@@ -55,7 +56,7 @@ def read_texts(path):
     As the original's `read_examples`: bytes that are not UTF-8 are dropped, white space around a line too, and the
     last ` ||| ` divides it. An empty line is an empty text, so that line numbers stay.
     """
-    with sys.stdin.buffer if path == "-" else tf.io.gfile.GFile(path, "rb") as file:
+    with sys.stdin.buffer if path == "-" else open_bytes(path) as file:
         for line in file:
             text = line.decode("utf-8", "ignore").strip()
             pair = PAIR.fullmatch(text)

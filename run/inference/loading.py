@@ -7,6 +7,7 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
+from bert_tf.files import exists
 from run.finetuning import task_metadata
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
@@ -129,7 +130,7 @@ def _beside(checkpoint, name):
     """The path of a file of KEPT_FILES kept with a checkpoint; InputError if there is none."""
     for folder in run_metadata.folders_of(checkpoint):
         path = os.path.join(folder, KEPT_FILES[name])
-        if os.path.exists(path):
+        if exists(path):
             return path
     raise InputError(f"`{name}` is needed: there is no {KEPT_FILES[name]} beside `init_checkpoint`={checkpoint}")
 

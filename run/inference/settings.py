@@ -5,12 +5,11 @@ are given (`bert_tf.cli.flags.given`); for the others task.json comes before the
 """
 
 import dataclasses
-import os
 
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import is_remote, read_text
+from bert_tf.files import read_bytes, read_text
 from run.finetuning import task_settings
 from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
 
@@ -92,8 +91,7 @@ class AnswerSettings(Settings):
         if self.context is not None:
             return _without_other_bytes(self.context)
         paths.check_file("context_file", self.context_file)
-        with open(self.context_file, encoding="utf-8", errors="ignore") as file:
-            return file.read()
+        return read_bytes(self.context_file).decode("utf-8", "ignore")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,17 +187,7 @@ class ExtractionSettings(Settings):
     def _check_files(self):
         if self.input_file != "-":
             paths.check_file("input_file", self.input_file)
-        if not self.output_file:
-            raise InputError("`output_file` is needed")
-        if is_remote(self.output_file):
-            if self.output_format == "npz":
-                raise InputError(f"`output_file`={self.output_file}: `output_format`=npz needs a local file; copy it "
-                                 "from there")
-        elif os.path.isdir(self.output_file):
-            raise InputError(f"`output_file`={self.output_file}: is a directory, a file is needed")
-        elif not os.path.isdir(os.path.dirname(self.output_file) or "."):
-            raise InputError(f"`output_file`={self.output_file}: there is no folder "
-                             f"{os.path.dirname(self.output_file)}")
+        paths.check_output_file("output_file", self.output_file)
 
     def parse_layers(self, num_layers):
         """The indexes of `layers`, list of int as given; InputError if one is no layer of a model of `num_layers`."""

@@ -9,6 +9,7 @@ import time
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from run.inference import loading
 from run.inference.settings import LATENCY_CALLS, MASK
@@ -125,9 +126,9 @@ def _load_saved_model(kind, folder, top_k):
 
 def newest_version(folder):
     """The folder itself, or that of the highest version in it, which holds a saved_model.pb; InputError without one."""
-    versions = sorted((int(name) for name in (os.listdir(folder) if os.path.isdir(folder) else ()) if name.isdecimal()),
-                      reverse=True)
+    names = files.names_in(folder) if files.is_dir(folder) else ()
+    versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
     for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
-        if os.path.isfile(os.path.join(path, "saved_model.pb")):
+        if files.is_file(os.path.join(path, "saved_model.pb")):
             return path
     raise InputError(f"`saved_model`={folder}: holds no SavedModel (looked for saved_model.pb)")

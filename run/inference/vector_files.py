@@ -7,6 +7,7 @@ input in order:
         writer.write(["[CLS]", "hello", "[SEP]"], vectors)
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ import zipfile
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.files import PARTIAL_SUFFIX, discard, finish, open_partial
+from bert_tf.files import is_remote, new_file, new_local_file
 from run.inference import json_numbers
 
 COPY_BYTES = 1 << 20
@@ -26,36 +27,35 @@ class _Writer:
     """A file that gets its name when the writer is left, and is removed when it is left by an exception.
 
     Args:
-      path: of the file, local or remote; NpzWriter's must be local.
+      path: of the file, local or remote.
       layers: indexes of the layers, list of int, as they are written.
       hidden_size: width of a vector, H.
     """
 
     def __init__(self, path, layers, hidden_size):
         self.num_rows = 0
-        self._path, self._layers, self._hidden_size = path, layers, hidden_size
-        self._file = self._open()
+        self._layers, self._hidden_size = layers, hidden_size
+        self._contexts = contextlib.ExitStack()
+        self._file = self._contexts.enter_context(self._new_file(path))
 
     def __enter__(self):
         return self
 
     def __exit__(self, exception_type, exception, traceback):
-        try:
-            with self._file:
-                if exception_type is None:
-                    self._write_end()
-            if exception_type is None:
-                finish(self._path)
-        finally:
-            discard(self._path)
+        if exception_type is not None:
+            self._contexts.__exit__(exception_type, exception, traceback)
+            return
+        with self._contexts:
+            self._write_end()
 
     def write(self, pieces, vectors):
         """Writes a row. `pieces`: list of str; `vectors`: float32 [pieces, layers, H]."""
         self._write_row(pieces, vectors)
         self.num_rows += 1
 
-    def _open(self):
-        return open_partial(self._path)
+    def _new_file(self, path):
+        """A context of the open file, which gets its name when it ends without an error."""
+        return new_file(path, "wb")
 
     def _write_end(self):
         """Writes what comes after the last row."""
@@ -86,13 +86,14 @@ class NpzWriter(_Writer):
     row_splits: int64 [rows + 1]; row i is vectors[row_splits[i]:row_splits[i + 1]].
     layers: int64 [layers], their indexes as they were asked for.
 
-    Vectors go to the disk as they come, into an unnamed file beside the .npz, so that the disk holds them twice before
-    the end.
+    Vectors go to the disk as they come, into an unnamed file beside the .npz, or of a remote one in the local folder of
+    temporary files, so that the disk holds them twice before the end.
     """
 
     def __init__(self, path, layers, hidden_size):
         super().__init__(path, layers, hidden_size)
-        self._vectors = tempfile.TemporaryFile(dir=os.path.dirname(path) or ".")  # noqa: SIM115, closed by __exit__
+        folder = None if is_remote(path) else os.path.dirname(path) or "."
+        self._vectors = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115, closed by __exit__
         self._tokens, self._row_splits = bytearray(), [0]
 
     def __exit__(self, *exception):
@@ -124,8 +125,10 @@ class TFRecordWriter(_Writer):
     Vectors lie token after token, of each token layer after layer.
     """
 
-    def _open(self):
-        return tf.io.TFRecordWriter(self._path + PARTIAL_SUFFIX)
+    @contextlib.contextmanager
+    def _new_file(self, path):
+        with new_local_file(path) as name, tf.io.TFRecordWriter(name) as writer:
+            yield writer
 
     def _write_row(self, pieces, vectors):
         example = tf.train.Example(features=tf.train.Features(feature={

@@ -2,7 +2,7 @@
 
 import os
 
-from bert_tf import losses, models
+from bert_tf import files, losses, models
 from bert_tf.errors import InputError
 from run.evaluation.results import write_results
 from run.pretraining import evaluation
@@ -33,7 +33,7 @@ def run(settings, config):
         print(note)
     started_with = _started_with(settings, data) if schedule.do_train else {}
     run_metadata.check(output_dir, config, started_with)
-    os.makedirs(output_dir, exist_ok=True)
+    files.make_dirs(output_dir)
     if schedule.do_train and strategies.is_chief(strategy):
         run_metadata.keep(output_dir, config, started_with)
     training_run, model = start(settings, strategy, config)

@@ -1,17 +1,19 @@
 """The checkpoints of a training run: those it resumes from, and the best weights by evaluation."""
 
-import glob
+import contextlib
 import json
 import os
-import shutil
+import re
 
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
 from run.training.run_metadata import BEST_FOLDER
 
 BEST_FILE = "best.json"
+UNFINISHED = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # names that TensorFlow writes under
 
 
 class CheckpointManager(tf.train.CheckpointManager):
@@ -23,13 +25,15 @@ class CheckpointManager(tf.train.CheckpointManager):
     Args:
       checkpoint, directory, **options: tf.train.CheckpointManager's.
       writes: whether it saves; of several workers, one does, and all read.
+      saving: function without arguments that gives a context in which each checkpoint is written; or None.
     """
 
-    def __init__(self, checkpoint, directory, *, writes=True, **options):
-        for folder in glob.glob(os.path.join(glob.escape(directory), "ckpt-*_temp")):
-            shutil.rmtree(folder, ignore_errors=True)
+    def __init__(self, checkpoint, directory, *, writes=True, saving=None, **options):
+        if writes:
+            _remove_unfinished(directory)
         super().__init__(checkpoint, directory, **options)
         self._writes = writes
+        self._saving = saving or contextlib.nullcontext
         self._last_saved = None
 
     def restore_or_initialize(self):
@@ -49,7 +53,17 @@ class CheckpointManager(tf.train.CheckpointManager):
         if not (due and self._writes) or checkpoint_number == self._last_saved:
             return None
         self._last_saved = checkpoint_number
-        return super().save(checkpoint_number, check_interval=False, options=options)
+        with self._saving():
+            return super().save(checkpoint_number, check_interval=False, options=options)
+
+
+def _remove_unfinished(directory):
+    """Removes what a run that was killed while it saved a checkpoint left under temporary names."""
+    for name in files.names_in(directory) if files.is_dir(directory) else ():
+        if UNFINISHED.fullmatch(name):
+            path = os.path.join(directory, name)
+            with contextlib.suppress(OSError):
+                (files.remove_tree if files.is_dir(path) else files.remove)(path)
 
 
 class BestWeights:
@@ -78,7 +92,7 @@ class BestWeights:
         self._manager = None
         self.step, self.metrics, self.is_superseded = None, {}, False
         latest = tf.train.latest_checkpoint(self._folder)
-        if latest and os.path.exists(self._path):
+        if latest and files.exists(self._path):
             kept = read_json_object(self._path)
             self.is_superseded = kept.get("is_superseded", False)
             if os.path.basename(latest) != f"ckpt-{kept['step']}":
@@ -91,7 +105,7 @@ class BestWeights:
         self.step, self.metrics, self.is_superseded = step, metrics, False
         if not self._writes:
             return
-        os.makedirs(self._folder, exist_ok=True)
+        files.make_dirs(self._folder)
         self._write({"step": step, "metrics": metrics, "before": before})
         if self._manager is None:
             self._manager = CheckpointManager(tf.train.Checkpoint(model=self._model), self._folder, max_to_keep=1)

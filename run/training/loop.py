@@ -20,6 +20,7 @@ from run.training.checkpoints import BestWeights, CheckpointManager
 from run.training.loop_length import LoopLength
 from run.training.preemption import Preempted, Preemption
 from run.training.step import Trainer
+from run.training.summaries import Summaries
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +46,7 @@ class Evaluations:
             raise ValueError("`early_stopping_evals` needs a best_metric")
 
 
+SAVING = "saving a checkpoint"  # in the progress bar
 _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
 
@@ -93,15 +95,18 @@ class TrainingRun:
             optimizer.build(model.trainable_variables)
             manager = CheckpointManager(
                 tf.train.Checkpoint(model=model, optimizer=optimizer), settings.output_dir, writes=self._writes,
-                max_to_keep=settings.keep_checkpoint_max, step_counter=optimizer.iterations,
-                checkpoint_interval=settings.save_checkpoints_steps, init_fn=initialize)
+                saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
+                step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
+                init_fn=initialize)
         self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
                                        follows_clock=not strategies.is_multi_worker(strategy))
+        self._summaries = Summaries(settings.output_dir if self._writes else None, optimizer.iterations)
         with _quiet_orbit():
             self._controller = orbit.Controller(  # restores, or initializes
                 global_step=optimizer.iterations, trainer=self._trainer, strategy=strategy,
                 steps_per_loop=self._loop_length, checkpoint_manager=manager,
-                train_actions=[self._after_loop], summary_dir=settings.output_dir if self._writes else None)
+                train_actions=[self._after_loop], summary_manager=self._summaries,
+                eval_summary_manager=self._summaries)
         self._log = None
         self._eval_log = None
         self._bar = None
@@ -154,6 +159,7 @@ class TrainingRun:
                 print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command resumes there",
                       file=sys.stderr)
                 raise
+        self._write_logs()
         if self._writes:
             plots.loss_curves(folder, self._log, self._eval_log)
         if self.step < self._num_train_steps:
@@ -209,14 +215,35 @@ class TrainingRun:
             if results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
         self._eval_log.add(self.step, results)
-        self._controller.summary_manager.write_summaries({"eval": results})
-        self._controller.summary_manager.flush()
+        self._eval_log.write()
+        self._summaries.write_summaries({"eval": results})
+        self._summaries.flush()
         self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
         return results
 
     def _save(self):
         with _quiet_orbit():
             self._controller.save_checkpoint()
+
+    @contextlib.contextmanager
+    def _saving(self):
+        """In which a checkpoint is written: a run that resumes from it must find the log up to its step."""
+        self._write_logs()
+        if self._bar is None:
+            yield
+            return
+        said = self._bar.postfix
+        self._bar.set_postfix_str(f"{said}, {SAVING}" if said else SAVING)
+        try:
+            yield
+        finally:
+            self._bar.set_postfix_str(said or "", refresh=False)
+
+    def _write_logs(self):
+        """Writes what is kept in memory of remote files that grow."""
+        if self._log is not None:
+            self._log.write()
+        self._summaries.write()
 
     def _after_loop(self, means):
         """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""

@@ -1,9 +1,10 @@
 """Numbers by step, kept as CSV: `training_log.csv` and `eval_log.csv`."""
 
 import csv
+import io
 import os
 
-from bert_tf.files import new_file
+from bert_tf import files
 
 TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"
@@ -11,6 +12,8 @@ EVALUATION_LOG = "eval_log.csv"
 
 class Log:
     """Numbers by step, kept in a CSV file that a resumed run continues.
+
+    A local file has each row as it comes. A remote one, to which nothing can be added, is written anew by `write`.
 
     Args:
       folder: of the run.
@@ -23,17 +26,30 @@ class Log:
     def __init__(self, folder, name, first_step, writes=True):
         self._path = os.path.join(folder, name)
         self._writes = writes
-        self.rows = [row for row in _read(self._path) if row["step"] <= first_step]
-        if os.path.exists(self._path):
+        self._is_remote = files.is_remote(self._path)
+        is_there = files.exists(self._path)
+        rows = _read(self._path) if is_there else []
+        self.rows = [row for row in rows if row["step"] <= first_step]
+        self._is_written = True
+        if is_there and not self._is_remote:
             self._rewrite()
 
     def add(self, step, values):
-        """Appends a row to the file; `values`: dict of name -> float."""
+        """Appends a row, to a local file too; `values`: dict of name -> float."""
         self.rows.append({"step": step, **values})
+        self._is_written = False
+        if self._is_remote:
+            return
         if self.rows[-1].keys() != self.rows[0].keys() or len(self.rows) == 1:
             self._rewrite()
         elif self._writes:
             self._append()
+
+    def write(self):
+        """Writes a remote file, if there are rows that it lacks."""
+        if self._is_remote and not self._is_written:
+            self._rewrite()
+        self._is_written = True
 
     def _append(self):
         with open(self._path, "a", newline="", encoding="utf-8") as file:
@@ -48,17 +64,15 @@ class Log:
     def _rewrite(self):
         if not self._writes:
             return
-        with new_file(self._path, newline="") as file:
+        with files.new_file(self._path, newline="") as file:
             writer = csv.DictWriter(file, dict.fromkeys(name for row in self.rows or [{"step": 0}] for name in row))
             writer.writeheader()
             writer.writerows(self.rows)
 
 
 def _read(path):
-    if not os.path.exists(path):
-        return []
-    with open(path, newline="", encoding="utf-8") as file:
-        whole = [line for line in file if line.endswith("\n")]  # not a killed run's last line
+    lines = io.StringIO(files.read_bytes(path).decode("utf-8"), newline="")
+    whole = [line for line in lines if line.endswith("\n")]  # not a killed run's last line
     rows = [row for row in csv.DictReader(whole) if None not in row.values()]
     return [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
             for row in rows]

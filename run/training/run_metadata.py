@@ -7,8 +7,7 @@ import hashlib
 import json
 import os
 
-import tensorflow as tf
-
+from bert_tf import files
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_bytes, read_json_object
@@ -21,12 +20,13 @@ SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spr
 
 def holds_run(folder):
     """Whether a folder holds checkpoints of a run."""
-    return os.path.exists(os.path.join(folder, "checkpoint"))
+    return files.exists(os.path.join(folder, "checkpoint"))
 
 
 def folders_of(checkpoint):
     """The folders where the files of a checkpoint, a folder or a prefix, may lie: its own, and of best/ the run's."""
-    folder = os.path.abspath(checkpoint if os.path.isdir(checkpoint) else os.path.dirname(checkpoint))
+    folder = checkpoint if files.is_dir(checkpoint) else os.path.dirname(checkpoint)
+    folder = folder.rstrip("/") if is_remote(folder) else os.path.abspath(folder)
     return [folder, os.path.dirname(folder)] if os.path.basename(folder) == BEST_FOLDER else [folder]
 
 
@@ -48,7 +48,7 @@ def check(output_dir, config, started_with, vocab_file=None):
     _check_config(output_dir, config)
     _check_vocabulary(output_dir, vocab_file)
     path = os.path.join(output_dir, RUN_FILE)
-    there = read_json_object(path) if os.path.exists(path) else {}
+    there = read_json_object(path) if files.exists(path) else {}
     for name, value in started_with.items():
         if name in there and _differs(there[name], value):
             old, new = _shown(there[name]), _shown(value)
@@ -59,17 +59,17 @@ def check(output_dir, config, started_with, vocab_file=None):
 
 def keep(output_dir, config, started_with, vocab_file=None):
     """Writes what `check` compares into `output_dir`, made if missing, but for what a run there has; no empty dict."""
-    os.makedirs(output_dir, exist_ok=True)
+    files.make_dirs(output_dir)
     texts = {CONFIG_FILE: config.to_json()}
     if started_with:
         texts[RUN_FILE] = json.dumps(started_with, indent=2) + "\n"
     for name, text in texts.items():
         path = os.path.join(output_dir, name)
-        if not (holds_run(output_dir) and os.path.exists(path)):
+        if not (holds_run(output_dir) and files.exists(path)):
             with new_file(path) as file:
                 file.write(text)
     path = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and not (os.path.exists(path) and _same_bytes(path, vocab_file)):
+    if vocab_file and not (files.exists(path) and _same_bytes(path, vocab_file)):
         with new_file(path, "wb") as file:
             file.write(read_bytes(vocab_file))
 
@@ -77,22 +77,26 @@ def keep(output_dir, config, started_with, vocab_file=None):
 def fingerprint(paths):
     """Dict that tells files from others: by number, names without folder, sizes in bytes, and contents.
 
-    Contents are read whole up to WHOLE_BYTES; of more, and of remote files, a sample of each file's blocks.
+    Contents are read whole up to WHOLE_BYTES; of more, a sample of each file's blocks. Of remote files, where each
+    block costs a request that brings megabytes, the sample is the first block of SAMPLE_BLOCKS files.
     """
-    sizes = [_size(path) for path in paths]
+    sizes = [files.size(path) for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
-    is_sampled = sum(sizes) > WHOLE_BYTES or any(map(is_remote, paths))
+    told = {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
+    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES, any(map(is_remote, paths))
+    sized = list(zip(paths, sizes, strict=True))
+    if is_sampled and are_remote:
+        sized = [(path, min(size, BLOCK_BYTES)) for path, size in _spread(sized)]
     contents = hashlib.sha256()
-    for path, size in zip(paths, sizes, strict=True):
+    for path, size in sized:
         contents.update(_digest(path, size, is_sampled))
-    return {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest(),
-            "contents": contents.hexdigest()}
+    return {**told, "remote_contents" if are_remote else "contents": contents.hexdigest()}
 
 
 def _digest(path, size, is_sampled):
-    """SHA-256 of a file, or of blocks of it spread evenly from its beginning to its end."""
+    """SHA-256 of the first `size` bytes of a file, or of blocks of them spread evenly."""
     digest = hashlib.sha256()
-    with tf.io.gfile.GFile(path, "rb") if is_remote(path) else open(path, "rb") as file:
+    with files.open_bytes(path) as file:
         starts = range(0, size, BLOCK_BYTES)
         if is_sampled and len(starts) > SAMPLE_BLOCKS:
             starts = [(size - BLOCK_BYTES) * number // (SAMPLE_BLOCKS - 1) for number in range(SAMPLE_BLOCKS)]
@@ -102,13 +106,16 @@ def _digest(path, size, is_sampled):
     return digest.digest()
 
 
-def _size(path):
-    return tf.io.gfile.stat(path).length if is_remote(path) else os.path.getsize(path)
+def _spread(items):
+    """SAMPLE_BLOCKS of a list, evenly spread from the first to the last; all if they are no more."""
+    if len(items) <= SAMPLE_BLOCKS:
+        return items
+    return [items[(len(items) - 1) * number // (SAMPLE_BLOCKS - 1)] for number in range(SAMPLE_BLOCKS)]
 
 
 def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
-    there = BertConfig.from_json_file(path).to_dict() if os.path.exists(path) else {}
+    there = BertConfig.from_json_file(path).to_dict() if files.exists(path) else {}
     for name, value in config.to_dict().items():
         if name in there and there[name] != value:
             raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} {there[name]}, "
@@ -117,7 +124,7 @@ def _check_config(output_dir, config):
 
 def _check_vocabulary(output_dir, vocab_file):
     kept = os.path.join(output_dir, VOCAB_FILE)
-    if vocab_file and os.path.exists(kept) and not _same_bytes(kept, vocab_file):
+    if vocab_file and files.exists(kept) and not _same_bytes(kept, vocab_file):
         raise InputError(f"`vocab_file`={vocab_file}: is not the vocabulary of the run in `output_dir`, {kept}")
 
 
@@ -134,6 +141,6 @@ def _differs(old, new):
 
 def _shown(value):
     if isinstance(value, dict):
-        which = str(value.get("contents") or value.get("sha256"))
+        which = str(value.get("contents") or value.get("remote_contents") or value.get("sha256"))
         return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"
     return value

@@ -113,7 +113,7 @@ def test_overwrite(original, reference, tmp_path):
     ({"input": "nowhere"}, "nowhere: no checkpoint there (looked for nowhere.index)"),
     ({"output": "original"}, "--output=original: is the folder of --input; give another"),
     ({"output": "original/bert_config.json"}, "--output=original/bert_config.json: is a file, a folder is needed"),
-    ({"output": "gs://bucket/bert"}, "--output=gs://bucket/bert: is remote; convert into a local folder"),
+    ({"output": "gs://bucket//bert"}, "--output=gs://bucket//bert: each part between slashes must be a name"),
     ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
     ({"vocab_file": "none.txt"}, "--vocab_file=none.txt: no such file"),
 ])

@@ -198,7 +198,7 @@ def test_layers():
     ({"output_file": None}, "--output_file is needed"),
     ({"output_file": "."}, "--output_file=.: is a directory, a file is needed"),
     ({"output_file": "nowhere/out"}, "--output_file=nowhere/out: there is no folder nowhere"),
-    ({"output_file": "gs://bucket/out", "output_format": "npz"}, "--output_format=npz needs a local file"),
+    ({"output_file": "gs://Bucket/out", "output_format": "npz"}, "--output_file=gs://Bucket/out: 'Bucket' is no name"),
     ({"init_checkpoint": None}, "--init_checkpoint is needed"),
     ({"distribution_strategy": "multi_worker_mirrored"},
      "--distribution_strategy=multi_worker_mirrored: each worker would write the whole file"),

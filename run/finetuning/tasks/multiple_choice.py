@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bert_tf import export, losses, models
+from bert_tf import export, files, losses, models
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from data_prep.tasks import classification, multiple_choice
@@ -42,7 +42,7 @@ class MultipleChoice(FineTuningTask):
     @property
     def training_files(self):
         path = self.settings.task.train_file
-        return {"train_file": paths.files_below(path) if os.path.isdir(path) else [path]}
+        return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}
 
     @property
     def kept_settings(self):

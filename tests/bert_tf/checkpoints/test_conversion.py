@@ -38,6 +38,17 @@ def test_every_tensor_keeps_its_bytes(reference, reference_config, vocabulary, t
     assert not [name for name in os.listdir(output) if name.startswith(".")]
 
 
+@pytest.mark.parametrize("output_format", FORMATS)
+def test_into_a_remote_folder_and_out_of_it(reference, reference_config, vocabulary, tmp_path, output_format):
+    source, output = str(reference / "pretrain_init.ckpt"), f"ram://converted-{output_format}"
+    convert(source, output, output_format, reference_config, vocabulary)
+    assert not [name for name in tf.io.gfile.listdir(output) if name.startswith(".") or name.endswith(".partial")]
+    convert(output, str(tmp_path / "out"), "tf1")
+    written, expected = open_checkpoint(str(tmp_path / "out")), open_checkpoint(source)
+    for name, tensor in expected.tensors.items():
+        np.testing.assert_array_equal(written.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
+
+
 def test_a_remote_vocabulary(reference, reference_config, vocabulary, tmp_path):
     tf.io.gfile.makedirs("ram://vocabulary")
     tf.io.gfile.copy(vocabulary, "ram://vocabulary/vocab.txt", overwrite=True)
@@ -61,8 +72,6 @@ def test_the_config_beside_a_checkpoint_is_taken(reference, tmp_path):
 
 @pytest.mark.parametrize(("output", "output_format", "message"), [
     ("out", "onnx", "^`format`=onnx: it must be one of tf1, model_garden, huggingface$"),
-    ("gs://bucket/out", "tf1", "^gs://bucket/out: must be a local folder"),
-    ("gs://bucket/out", "huggingface", "^gs://bucket/out: must be a local folder"),
 ])
 def test_what_cannot_be_written(reference, reference_config, tmp_path, monkeypatch, output, output_format, message):
     monkeypatch.chdir(tmp_path)

@@ -190,14 +190,21 @@ def test_a_pickle_is_never_opened(tmp_path):
             open_checkpoint(str(path))
 
 
-def test_files_that_are_no_local_files(hf_tiny, tmp_path):
+def test_a_folder_in_place_of_a_file(tmp_path):
     (tmp_path / "model.safetensors").mkdir()
     with pytest.raises(InputError, match=r"/model\.safetensors: is no safetensors file, or a damaged one: "):
         open_checkpoint(str(tmp_path / "model.safetensors"))
+
+
+def test_a_remote_file(hf_tiny):
     tf.io.gfile.makedirs("ram://hf")
-    tf.io.gfile.copy(os.path.join(hf_tiny, "model.safetensors"), "ram://hf/model.safetensors", overwrite=True)
-    with pytest.raises(InputError, match=r"^ram://hf/model\.safetensors: must be a local file; copy it from there$"):
-        open_checkpoint("ram://hf/model.safetensors")
+    for name in ("model.safetensors", "config.json"):
+        tf.io.gfile.copy(os.path.join(hf_tiny, name), f"ram://hf/{name}")
+    remote, local = open_checkpoint("ram://hf"), open_checkpoint(hf_tiny)
+    assert remote.path == "ram://hf/model.safetensors"
+    assert remote.config == local.config
+    for name, tensor in local.tensors.items():  # the copy is gone by now
+        np.testing.assert_array_equal(remote.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
 
 
 def test_damaged_files(hf_tiny, tmp_path, arrays):

@@ -51,7 +51,6 @@ def test_files(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("x")
     paths.check_file("vocab_file", path)
-    paths.check_file("vocab_file", "gs://bucket/vocab.txt")
     for wrong, message in ((None, "`vocab_file` is needed"), (tmp_path, "is a directory, a file is needed"),
                            (tmp_path / "none", "none: no such file")):
         with pytest.raises(ValueError, match=message):
@@ -92,6 +91,56 @@ def test_remote_globs():
         paths.expand_globs("input_file", "none://a/*")
 
 
+def test_remote_files_and_folders():
+    folder = f"ram://{uuid.uuid4().hex}"
+    tf.io.gfile.makedirs(f"{folder}/inside")
+    with tf.io.gfile.GFile(f"{folder}/vocab.txt", "w") as file:
+        file.write("x")
+    paths.check_file("vocab_file", f"{folder}/vocab.txt")
+    paths.check_folder("data_dir", folder)
+    paths.check_output_dir("output_dir", f"{folder}/a/b")
+    paths.check_output_dir("output_dir", folder)
+    paths.check_output_file("output_file", f"{folder}/vocab.txt")
+    paths.check_output_file("output_file", f"{folder}/new")
+    for check, path, message in (
+        (paths.check_file, f"{folder}/none", "none: no such file$"),
+        (paths.check_file, f"{folder}/inside", "inside: is a directory, a file is needed$"),
+        (paths.check_folder, f"{folder}/none", "none: no such folder$"),
+        (paths.check_folder, f"{folder}/vocab.txt", "vocab.txt: no such folder$"),
+        (paths.check_output_dir, f"{folder}/vocab.txt", "vocab.txt: is a file, a folder is needed$"),
+        (paths.check_output_file, f"{folder}/inside", "inside: is a directory, a file is needed$"),
+        (paths.check_output_file, f"{folder}/none/new", f"new: there is no folder {folder}/none: a file in a folder"),
+    ):
+        with pytest.raises(InputError, match=rf"^`argument`={folder}.*{message}"):
+            check("argument", path)
+
+
+@pytest.mark.parametrize("check", [paths.check_file, paths.check_folder, paths.check_output_dir,
+                                   paths.check_output_file, paths.expand_globs])
+def test_remote_places_that_cannot_be_looked_at(check, monkeypatch):
+    def stat(path):
+        raise tf.errors.PermissionDeniedError(None, None, "HTTP response code 401 with body ''")
+
+    monkeypatch.setattr(tf.io.gfile, "stat", stat)
+    with pytest.raises(InputError, match=r"^`argument`=gs://b/x: cannot be read: no credentials \(HTTP 401\): gcloud"):
+        check("argument", "gs://b/x")
+    with pytest.raises(InputError, match=r"^`argument`='gs://b/caf\\udce9': the name is not UTF-8; rename it$"):
+        check("argument", "gs://b/caf\udce9")
+
+
+def test_a_remote_folder_stands_for_its_files():
+    folder = f"ram://{uuid.uuid4().hex}"
+    for name in ("b.txt", "a[1]", "c/d.txt", "c/.hidden", "c/d.txt.partial"):
+        tf.io.gfile.makedirs(os.path.dirname(f"{folder}/{name}"))
+        with tf.io.gfile.GFile(f"{folder}/{name}", "w") as file:
+            file.write("x")
+    assert paths.expand_globs("input_file", folder, folders=True) == [
+        f"{folder}/{name}" for name in ("a[1]", "b.txt", "c/d.txt")]
+    assert paths.expand_globs("input_file", f"{folder}/a[1]") == [f"{folder}/a[1]"]
+    with pytest.raises(InputError, match=rf"^`input_file`={folder}/c: is a directory, files are needed"):
+        paths.expand_globs("input_file", f"{folder}/*")
+
+
 def test_names_that_are_not_utf8(tmp_path):
     name = os.path.join(os.fsencode(tmp_path), b"caf\xe9.txt")
     with open(name, "w") as file:
@@ -108,7 +157,7 @@ def test_output_folders(tmp_path):
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("x")
     for wrong, message in ((None, "^`output_dir` is needed"), ("", "^`output_dir` is needed"),
-                           ("gs://bucket/run", "^`output_dir`=gs://bucket/run: must be a local folder"),
+                           ("gs://bucket//run", "^`output_dir`=gs://bucket//run: each part between slashes must be"),
                            (str(tmp_path / "file"), "^`output_dir`=/.*/file: is a file, a folder is needed")):
         with pytest.raises(InputError, match=message):
             paths.check_output_dir("output_dir", wrong)

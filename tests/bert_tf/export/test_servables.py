@@ -13,6 +13,7 @@ import tensorflow as tf
 from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import saved_model, tflite
+from bert_tf.files import remote
 from bert_tf.tokenization import BertTokenizer
 
 pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
@@ -373,10 +374,22 @@ def test_versions(tokenizer, tmp_path, monkeypatch):
         export.save(servable, str(tmp_path), version=6)
     with pytest.raises(ValueError, match="`weights`=float16: it must be one of float32, bfloat16, int8"):
         export.save(servable, str(tmp_path), weights="float16")
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match="gs://bucket/model: must be a local folder"):
-        export.save(servable, "gs://bucket/model")
-    assert not (tmp_path / "gs:").exists()
+
+
+def test_a_remote_export_is_loaded(tokenizer, tmp_path, monkeypatch):
+    """Uploaded with saved_model.pb last, numbered by what is there, and loaded from there."""
+    servable, folder = make_servable("encoder", tokenizer), f"ram://{tmp_path.name}-served"
+    uploaded, copy_out = [], remote.copy_out
+    monkeypatch.setattr(remote, "copy_out", lambda local, path: uploaded.append(path) or copy_out(local, path))
+    assert export.save(servable, folder)[0] == f"{folder}/1"
+    assert uploaded[-1] == f"{folder}/1/saved_model.pb"
+    assert export.save(servable, folder)[0] == f"{folder}/2"
+    with pytest.raises(ValueError, match=rf"{folder}/2: exists; choose another version"):
+        export.save(servable, folder, version=2)
+    answer = tf.saved_model.load(f"{folder}/2").signatures["serving_default"](text=tf.constant(["the film"]))
+    expected = servable.answer_texts(text=tf.constant(["the film"]))
+    for name, value in expected.items():
+        np.testing.assert_allclose(answer[name], value, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [

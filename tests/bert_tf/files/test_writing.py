@@ -1,24 +1,18 @@
 """Files that are whole or not there, local and on TensorFlow's file systems (ram://), and reading them."""
 
+import io
 import os
 import pathlib
-import uuid
+import tempfile
+import zipfile
 
 import pytest
 import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-
-
-@pytest.fixture(params=["local", "remote"])
-def folder(request, tmp_path):
-    """A new folder of Python's file system, or of one that only TensorFlow knows: its path as str."""
-    if request.param == "local":
-        return str(tmp_path)
-    path = f"ram://{uuid.uuid4().hex}"
-    tf.io.gfile.makedirs(path)
-    return path
+from bert_tf.files import remote
+from tests.bert_tf.files import conftest
 
 
 def content(path):
@@ -36,11 +30,6 @@ def put(path, value):
 def write(path, value, mode="w", **options):
     with files.new_file(path, mode, **options) as file:
         file.write(value)
-
-
-def test_a_path_is_remote_by_its_scheme():
-    assert [files.is_remote(path) for path in ("gs://a/b", b"ram://a", "a/b", pathlib.Path("a"), b"a:/b")] == [
-        True, True, False, False, False]
 
 
 @pytest.mark.parametrize(("value", "mode", "options", "expected"), [
@@ -254,57 +243,105 @@ def test_a_file_in_place_of_the_folder(tmp_path):
     assert (tmp_path / "out").read_text() == "x"
 
 
-@pytest.mark.parametrize("context", [files.new_folder, files.new_files])
-def test_remote_folders_are_refused(context, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="gs://bucket/model: must be a local folder"), context("gs://bucket/model"):
-        pytest.fail("the block must not run")
-    assert not os.listdir(tmp_path)
+def test_an_object_appears_in_one_upload(store):
+    for value in ("before", "after, and longer"):
+        with files.new_file(f"{store}/results") as file:
+            file.write(value)
+            file.flush()
+            assert tf.io.gfile.listdir(store) == ([] if value == "before" else ["results"])
+        assert content(f"{store}/results") == value.encode()
+    assert tf.io.gfile.listdir(store) == ["results"]
 
 
-def test_bytes_are_read(folder):
-    put(f"{folder}/file", b"\xff\r\n\0")
-    assert files.read_bytes(f"{folder}/file") == b"\xff\r\n\0"
+def test_an_object_that_is_written_out_of_order(store):
+    with files.new_file(f"{store}/archive.npz", "wb") as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("a", b"x" * 5_000)
+    with zipfile.ZipFile(io.BytesIO(content(f"{store}/archive.npz"))) as archive:
+        assert archive.read("a") == b"x" * 5_000
 
 
-def test_a_file_that_is_missing(folder):
-    for read in (files.read_bytes, files.read_text, files.read_json):
-        with pytest.raises(OSError, match="none"):
-            read(f"{folder}/none")
-    if files.is_remote(folder):
-        with pytest.raises(OSError, match=rf"^{folder}/none: cannot be read: NotFoundError"):
-            files.read_bytes(f"{folder}/none")
+def test_after_an_error_there_is_no_new_object(store):
+    def write_half(path):
+        with files.new_file(path) as file:
+            file.write("half")
+            raise KeyboardInterrupt
+
+    put(f"{store}/results", b"before")
+    for name in ("results", "new"):
+        with pytest.raises(KeyboardInterrupt):
+            write_half(f"{store}/{name}")
+    assert tf.io.gfile.listdir(store) == ["results"]
+    assert content(f"{store}/results") == b"before"
 
 
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_text_is_utf_8_with_or_without_a_mark(folder, mark):
-    put(f"{folder}/file", mark + "é\r\n".encode())
-    assert files.read_text(f"{folder}/file") == "é\r\n"
-    put(f"{folder}/file", mark + b'{"a": "\xc3\xa9"}')
-    assert files.read_json_object(f"{folder}/file") == {"a": "é"}
-    put(f"{folder}/file", mark + "aé".encode("latin-1"))
-    place = len(mark) + 2
-    with pytest.raises(InputError, match=rf"/file: byte {place} is 0xe9, which is not UTF-8: save the file as UTF-8"):
-        files.read_text(f"{folder}/file")
+def test_a_full_disk_under_an_upload_is_named(store, monkeypatch):
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering: open("/dev/full", "wb", buffering))  # noqa: SIM115
+    with pytest.raises(OSError, match=rf"^{store}/results: its temporary file in .*: cannot be written: No space left"):
+        write(f"{store}/results", "x")
+    assert tf.io.gfile.listdir(store) == []
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("", "is not JSON: Expecting value: line 1 column 1"),
-    ("{'a': 1}", "is not JSON: Expecting property name enclosed in double quotes"),
-    ('{"a": 1} x', "is not JSON: Extra data"),
-    ("[" * 100_000, "its JSON is nested too deeply"),
-    ('{"a": ' * 100_000, "its JSON is nested too deeply"),
-    ("9" * 5_000, "is not JSON: Exceeds the limit"),
-    ("[1]", "expected a JSON object, found list"),
-    ("null", "expected a JSON object, found NoneType"),
-])
-def test_a_file_that_is_no_json_object(tmp_path, text, message):
-    path = tmp_path / "file.json"
-    path.write_text(text)
-    with pytest.raises(InputError, match=rf"^/.*/file\.json: {message}"):
-        files.read_json_object(path)
+def test_an_upload_that_fails_is_named(store, monkeypatch):
+    def fail(*_, **__):
+        raise tf.errors.PermissionDeniedError(None, None, "HTTP response code 403 with body '{}'")
+
+    monkeypatch.setattr(tf.io.gfile, "copy", fail)
+    with pytest.raises(PermissionError, match=rf"^{store}/results: cannot be written: no permission \(HTTP 403\)$"):
+        write(f"{store}/results", "x")
 
 
-def test_json_values_of_any_kind(tmp_path):
-    (tmp_path / "file.json").write_text("[1, null]")
-    assert files.read_json(str(tmp_path / "file.json")) == [1, None]
+def make_model(path, error=None):
+    with files.new_folder(path) as unfinished:
+        for name in ("saved_model.pb", "variables/index", "fingerprint.pb"):
+            file = pathlib.Path(unfinished, name)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(name)
+        if error is not None:
+            raise error
+
+
+def uploads(monkeypatch):
+    """The names of what is uploaded from now on, in order."""
+    names, copy_out = [], remote.copy_out
+    monkeypatch.setattr(remote, "copy_out", lambda local, path: names.append(path) or copy_out(local, path))
+    return names
+
+
+@pytest.mark.parametrize("kind", ["folder", "store"])
+def test_a_remote_folder_is_uploaded_and_its_last_file_says_that_it_is_whole(request, monkeypatch, kind):
+    place = request.getfixturevalue("store") if kind == "store" else conftest.new_remote_folder()
+    names, path = uploads(monkeypatch), f"{place}/model"
+    make_model(path + "/")
+    assert names == [f"{path}/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")]
+    assert all(map(files.is_file, names))
+    assert content(f"{path}/variables/index") == b"variables/index"
+    with pytest.raises(FileExistsError, match=rf"^{path}: exists$"):
+        make_model(path)
+    with pytest.raises(KeyboardInterrupt):
+        make_model(f"{place}/other", KeyboardInterrupt)
+    assert not files.exists(f"{place}/other")
+
+
+def test_an_upload_of_several_that_fails_leaves_none(store, monkeypatch):
+    copy_out = remote.copy_out
+
+    def fails_at_the_last(local, path):
+        if path.endswith("saved_model.pb"):
+            raise OSError(f"{path}: cannot be written: no permission")
+        copy_out(local, path)
+
+    monkeypatch.setattr(remote, "copy_out", fails_at_the_last)
+    with pytest.raises(OSError, match=r"saved_model\.pb: cannot be written: no permission"):
+        make_model(f"{store}/model")
+    assert files.files_below(store) == []
+
+
+def test_many_files_are_uploaded_when_the_old_ones_are_gone(store, monkeypatch):
+    fill(store, ["model.index", "model.data"])
+    put(f"{store}/kept", b"mine")
+    seen, copy_out = [], remote.copy_out
+    monkeypatch.setattr(remote, "copy_out",
+                        lambda local, path: seen.append(files.names_in(store)) or copy_out(local, path))
+    fill(store, ["model.index", "model.data"])
+    assert seen == [["kept"], ["kept", "model.data"]]
+    assert files.names_in(store) == ["kept", "model.data", "model.index"]

@@ -1,0 +1,33 @@
+"""Files that appear under their names only when they are whole, and reading them; local or remote.
+
+A path is a str, bytes or os.PathLike. It may be of any file system that TensorFlow knows, such as gs://, where a
+function does not say that it must be local. TensorFlow is imported for remote paths alone: processes that make
+records start in a moment without it.
+
+Errors are OSErrors that name the path: of a remote one with the reason in words, as "there is no bucket corpus".
+"""
+
+from bert_tf.files.places import (
+    absolute,
+    check_output_name,
+    exists,
+    files_below,
+    folders_among,
+    is_dir,
+    is_file,
+    is_object_store,
+    is_remote,
+    make_dirs,
+    matching,
+    names_in,
+    remove,
+    remove_tree,
+    size,
+)
+from bert_tf.files.reading import local_copy, open_bytes, read_bytes, read_json, read_json_object, read_text
+from bert_tf.files.writing import PARTIAL_SUFFIX, discard, new_file, new_files, new_folder, new_local_file
+
+__all__ = ["PARTIAL_SUFFIX", "absolute", "check_output_name", "discard", "exists", "files_below", "folders_among",
+           "is_dir", "is_file", "is_object_store", "is_remote", "local_copy", "make_dirs", "matching", "names_in",
+           "new_file", "new_files", "new_folder", "new_local_file", "open_bytes", "read_bytes", "read_json",
+           "read_json_object", "read_text", "remove", "remove_tree", "size"]

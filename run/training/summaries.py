@@ -1,0 +1,48 @@
+"""TensorBoard's files of a training run."""
+
+import os
+
+import orbit
+import tensorflow as tf
+
+from bert_tf import files
+
+KEPT_EVENTS = 1 << 20  # and
+KEPT_MILLISECONDS = 1 << 31  # before TensorFlow would write them of its own accord
+
+
+class Summaries(orbit.utils.SummaryManager):
+    """Writes scalars for TensorBoard: local files as they come, remote ones when `write` is called.
+
+    Each time that something is added to a remote file, all of it is uploaded.
+
+    Args:
+      folder: of the run; None writes nothing.
+      global_step: tf.Variable.
+    """
+
+    def __init__(self, folder, global_step):
+        super().__init__(folder, tf.summary.scalar, global_step)
+        self._folder = folder
+        self._is_remote = folder is not None and files.is_remote(folder)
+        self._writers = {}
+
+    def summary_writer(self, relative_path=""):
+        """Called by orbit; the tf.summary writer of a folder in the run's."""
+        if not self._is_remote:
+            return super().summary_writer(relative_path)
+        if relative_path not in self._writers:
+            self._writers[relative_path] = tf.summary.create_file_writer(
+                os.path.join(self._folder, relative_path).rstrip("/"), max_queue=KEPT_EVENTS,
+                flush_millis=KEPT_MILLISECONDS)
+        return self._writers[relative_path]
+
+    def flush(self):
+        """Called by orbit after each loop of steps."""
+        if not self._is_remote:
+            super().flush()
+
+    def write(self):
+        """Writes what remote files lack."""
+        for writer in self._writers.values():
+            writer.flush()
