@@ -5,6 +5,7 @@ import os
 
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.checkpoints import huggingface, model_garden, object_graph, tensorflow_file, tf1, training
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -39,7 +40,7 @@ def open_checkpoint(path):
         raise InputError(f"{found}: the checkpoint holds no BERT of this project nor of tf-models-official, its first "
                          f"variable is {min(names.values())}")
     beside = os.path.join(os.path.dirname(found), tensorflow_file.CONFIG_NAME)
-    if tf.io.gfile.exists(beside):
+    if files.exists(beside):
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
     return checkpoint
 
@@ -53,17 +54,17 @@ def find_checkpoint(path):
     path = os.fsdecode(path)
     try:
         if path.endswith(huggingface.WEIGHTS_SUFFIXES):
-            if not tf.io.gfile.exists(path):
+            if not files.exists(path):
                 raise InputError(f"{path}: no such file")
             return path
         prefix, weights = path, None
-        if tf.io.gfile.isdir(path):
+        if files.is_dir(path):
             prefix = tf.train.latest_checkpoint(path) or os.path.join(path, tensorflow_file.CHECKPOINT_NAME)
             weights = huggingface.weights_in(path)
         prefix = prefix.removesuffix(".index")
-        has_index = tf.io.gfile.exists(prefix + ".index")
-    except tf.errors.OpError as error:  # no access, or a file system that TensorFlow does not know
-        raise InputError(f"{path}: cannot be read: {error.message or type(error).__name__}") from error
+        has_index = files.exists(prefix + ".index")
+    except OSError as error:  # no access, or a file system that TensorFlow does not know
+        raise InputError(str(error)) from error
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
     if has_index and weights and not weights.endswith(huggingface.PICKLE_SUFFIXES):

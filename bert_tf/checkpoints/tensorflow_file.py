@@ -35,7 +35,7 @@ class TensorFlowFile:
     def __init__(self, prefix):
         self.prefix = prefix
         with self._explained():
-            self._reader = tf.train.load_checkpoint(prefix)
+            self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._types = self._reader.get_variable_to_dtype_map()
 

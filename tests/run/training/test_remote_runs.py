@@ -1,0 +1,194 @@
+"""A training run in a folder that only TensorFlow knows (ram://): what it writes, when, and how it is resumed."""
+
+import csv
+import uuid
+
+import pytest
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from run.training import checkpoints, loop, metrics_log, run_metadata
+from run.training.summaries import Summaries
+from tests.run.training.test_loop import OneWeight, batches, evaluate_by_step, start
+
+CONFIG = BertConfig(11, 6, 2, 3, 7)
+
+
+@pytest.fixture
+def folder():
+    path = f"ram://{uuid.uuid4().hex}"
+    tf.io.gfile.makedirs(path)
+    return path
+
+
+def put(path, value):
+    files.make_dirs(path.rpartition("/")[0])
+    with files.new_file(path, "wb") as file:
+        file.write(value)
+
+
+def read_rows(path):
+    return list(csv.DictReader(files.read_text(path).splitlines()))
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Names of the files that are written through the file layer, in order, and "ckpt-N" where one is saved."""
+    names, new_file, save = [], files.new_file, tf.train.CheckpointManager.save
+
+    def noted_file(path, *args, **options):
+        names.append(path.rpartition("/")[2])
+        return new_file(path, *args, **options)
+
+    def noted_save(manager, number, **options):
+        names.append(f"ckpt-{number}")
+        return save(manager, number, **options)
+
+    monkeypatch.setattr(files, "new_file", noted_file)
+    monkeypatch.setattr(tf.train.CheckpointManager, "save", noted_save)
+    return names
+
+
+def test_a_run_uploads_at_checkpoints_alone_and_is_that_of_a_local_folder(folder, tmp_path, written):
+    settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "keep_checkpoint_max": 1}
+    run, model = start(folder, **settings)
+    run.train(batches)
+    assert written == ["training_log.csv", "ckpt-5", "training_log.csv", "ckpt-10", "training_log.csv", "ckpt-13"]
+    local, local_model = start(tmp_path, **settings)
+    local.train(batches)
+    assert float(model.weight) == float(local_model.weight)
+    assert files.read_bytes(f"{folder}/training_log.csv") == (tmp_path / "training_log.csv").read_bytes()
+    events = [name for name in files.names_in(folder) if name.startswith("events.out.tfevents")]
+    assert sorted(set(files.names_in(folder)) - set(events)) == sorted(
+        path.name for path in tmp_path.iterdir() if not path.name.startswith("events."))
+    steps = {event.step for event in tf.compat.v1.train.summary_iterator(f"{folder}/{events[0]}") if event.step}
+    assert steps == set(range(1, 14))
+
+
+def test_a_run_that_was_killed_goes_on_with_its_log(folder, tmp_path):
+    settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "best_metric": "accuracy",
+                "eval_steps": 2}
+    seen, again = {}, {}
+    run, model = start(folder, **settings)
+
+    def stops_at_8():
+        if run.step == 8:
+            raise KeyboardInterrupt
+        return evaluate_by_step(run, model, seen)()
+
+    with pytest.raises(KeyboardInterrupt):
+        run.train(batches, stops_at_8)
+    assert [int(row["step"]) for row in read_rows(f"{folder}/training_log.csv")] == [1, 2, 3, 4, 5]
+    files.make_dirs(f"{folder}/ckpt-9_temp")
+    put(f"{folder}/ckpt-9_temp/part", b"half")
+    put(f"{folder}/checkpoint.tmp" + 32 * "a", b"half")
+
+    run, model = start(folder, **settings)
+    assert not {"ckpt-9_temp", "checkpoint.tmp" + 32 * "a"} & set(files.names_in(folder))
+    assert run.step == 5
+    run.train(batches, evaluate_by_step(run, model, again))
+    assert list(again) == [6, 8, 10, 12, 13]
+    assert run.restore_best() == 12
+
+    local, local_model = start(tmp_path, **settings)
+    local.train(batches, evaluate_by_step(local, local_model, {}))
+    for name in ("training_log.csv", "eval_log.csv"):
+        assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
+    assert local.restore_best() == 12
+    assert float(model.weight) == float(local_model.weight)
+
+
+def test_the_bar_says_when_a_checkpoint_is_written(tmp_path, capsys):
+    run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2)
+    run.train(batches)
+    shown = capsys.readouterr().err
+    assert shown.count(f"tokens/s, {loop.SAVING}]") == 2
+    assert loop.SAVING not in shown.split("\r")[-1]
+
+
+def test_a_log_is_written_when_asked_for(folder):
+    log = metrics_log.Log(folder, "log.csv", 0)
+    log.write()
+    for step in (2, 4, 6):
+        log.add(step, {"loss": step / 8})
+    assert files.names_in(folder) == []
+    log.write()
+    assert files.read_text(f"{folder}/log.csv").split() == ["step,loss", "2,0.25", "4,0.5", "6,0.75"]
+    resumed = metrics_log.Log(folder, "log.csv", 4)
+    resumed.add(5, {"loss": 0.125, "accuracy": 1.0})
+    resumed.write()
+    assert files.read_text(f"{folder}/log.csv").split() == ["step,loss,accuracy", "2,0.25,", "4,0.5,", "5,0.125,1.0"]
+    other = metrics_log.Log(folder, "other.csv", 0, writes=False)
+    other.add(1, {"loss": 0.5})
+    other.write()
+    assert files.names_in(folder) == ["log.csv"]
+
+
+def test_tensorboards_files_grow_when_asked_to(folder):
+    step = tf.Variable(1, dtype=tf.int64)
+    summaries = Summaries(folder, step)
+    summaries.write_summaries({"loss": 0.5, "eval": {"accuracy": 1.0}})
+    summaries.flush()
+
+    def num_bytes():
+        return sum(map(files.size, files.files_below(folder)))
+
+    before = num_bytes()
+    summaries.write_summaries({"loss": 0.25})
+    summaries.flush()
+    assert num_bytes() == before
+    summaries.write()
+    assert num_bytes() > before
+    Summaries(None, step).write_summaries({"loss": 0.5})
+
+
+def test_what_lies_beside_the_checkpoints(folder):
+    put(f"{folder}/first.txt", b"first")
+    put(f"{folder}/second.txt", b"second")
+    run = f"{folder}/run"
+    started_with = {"train_batch_size": 6, "input_file": run_metadata.fingerprint([f"{folder}/first.txt"])}
+    run_metadata.keep(run, CONFIG, started_with, f"{folder}/first.txt")
+    assert not run_metadata.holds_run(run)
+    put(f"{run}/checkpoint", b"")
+    assert run_metadata.holds_run(run)
+    run_metadata.check(run, CONFIG, started_with, f"{folder}/first.txt")
+    with pytest.raises(InputError, match=rf"^`output_dir`={run}: holds a run with `train_batch_size` 6, not 8"):
+        run_metadata.check(run, CONFIG, {"train_batch_size": 8})
+    with pytest.raises(InputError, match=r"second\.txt: is not the vocabulary of the run"):
+        run_metadata.check(run, CONFIG, {}, f"{folder}/second.txt")
+    put(f"{folder}/first.txt", b"other")
+    with pytest.raises(InputError, match=r"with `input_file` of 5 bytes \(1 files, \w{8}\), not of 5 bytes"):
+        run_metadata.check(run, CONFIG, {"input_file": run_metadata.fingerprint([f"{folder}/first.txt"])})
+    assert run_metadata.folders_of(run) == [run]
+    assert run_metadata.folders_of(f"{run}/best/") == [f"{run}/best", run]
+
+
+def test_of_many_large_remote_files_a_few_blocks_are_read(folder, monkeypatch):
+    monkeypatch.setattr(run_metadata, "WHOLE_BYTES", 50)
+    monkeypatch.setattr(run_metadata, "BLOCK_BYTES", 4)
+    paths = [f"{folder}/{number:02}" for number in range(40)]
+    for path in paths:
+        put(path, b"abcdef")
+    opened, open_bytes = [], files.open_bytes
+    monkeypatch.setattr(files, "open_bytes", lambda path: opened.append(path) or open_bytes(path))
+    first = run_metadata.fingerprint(paths)
+    assert len(opened) == run_metadata.SAMPLE_BLOCKS
+    assert {opened[0], opened[-1]} == {paths[0], paths[-1]}
+    put(paths[0], b"abXdef")
+    second = run_metadata.fingerprint(paths)
+    assert first.keys() == second.keys() == {"files", "bytes", "sha256", "remote_contents"}
+    assert first["remote_contents"] != second["remote_contents"]
+
+
+def test_best_weights(folder):
+    model = OneWeight()
+    best = checkpoints.BestWeights(folder, model)
+    model.weight.assign(2.0)
+    best.save(3, {"accuracy": 0.25})
+    model.weight.assign(5.0)
+    again = checkpoints.BestWeights(folder, model)
+    assert (again.step, again.metrics) == (3, {"accuracy": 0.25})
+    assert again.restore() == 3
+    assert float(model.weight) == 2.0
