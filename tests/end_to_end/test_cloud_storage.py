@@ -101,7 +101,7 @@ def data(cloud, local):
 
 @pytest.fixture(scope="module")
 def pretrained(cloud, data):
-    """`data`, with a run in pretrained/, which in the cloud was killed twice; and how many requests came before."""
+    """`data`, with a run in pretrained/; its step after two kills in the cloud, and the requests of its last part."""
     scripts.succeed("run.run_pretraining", **pretraining(data))
     command = scripts.command("run.run_pretraining", **pretraining(CLOUD))
     saved = f"{CLOUD}/pretrained/checkpoint"
@@ -158,13 +158,9 @@ def assert_same_tensors(prefix, other):
         np.testing.assert_array_equal(*(reader.get_tensor(name) for reader in readers), err_msg=name)
 
 
-def assert_no_upload_a_step(requests):
-    """Asserts that nothing was written more often than there are checkpoints, but for a beginning and an end."""
-    written = collections.Counter(each["name"] for each in requests if each["kind"] in ("upload", "copy"))
-    checkpoints = {name for name in written if CHECKPOINT.search(name)}
-    assert checkpoints
-    assert {name: count for name, count in written.items() if count > len(checkpoints) + 2} == {}
-    return len(checkpoints)
+def written(requests):
+    """How often each object was written, a collections.Counter."""
+    return collections.Counter(each["name"] for each in requests if each["kind"] in ("upload", "copy"))
 
 
 def assert_nothing_unfinished(cloud, path):
@@ -198,11 +194,26 @@ def test_pretraining_killed_twice_ends_bitwise_as_a_local_run(cloud, pretrained,
     assert_nothing_unfinished(cloud, f"{CLOUD}/pretrained")
 
 
-def test_a_training_step_uploads_nothing(pretrained, classified):
+def test_a_step_of_pretraining_asks_nothing(pretrained):
+    """From the end of a checkpoint to the logs before the next one there is no request; input is read ahead."""
     _, first, requests = pretrained
-    assert assert_no_upload_a_step(requests) == (STEPS - first) // SAVE_STEPS
-    assert len([each for each in requests if each["kind"] == "list"]) < STEPS - first
-    assert_no_upload_a_step(classified[1])
+    names = [each["name"].partition("/pretrained/")[2] for each in requests if "/records/" not in each["name"]]
+    for step in range(first + 2 * SAVE_STEPS, STEPS + 1, SAVE_STEPS):
+        end = names.index(next(name for name in names if name.startswith(f"ckpt-{step}")))
+        begin = max(place for place, name in enumerate(names[:end]) if name.startswith("checkpoint"))
+        between = names[begin + 1 : end]
+        assert [name for name in between if name != "training_log.csv" and not name.startswith("events.")] == []
+        assert between
+    assert max(written(requests).values()) <= 2 * (STEPS - first) // SAVE_STEPS  # the file `checkpoint`, twice for each
+
+
+def test_a_step_of_fine_tuning_uploads_nothing(classified):
+    _, requests = classified
+    counts = written(requests)
+    num_evaluations, num_steps = 3, 8
+    assert {name: count for name, count in counts.items()
+            if count > num_evaluations + 1 and not name.endswith("/checkpoint")} == {}
+    assert num_evaluations + 1 < num_steps
 
 
 def test_fine_tuning_is_that_of_local_files(cloud, classified, tmp_path):
