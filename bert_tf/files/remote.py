@@ -38,13 +38,24 @@ def stat(path):
       OSError: there is no such bucket, no access to it, no such file system.
     """
     tensorflow = _tensorflow()
+    path = path if path.endswith("://") else path.rstrip("/")
     with errors_named(path, "read"):
         try:
-            return tensorflow.io.gfile.stat(path.rstrip("/") if not path.endswith("://") else path)
+            found = tensorflow.io.gfile.stat(path)
+            return found if not found.is_directory or _is_folder(path) else None
         except tensorflow.errors.NotFoundError as error:
             if _http_code(error):
                 raise  # of an object that is not there the client speaks without a code: this is the bucket
             return None
+
+
+def _is_folder(path):
+    """Whether what TensorFlow takes for a folder is one: ram:// takes the beginning of any name for one."""
+    parent, _, name = path.partition("://")[2].rpartition("/")
+    if not path.startswith("ram://") or not parent:
+        return True
+    gfile = _tensorflow().io.gfile
+    return name in gfile.listdir(f"ram://{parent}") or bool(gfile.glob(f"{path}/*"))
 
 
 def children(folder):

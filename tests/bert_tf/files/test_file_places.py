@@ -26,6 +26,7 @@ def test_what_is_there(folder):
     assert [files.exists(f"{folder}/{name}") for name in ("a", "a/file", "none", "a/")] == [True, True, False, True]
     assert [files.is_dir(f"{folder}/{name}") for name in ("a", "a/file", "none", "a/")] == [True, False, False, True]
     assert [files.is_file(f"{folder}/{name}") for name in ("a", "a/file", "none")] == [False, True, False]
+    assert not files.exists(f"{folder}/a/fi")  # ram:// takes it for a folder
     assert files.size(f"{folder}/a/file") == 5
     with pytest.raises(FileNotFoundError, match="none"):
         files.size(f"{folder}/none")

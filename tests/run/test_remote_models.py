@@ -1,0 +1,124 @@
+"""Fine-tuning, export, answers and vectors from and into a folder that only TensorFlow knows (ram://)."""
+
+import json
+import uuid
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from run import convert_checkpoint
+from run.finetuning import job, task_metadata
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.task_settings import ClassificationSettings, MultipleChoiceSettings
+from run.finetuning.tasks import Classification
+from run.inference import exporting, extraction, terminal
+from run.inference.settings import AnswerSettings, ExportSettings, ExtractionSettings
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+
+WORDS = ("the", "a", "film", "good", "bad", "was")
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A folder with a model's config and vocabulary, a data set, and texts."""
+    path = f"ram://{uuid.uuid4().hex}"
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    put(f"{path}/vocab.txt", "".join(f"{piece}\n" for piece in pieces))
+    put(f"{path}/bert_config.json", BertConfig(len(pieces), 8, 1, 2, 12, max_position_embeddings=20).to_json())
+    rows = "".join(f"the film was {word}\t{word}\n" for word in 8 * ("good", "bad"))
+    for split in ("train", "dev", "test"):
+        put(f"{path}/data/{split}.tsv", f"text\tlabel\n{rows}")
+    put(f"{path}/texts.txt", "the film\na bad film was good\n")
+    return path
+
+
+def put(path, value):
+    files.make_dirs(path.rpartition("/")[0])
+    with files.new_file(path) as file:
+        file.write(value)
+
+
+def model_settings(folder):
+    return {"model": ModelSettings(bert_config_file=f"{folder}/bert_config.json"),
+            "tokenizer": TokenizerSettings(vocab_file=f"{folder}/vocab.txt", max_seq_length=12)}
+
+
+@pytest.fixture(scope="module")
+def tuned(folder):
+    """The folder of a classifier, trained in two goes, evaluated and used to predict."""
+    settings = FineTuningSettings(
+        **model_settings(folder),
+        training=TrainingSettings(output_dir=f"{folder}/tuned", train_batch_size=4, save_checkpoints_steps=2),
+        tuning=TuningSettings(do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, eval_steps=2),
+        task=ClassificationSettings(task_name="own", data_dir=f"{folder}/data"))
+    for _ in range(2):  # the second finds it finished
+        job.run(Classification, settings, settings.read_config())
+    return f"{folder}/tuned"
+
+
+def test_what_fine_tuning_writes(tuned):
+    names = {name for name in files.names_in(tuned) if not name.startswith("events.")}
+    assert {"bert_config.json", "vocab.txt", "task.json", "run.json", "checkpoint", "best", "training_log.csv",
+            "eval_log.csv", "loss.png", "confusion.png", "eval_results.txt", "test_results.tsv"} <= names
+    assert not [name for name in names if name.endswith((".partial", "_temp"))]
+    assert task_metadata.read(tuned).labels == task_metadata.read(f"{tuned}/best").labels == ("bad", "good")
+    assert json.loads(files.read_text(f"{tuned}/run.json"))["data_dir"]["files"] == 1
+    assert files.read_bytes(f"{tuned}/loss.png").startswith(b"\x89PNG")
+
+
+def test_an_export_answers_as_the_run(tuned, folder, capsys):
+    exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/served"), {})
+    assert f"{folder}/served/1: SavedModel of a classifier, 2." in capsys.readouterr().out
+    put(f"{folder}/served/not_a_version", "x")
+    assert terminal.newest_version(f"{folder}/served") == f"{folder}/served/1"
+    assert terminal.newest_version(f"{folder}/served/1") == f"{folder}/served/1"
+    with pytest.raises(InputError, match=r"^`saved_model`=.*/data: holds no SavedModel"):
+        terminal.newest_version(f"{folder}/data")
+    loaded = tf.saved_model.load(f"{folder}/served/1").signatures["serving_default"]
+    answer = loaded(text=tf.constant(["the film was bad"]))
+    assert set(answer["label"].numpy()) <= {b"good", b"bad"}
+    exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/small",
+                                 format="tflite"), {})
+    assert files.size(f"{folder}/small/model_float32.tflite")
+
+
+def test_vectors(folder, tuned):
+    expected = None
+    for name in ("jsonl", "npz", "tfrecord"):
+        settings = ExtractionSettings(
+            **{**model_settings(folder), "model": ModelSettings(f"{folder}/bert_config.json", tuned)},
+            input_file=f"{folder}/texts.txt", output_file=f"{folder}/vectors.{name}", output_format=name, layers="-1")
+        extraction.run(settings, settings.read_config())
+        content = files.read_bytes(f"{folder}/vectors.{name}")
+        if name == "jsonl":
+            lines = [json.loads(line) for line in content.splitlines()]
+            expected = [[piece["layers"][0]["values"] for piece in line["features"]] for line in lines]
+            assert [len(row) for row in expected] == [4, 7]
+        elif name == "npz":
+            with files.local_copy(f"{folder}/vectors.npz") as path, np.load(path) as arrays:
+                np.testing.assert_allclose(arrays["vectors"][:, 0], np.concatenate(expected), atol=1e-6)
+        else:
+            records = list(tf.data.TFRecordDataset(f"{folder}/vectors.tfrecord"))
+            assert len(records) == 2
+
+
+def test_settings_look_at_remote_files(folder):
+    put(f"{folder}/article.txt", "Mary Shelley wrote it.")
+    assert AnswerSettings(context_file=f"{folder}/article.txt").read_context() == "Mary Shelley wrote it."
+    put(f"{folder}/labels.txt", "bad\ngood\n")
+    assert ExportSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
+    MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race").check_files(["train"])
+    for check, message in (
+        (lambda: ClassificationSettings(task_name="own", data_dir=f"{folder}/none").check_files(["train"]),
+         "^`data_dir`=ram://.*/none: no such folder$"),
+        (lambda: MultipleChoiceSettings(train_file=f"{folder}/data").check_files(["train"]),
+         "^`train_file`=ram://.*/data: is a directory, a file is needed$"),
+        (lambda: convert_checkpoint.check_output(f"{folder}/a", f"{folder}/data", False), "data: is not empty; give"),
+        (lambda: convert_checkpoint.check_output(f"{folder}/data", f"{folder}/data/", True), "is the folder of --in"),
+    ):
+        with pytest.raises(InputError, match=message):
+            check()
