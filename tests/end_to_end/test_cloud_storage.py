@@ -202,18 +202,15 @@ def test_a_step_of_pretraining_asks_nothing(pretrained):
         end = names.index(next(name for name in names if name.startswith(f"ckpt-{step}")))
         begin = max(place for place, name in enumerate(names[:end]) if name.startswith("checkpoint"))
         between = names[begin + 1 : end]
-        assert [name for name in between if name != "training_log.csv" and not name.startswith("events.")] == []
+        assert [name for name in between if not name.startswith(("training_log.csv", "events."))] == []
         assert between
-    assert max(written(requests).values()) <= 2 * (STEPS - first) // SAVE_STEPS  # the file `checkpoint`, twice for each
+    assert max(written(requests).values()) <= 2 * (STEPS - first) // SAVE_STEPS  # `checkpoint` is written twice
 
 
 def test_a_step_of_fine_tuning_uploads_nothing(classified):
     _, requests = classified
-    counts = written(requests)
-    num_evaluations, num_steps = 3, 8
-    assert {name: count for name, count in counts.items()
-            if count > num_evaluations + 1 and not name.endswith("/checkpoint")} == {}
-    assert num_evaluations + 1 < num_steps
+    num_evaluations = 3  # in 8 steps
+    assert max(written(requests).values()) <= num_evaluations
 
 
 def test_fine_tuning_is_that_of_local_files(cloud, classified, tmp_path):
