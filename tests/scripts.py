@@ -7,7 +7,6 @@ process is itself the subject, or where two processes must agree although Python
 
 import atexit
 import contextlib
-import functools
 import os
 import pathlib
 import select
@@ -87,7 +86,6 @@ def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
         return process.returncode, errors
 
 
-@functools.cache
 def server_address():
     """The path of the fork server's socket; starts one unless the environment names one."""
     if fork_server.ADDRESS not in os.environ:
@@ -95,15 +93,19 @@ def server_address():
     return os.environ[fork_server.ADDRESS]
 
 
-def start_server():
-    """Starts a fork server that lives as long as this process; returns the path of its socket."""
+def start_server(within=()):
+    """Starts a fork server that lives as long as this process; returns the path of its socket.
+
+    within: the beginning of a command that runs the command that follows, such as env's.
+    """
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "fork_server")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
-        server = subprocess.Popen([sys.executable, "-m", "tests.fork_server", str(listener.fileno())], cwd=ROOT,
-                                  stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
+        server = subprocess.Popen([*within, sys.executable, "-m", "tests.fork_server", str(listener.fileno())],
+                                  cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                  pass_fds=[listener.fileno()])
     atexit.register(shutil.rmtree, folder)
     atexit.register(server.communicate)  # which ends its standard input, and so the server
     return path

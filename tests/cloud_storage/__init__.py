@@ -1,0 +1,8 @@
+"""A Cloud Storage of our own, for tests: TensorFlow's gs:// client talks to it as to Google's, without a network.
+
+`python -m tests.cloud_storage FOLDER COMMAND...` runs a command for which gs://BUCKET/... is a folder of FOLDER.
+"""
+
+from tests.cloud_storage.cloud import CloudStorage, reason_to_skip
+
+__all__ = ["CloudStorage", "reason_to_skip"]
