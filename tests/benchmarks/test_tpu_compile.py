@@ -6,7 +6,9 @@ import re
 import pytest
 import tensorflow as tf
 
-from benchmarks import tpu_compile
+from benchmarks.tpu_compile import compiler, estimates
+from benchmarks.tpu_compile.__main__ import measure
+from benchmarks.tpu_compile.settings import TpuCompileSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers.basic import Dropout
@@ -44,7 +46,7 @@ def test_a_topology_that_does_not_exist():
 @pytest.mark.skipif(TPU_COMPILER, reason="jax and libtpu are installed")
 def test_without_the_compiler():
     with pytest.raises(InputError, match=re.escape("is not installed: pip install -e '.[tpu-check]'")):
-        tpu_compile.measure(tpu_compile.TpuCompileSettings())
+        measure(TpuCompileSettings())
 
 
 @pytest.mark.parametrize(("values", "message"), [
@@ -53,7 +55,7 @@ def test_without_the_compiler():
 ])
 def test_another_kind_of_chip_or_of_look_up(values, message):
     with pytest.raises(InputError, match=message):
-        tpu_compile.TpuCompileSettings(**values)
+        TpuCompileSettings(**values)
 
 
 def drop_out_real_tokens(mask):
@@ -67,7 +69,7 @@ def drop_out_real_tokens(mask):
 def test_an_operation_that_xla_refuses_is_named(function, refused):
     step = tf.function(function, jit_compile=True, autograph=False)
     with pytest.raises(ValueError, match=f"^XLA refuses {refused}: .*{refused}"):
-        tpu_compile.lower(step, tf.ones([2, 3]))
+        compiler.lower(step, tf.ones([2, 3]))
 
 
 def test_lowering_leaves_nothing_of_the_cpu_in():
@@ -80,7 +82,7 @@ def test_lowering_leaves_nothing_of_the_cpu_in():
         seed = generator.make_seeds(1)[:, 0]
         return x + tf.cast(tf.random.stateless_uniform([5], seed, None, None, tf.uint32), tf.float32)
 
-    module = tpu_compile.lower(step, tf.zeros([5]))
+    module = compiler.lower(step, tf.zeros([5]))
     assert "mhlo.copy" not in module
     assert re.findall(r"rng_bit_generator .*algorithm = +(\w+)", module) == ["PHILOX", "DEFAULT"]
 
@@ -88,8 +90,8 @@ def test_lowering_leaves_nothing_of_the_cpu_in():
 def test_flops_by_hand():
     layers = 2 * (B * S) * (8 * 8 * 8 + 4 * 8 * 24 + 4 * 5 * 8)  # projections, feed-forward, scores and contexts
     heads = 2 * (B * P) * 8 * (8 + 50)
-    assert tpu_compile.training_flops(TOY, B, S, P, use_one_hot_embeddings=False) == 3 * (layers + heads)
-    assert tpu_compile.training_flops(TOY, B, S, P, use_one_hot_embeddings=True) == (
+    assert estimates.training_flops(TOY, B, S, P, use_one_hot_embeddings=False) == 3 * (layers + heads)
+    assert estimates.training_flops(TOY, B, S, P, use_one_hot_embeddings=True) == (
         3 * (layers + heads) + 2 * 2 * (B * S) * 50 * 8)
 
 
@@ -100,4 +102,4 @@ def test_cycles_are_summed_over_layers():
   %broadcast.7 = f32[2] broadcast(%c), backend_config={"estimated_cycles":"100"}
   %add.1 = f32[2] add(%d, %e), metadata={op_name="bert/add"}
 """
-    assert tpu_compile.estimated_cycles(compiled) == {"bert/layer/MatMul": 23, "broadcast": 100}
+    assert estimates.estimated_cycles(compiled) == {"bert/layer/MatMul": 23, "broadcast": 100}
