@@ -1,16 +1,17 @@
-"""The training step of pre-training, compiled for a TPU.
+"""Training steps compiled for a TPU: one of them with a report, or the table of what fits.
 
     pip install -e '.[tpu-check]'
     python -m benchmarks.tpu_compile
+    python -m benchmarks.tpu_compile --table
 """
 
 import sys
-import time
 
-from benchmarks.tpu_compile import compiler, estimates, report, steps
-from benchmarks.tpu_compile.chips import CHIPS
-from benchmarks.tpu_compile.settings import TpuCompileSettings
+from benchmarks.tpu_compile import compiler, report, table
+from benchmarks.tpu_compile.measurement import measure_step
+from benchmarks.tpu_compile.settings import PEER, PRETRAINING, SERVED, TpuCompileSettings
 from bert_tf.cli import flags, script
+from bert_tf.errors import InputError
 from run.settings.model import read_config
 
 
@@ -26,25 +27,25 @@ def main(argv):
 
 
 def measure(settings):
-    """Compiles the step and prints a report for each way of looking words up; settings: TpuCompileSettings."""
+    """Compiles the rows of the table, or a step with each way of looking words up; settings: TpuCompileSettings."""
+    compiler.first_device(settings.topology)  # there must be a compiler, and it must know the topology
+    if settings.table:
+        table.run(settings)
+        return
     config = read_config(settings.bert_config_file, settings.max_seq_length)
-    chip = CHIPS[settings.topology.split(":")[0]]
-    device = compiler.first_device(settings.topology)
-    sizes = settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq
-    print(f"BERT of {config.num_hidden_layers} layers, width {config.hidden_size}; {sizes[0]} x {sizes[1]} tokens, "
-          f"{sizes[2]} predictions; mixed_bfloat16; one chip of {settings.topology}", flush=True)
-    for lookup in settings.lookup:
-        step, features = steps.training_step(config, *sizes, lookup == "one_hot", settings.recompute_activations)
-        start = time.monotonic()
-        module = compiler.lower(step, features)
-        lowered = time.monotonic()
-        executable = compiler.compile_for_tpu(module, device)
-        print(f"\nwords looked up by {lookup}: traced and lowered in {lowered - start:.0f} s, compiled in "
-              f"{time.monotonic() - lowered:.0f} s; operations refused: none")
-        report.print_memory(executable.get_compiled_memory_stats(), chip)
-        report.print_flops(executable.cost_analysis()["flops"],
-                           estimates.training_flops(config, *sizes, lookup == "one_hot"), chip)
-        report.print_cycles(estimates.estimated_cycles(executable.hlo_modules()[0].to_string()), chip, settings.top)
+    predictions = f", {settings.max_predictions_per_seq} predictions" * (settings.workload in (PRETRAINING, PEER))
+    print(f"BERT of {config.num_hidden_layers} layers, width {config.hidden_size}; {settings.batch_size} x "
+          f"{settings.max_seq_length} tokens{predictions}; "
+          f"{'float32' if settings.workload == SERVED else 'mixed_bfloat16'}; one chip of {settings.topology}",
+          flush=True)
+    for lookup in settings.lookups:
+        measurement = measure_step(settings, lookup)
+        print(f"\nwords looked up by {lookup}: traced and lowered in {measurement.lowering_seconds:.0f} s, compiled in "
+              f"{measurement.compiling_seconds:.0f} s; operations refused: none")
+        if not measurement.fits:
+            raise InputError(f"`batch_size`={settings.batch_size}: the step needs "
+                             f"{measurement.needed_memory / 2**30:.2f} GiB, more than the chip has")
+        report.print_estimate(measurement.estimate, settings.chip, settings.top)
         sys.stdout.flush()
 
 

@@ -17,6 +17,19 @@ LIBTPU_ENVIRONMENT = {
 }
 
 
+class OutOfMemoryError(ValueError):
+    """The step needs more memory than the chip has.
+
+    Attributes:
+      needed, capacity: bytes, as the compiler says; what it has is a little less than the chip's memory.
+    """
+
+    def __init__(self, needed, capacity):
+        super().__init__(f"the step needs {needed / 2**30:.2f} GiB, the chip has {capacity / 2**30:.2f} GiB")
+        self.needed = needed
+        self.capacity = capacity
+
+
 def first_device(topology):
     """A device to compile for, of a topology such as "v5e:2x2".
 
@@ -68,7 +81,8 @@ def compile_for_tpu(module, device):
     """Compiles StableHLO text for one device of a topology; returns JAX's executable, which cannot run.
 
     Raises:
-      ValueError: the compiler refuses the module.
+      OutOfMemoryError: the chip's memory is too small.
+      ValueError: the compiler refuses the module for another reason.
     """
     from jax.interpreters import mlir  # an optional extra
     from jaxlib import xla_client
@@ -79,4 +93,13 @@ def compile_for_tpu(module, device):
             return device.client.compile(ir.Module.parse(module), executable_devices=xla_client.DeviceList((device,)),
                                          compile_options=xla_client.CompileOptions())
     except (RuntimeError, ir.MLIRError) as error:
+        check_memory(str(error))
         raise ValueError(f"the TPU compiler refuses the step: {error}") from error
+
+
+def check_memory(message):
+    """Raises OutOfMemoryError if that is what a message of the compiler says."""
+    used = re.search(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message)
+    if used:
+        raise OutOfMemoryError(*(round(float(number) * 1024 ** " KMGT".index(unit or " "))
+                            for number, unit in (used.groups()[:2], used.groups()[2:])))

@@ -3,17 +3,23 @@
 UTILISATION = 0.5  # what the arithmetic supposes of the peak
 
 
-def print_memory(stats, chip):
+def print_estimate(estimate, chip, top):
+    """Prints memory, FLOPs and time of an Estimate on a Chip, and its `top` costliest operations."""
+    print_memory(estimate, chip)
+    print_flops(estimate.flops, estimate.needed_flops, chip)
+    print_cycles(estimate, chip, top)
+
+
+def print_memory(estimate, chip):
     """Prints what the step holds of a chip's memory; a variable's new value takes the place of its old."""
-    parts = {
-        "arguments: weights, moments, batch": stats.argument_size_in_bytes,
-        "outputs that are not updated in place": stats.output_size_in_bytes - stats.alias_size_in_bytes,
-        "temporaries: activations, gradients": stats.temp_size_in_bytes,
-        "program": stats.generated_code_size_in_bytes,
-    }
-    for name, size in parts.items():
+    for name, size in {
+        "arguments: weights, moments, batch": estimate.arguments,
+        "outputs that are not updated in place": estimate.outputs,
+        "temporaries: activations, gradients": estimate.temporaries,
+        "program": estimate.program,
+    }.items():
         print(f"  {name:<40}{size / 2**20:>8.1f} MiB")
-    peak = sum(parts.values())
+    peak = estimate.peak_memory
     print(f"  {'peak':<40}{peak / 2**20:>8.1f} MiB, {peak / chip.memory:.0%} of the chip's "
           f"{chip.memory / 2**30:.0f} GiB")
 
@@ -26,10 +32,10 @@ def print_flops(compiled, analytic, chip):
           f"{UTILISATION:.0%} of {chip.peak / 1e12:.0f} TFLOP/s {analytic / chip.peak / UTILISATION * 1e3:.1f} ms")
 
 
-def print_cycles(cycles, chip, top):
+def print_cycles(estimate, chip, top):
     """Prints the compiler's estimate of time, and where it goes."""
-    total = cycles.total()
-    print(f"  {'estimate of the compiler, not measured':<40}{total / chip.clock * 1e3:>8.1f} ms: {total / 1e6:.1f} M "
-          f"cycles at {chip.clock / 1e9:.2f} GHz, of which")
-    for name, count in cycles.most_common(top):
+    total = sum(estimate.cycles.values())
+    print(f"  {'estimate of the compiler, not measured':<40}{estimate.seconds(chip) * 1e3:>8.1f} ms: "
+          f"{total / 1e6:.1f} M cycles at {chip.clock / 1e9:.2f} GHz, of which")
+    for name, count in list(estimate.cycles.items())[:top]:
         print(f"    {count / total:>6.1%}  {name}")
