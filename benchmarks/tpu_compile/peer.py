@@ -23,20 +23,21 @@ def training_step(settings, config, features):
     Returns:
       tf.function with jit_compile, and its one argument.
     """
+    names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
+    inputs = {names.get(name, name): value for name, value in features.items()}
     with global_policy("mixed_bfloat16"):
         task = masked_lm.MaskedLMTask(masked_lm.MaskedLMConfig(
             model=model_config(config), train_data=BertPretrainDataConfig()))
         model = task.build_model()
+        model({name: value[:1] for name, value in inputs.items()})  # makes the variables of its heads
     metrics = task.build_metrics(training=True)
     optimizer = make_optimizer(settings.optimizer)
     variables = model.trainable_variables
     optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])  # makes its moments
-    names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
-
     @tf.function(jit_compile=True, autograph=False)
     def step(features):
         task.train_step(features, model, optimizer, metrics)
-    return step, {names.get(name, name): value for name, value in features.items()}
+    return step, inputs
 
 
 def model_config(config):
