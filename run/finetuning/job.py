@@ -174,7 +174,8 @@ def train_and_evaluate(settings, strategy, config, task, num_train_steps):
 def _one_run(settings, strategy, config, task, num_train_steps, folder, seed):
     is_dynamic = may_group_by_length(settings, strategy)
     with strategy.scope():
-        encoder = models.BertEncoder(config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy)
+        encoder = models.BertEncoder(config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
+                                     recompute_activations=settings.step.recompute_activations)
         model = task.make_model(encoder, task.metadata)
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * settings.tuning.warmup_proportion))
