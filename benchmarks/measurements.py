@@ -3,11 +3,13 @@
 A benchmark that has a peer writes its comparisons into NAME.json of --results_dir, which benchmarks.chart draws.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
 import glob
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import pathlib
 import statistics
@@ -106,6 +108,12 @@ def time_turns(turns, rounds, warm_up=1):
 def medians(times):
     """The median of each list in a dict."""
     return {name: statistics.median(each) for name, each in times.items()}
+
+
+def in_own_process(function, *arguments):
+    """What a function returns in a new process, whose memory goes with it; BrokenProcessPool if it is killed."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(function, *arguments).result()
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ Each has a process of its own, since a process' peak never falls.
 """
 
 import dataclasses
-import multiprocessing
 
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
@@ -38,13 +37,7 @@ def main(argv):
     measure(flags.read(RecomputeSettings()))
 
 
-def in_own_process(function, *arguments):
-    """What a function returns in a new process."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(function, arguments)
-
-
-def measure(settings, run=in_own_process):
+def measure(settings, run=measurements.in_own_process):
     """Prints both measurements and their ratios.
 
     Args:

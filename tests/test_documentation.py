@@ -279,10 +279,10 @@ def test_flags_and_paths_in_the_prose(page):
 @functools.cache
 def all_flags():
     """The flags of all scripts: dict as of flags_of."""
-    scripts = [path for folder in SCRIPT_FOLDERS for path in sorted((ROOT / folder).glob("*.py"))
+    scripts = [path for folder in SCRIPT_FOLDERS
+               for path in sorted([*(ROOT / folder).glob("*.py"), *(ROOT / folder).glob("*/__main__.py")])
                if path.stem != "__init__"]
-    return {name: flag for path in [*scripts, ROOT / "run" / "demo" / "__main__.py"]
-            for name, flag in flags_of(path).items()}
+    return {name: flag for path in scripts for name, flag in flags_of(path).items()}
 
 
 def test_imports_of_examples(page):

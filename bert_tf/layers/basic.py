@@ -87,13 +87,29 @@ class Dropout(tf_keras.layers.Layer):
     def __init__(self, rate, *, name="dropout", dtype=None):
         super().__init__(name=name, dtype=dtype)
         self._dropped_values = round(rate * 2**16)  # of the values of 16 bits, how many drop an element
+        self._scale = 2**16 / (2**16 - self._dropped_values)
 
     def call(self, x, seed=None):
         """x of any shape; seed int [2], one for each use, or None when not training -> the same shape."""
         if seed is None or not self._dropped_values:
             return x
-        size = tf.size(x)
-        words = tf.random.stateless_uniform([(size + 1) // 2], seed, minval=None, maxval=None, dtype=tf.uint32)
-        bits = tf.reshape(tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size], tf.shape(x))
-        scale = 2**16 / (2**16 - self._dropped_values)
-        return tf.where(bits >= self._dropped_values, x * scale, tf.zeros([], x.dtype))
+        keep = self._draw(tf.shape(x), seed)
+
+        @tf.custom_gradient
+        def drop(x):
+            # Not the product again for the gradient: TensorFlow would keep its factor, of floats, from here to there.
+            return x * (tf.cast(keep, x.dtype) * self._scale), lambda dy: tf.where(
+                keep, dy * self._scale, tf.zeros([], dy.dtype))
+        return drop(x)
+
+    def _draw(self, shape, seed):
+        """A mask: bool of `shape`, True where an element stays.
+
+        The upper halves of the words drawn decide over the first half of the first axis, the lower over the second.
+        Were they neighbours, a TPU would have to move all the bits from where they are drawn to where they are used.
+        """
+        words = tf.random.stateless_uniform(
+            tf.concat([[(shape[0] + 1) // 2], shape[1:]], axis=0), seed, minval=None, maxval=None, dtype=tf.uint32)
+        least = tf.constant(self._dropped_values << 16, tf.uint32)  # of the words whose upper half keeps an element
+        lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
+        return tf.concat([words >= least, lower >= least], axis=0)[: shape[0]]

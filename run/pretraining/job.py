@@ -95,6 +95,7 @@ def start(settings, strategy, config):
     with strategy.scope():
         model = models.BertPretrainer(models.BertEncoder(
             config, seed=settings.training.random_seed, dtype=settings.step.dtype_policy,
+            recompute_activations=settings.step.recompute_activations,
             remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile),
             vocabulary_multiple(strategy, settings.step))
         optimizer = make_optimizer(

@@ -41,6 +41,10 @@ class StepSettings(Settings):
         False, "Whether XLA compiles forward and backward pass. Padding is then computed too, since XLA needs fixed "
                "shapes; TPUs always compile.")
 
+    recompute_activations: bool = setting(
+        False, "Keep only each layer's output for the backward pass and compute its activations again there: less "
+               "memory, about a third more work.")
+
     @property
     def dtype_policy(self):
         """Keras' name of `mixed_precision`."""

@@ -19,9 +19,9 @@ from benchmarks import (
     recompute,
     serving,
     tokenization,
-    tpu_compile,
     vocabulary,
 )
+from benchmarks.tpu_compile import __main__ as tpu_compile
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from tests.scripts import ROOT

@@ -146,6 +146,31 @@ def test_dropout_keeps_the_mean():
     np.testing.assert_array_equal(Dropout(0.2)(ones, seed=tf.constant([3, 4])), dropped)
 
 
+@pytest.mark.parametrize("rows", [302, 301, 1])
+def test_dropout_decides_over_each_half_by_itself(rows):
+    """One word of random bits decides over an element of the first half of the rows and over one of the second."""
+    kept = Dropout(0.3)(tf.ones([rows, 2003]), seed=tf.constant([3, 4])).numpy() > 0
+    first, second = kept[: (rows + 1) // 2], kept[(rows + 1) // 2 :]
+    for half in (first, second):
+        if half.size:
+            deviation = (0.3 * 0.7 / half.size) ** 0.5
+            assert half.mean() == pytest.approx(0.7, abs=4 * deviation)
+    if second.size:
+        pairs = second.size
+        both = (first[: len(second)] & second).mean()
+        assert both == pytest.approx(0.49, abs=4 * (0.49 * 0.51 / pairs) ** 0.5)
+
+
+def test_dropout_and_its_gradient_have_one_mask():
+    x = tf.constant([[1.0, -2.0, 3.0, 4.0], [5.0, 6.0, -7.0, 8.0], [9.0, 1.0, 2.0, 3.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        dropped = Dropout(0.5)(x, seed=tf.constant([3, 5]))
+    gradient = tape.gradient(dropped, x, output_gradients=tf.fill([3, 4], 3.0)).numpy()
+    assert set(np.unique(gradient)) == {0.0, 6.0}
+    np.testing.assert_array_equal(dropped, gradient / 3 * x)
+
+
 def test_layer_norm_by_hand():
     layer = LayerNorm(4)
     layer.gamma.assign([1, 2, 3, 4])

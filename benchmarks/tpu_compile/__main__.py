@@ -1,0 +1,53 @@
+"""Training steps compiled for a TPU: one of them with a report, or the table of what fits.
+
+    pip install -e '.[tpu-check]'
+    python -m benchmarks.tpu_compile
+    python -m benchmarks.tpu_compile --table
+"""
+
+import sys
+
+from benchmarks.tpu_compile import compiler, report, table
+from benchmarks.tpu_compile.measurement import measure_step
+from benchmarks.tpu_compile.settings import PEER, PRETRAINING, SERVED, TpuCompileSettings
+from bert_tf.cli import flags, script
+from bert_tf.errors import InputError
+from run.settings.model import read_config
+
+
+def define_flags():
+    """Defines the benchmark's flags."""
+    flags.define(TpuCompileSettings())
+
+
+def main(argv):
+    """Compiles with the flags' settings."""
+    del argv
+    measure(flags.read(TpuCompileSettings()))
+
+
+def measure(settings):
+    """Compiles the rows of the table, or a step with each way of looking words up; settings: TpuCompileSettings."""
+    compiler.first_device(settings.topology)  # there must be a compiler, and it must know the topology
+    if settings.table:
+        table.run(settings)
+        return
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    predictions = f", {settings.max_predictions_per_seq} predictions" * (settings.workload in (PRETRAINING, PEER))
+    print(f"BERT of {config.num_hidden_layers} layers, width {config.hidden_size}; {settings.batch_size} x "
+          f"{settings.max_seq_length} tokens{predictions}; "
+          f"{'float32' if settings.workload == SERVED else 'mixed_bfloat16'}; one chip of {settings.topology}",
+          flush=True)
+    for lookup in settings.lookups:
+        measurement = measure_step(settings, lookup)
+        print(f"\nwords looked up by {lookup}: traced and lowered in {measurement.lowering_seconds:.0f} s, compiled in "
+              f"{measurement.compiling_seconds:.0f} s; operations refused: none")
+        if not measurement.fits:
+            raise InputError(f"`batch_size`={settings.batch_size}: the step needs "
+                             f"{measurement.needed_memory / 2**30:.2f} GiB, more than the chip has")
+        report.print_estimate(measurement.estimate, settings.chip, settings.top)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

@@ -1,0 +1,105 @@
+"""From a tf.function to an executable of the TPU's compiler."""
+
+import importlib.util
+import os
+import re
+
+from bert_tf.errors import InputError
+
+# libtpu otherwise asks a metadata server which machine this is, keeps other processes out, and writes logs.
+LIBTPU_ENVIRONMENT = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",
+    "TPU_LOG_DIR": "disabled",
+    "TPU_MIN_LOG_LEVEL": "3",
+}
+
+
+class OutOfMemoryError(ValueError):
+    """The step needs more memory than the chip has.
+
+    Attributes:
+      needed, capacity: bytes, as the compiler says; what it has is a little less than the chip's memory.
+    """
+
+    def __init__(self, needed, capacity):
+        super().__init__(f"the step needs {needed / 2**30:.2f} GiB, the chip has {capacity / 2**30:.2f} GiB")
+        self.needed = needed
+        self.capacity = capacity
+
+
+def first_device(topology):
+    """A device to compile for, of a topology such as "v5e:2x2".
+
+    Raises:
+      InputError: JAX or libtpu is not installed, or libtpu knows no such topology.
+    """
+    for package in ("jax", "libtpu"):
+        if importlib.util.find_spec(package) is None:
+            raise InputError(f"{package} is not installed: pip install -e '.[tpu-check]'")
+    for name, value in LIBTPU_ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
+    from jax.experimental import topologies  # an optional extra, which reads the environment as it is imported
+
+    try:
+        return topologies.get_topology_desc(topology, "tpu").devices[0]
+    except RuntimeError as error:
+        raise InputError(f"`topology`={topology}: {error}") from error
+
+
+def lower(step, *arguments):
+    """Lowers a tf.function to the StableHLO text that a TPU would be given.
+
+    TensorFlow has no TPU to lower for here, and lowers for the CPU. Two things differ. It writes MHLO's copy, which
+    the TPU compiler does not read, in front of updated variables: here a reshape to the same shape. And tf.random's
+    stateless draws, dropout's, come from Philox on a CPU but on a TPU from the chip's own generator, seeded with two
+    numbers (TensorFlow's `DefaultRngAlgForDeviceType`); tf.random.Generator stays with Philox.
+
+    Raises:
+      ValueError: XLA refuses an operation; it is named.
+    """
+    write_module = step.experimental_get_compiler_ir(*arguments)
+    try:
+        module = write_module(stage="stablehlo", platform_name="CPU")
+    except ValueError as error:
+        names = re.findall(r"\w+(?= \(No registered)|(?<= with op )\w+", str(error))
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"XLA refuses {', '.join(dict.fromkeys(names)) or 'the step'}: {reason}") from error
+    module = re.sub(r"mhlo\.copy (%\S+) : (tensor<\S+>)", r"stablehlo.reshape \1 : (\2) -> \2", module)
+    return re.sub(
+        r"(%\w+), (%\w+) = stablehlo\.rng_bit_generator (%\w+), algorithm = +PHILOX : "
+        r"\(tensor<3xui64>\) -> \(tensor<3xui64>, (tensor<\w+xui32>)\)",
+        r"\1_seed = stablehlo.slice \3 [0:2] : (tensor<3xui64>) -> tensor<2xui64>\n"
+        r"\1_state, \2 = stablehlo.rng_bit_generator \1_seed, algorithm = DEFAULT : "
+        r"(tensor<2xui64>) -> (tensor<2xui64>, \4)\n"
+        r"\1 = stablehlo.reshape \3 : (tensor<3xui64>) -> tensor<3xui64>", module)
+
+
+def compile_for_tpu(module, device):
+    """Compiles StableHLO text for one device of a topology; returns JAX's executable, which cannot run.
+
+    Raises:
+      OutOfMemoryError: the chip's memory is too small.
+      ValueError: the compiler refuses the module for another reason.
+    """
+    from jax.interpreters import mlir  # an optional extra
+    from jaxlib import xla_client
+    from jaxlib.mlir import ir
+
+    try:
+        with mlir.make_ir_context():
+            return device.client.compile(ir.Module.parse(module), executable_devices=xla_client.DeviceList((device,)),
+                                         compile_options=xla_client.CompileOptions())
+    except (RuntimeError, ir.MLIRError) as error:
+        check_memory(str(error))
+        raise ValueError(f"the TPU compiler refuses the step: {error}") from error
+
+
+def check_memory(message):
+    """Raises OutOfMemoryError if that is what a message of the compiler says."""
+    used = re.search(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message)
+    if used:
+        raise OutOfMemoryError(*(round(float(number) * 1024 ** " KMGT".index(unit or " "))
+                            for number, unit in (used.groups()[:2], used.groups()[2:])))

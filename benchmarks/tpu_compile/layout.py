@@ -1,0 +1,114 @@
+"""The printed table: what fits, every row, and ours beside the peer's; as aligned text or Markdown."""
+
+from benchmarks.tpu_compile import largest_batch
+from benchmarks.tpu_compile.settings import CLASSIFIER, PEER, PRETRAINING, SERVED
+
+NAMES = {PRETRAINING: "pre-training", CLASSIFIER: "fine-tuning, classifier", SERVED: "served classifier",
+         PEER: "pre-training, tf-models-official"}
+FIGURES = ("memory, GiB", "matrix products", "step, ms", "examples/s", "of peak")
+
+
+def print_table(rows, chip, style):
+    """Prints the tables.
+
+    Args:
+      rows: list of (Plan, dict from batch size to Measurement).
+      chip: Chip.
+      style: "text" or "markdown".
+    """
+    rows = [(plan, kept) for plan, kept in rows if kept]
+    for title, header, lines in (
+        ("The largest batch that fits", ("step", "largest batch", *FIGURES), largest_lines(rows, chip)),
+        ("All that was compiled", ("step", "batch", *FIGURES), all_lines(rows, chip)),
+        ("Beside tf-models-official", ("step", "batch", "whose", *FIGURES), peer_lines(rows, chip)),
+    ):
+        if lines:
+            print(f"\n{title}\n")
+            print("\n".join(aligned([header, *lines]) if style == "text" else markdown([header, *lines])))
+
+
+def largest_lines(rows, chip):
+    """A line for each plan of which a search was made: its largest batch, and the figures of that."""
+    lines = []
+    for plan, kept in rows:
+        fitting = [batch for batch, measurement in kept.items() if measurement.fits]
+        if plan.search and fitting:
+            lines.append((describe(plan), largest(kept), *figures(kept[max(fitting)], max(fitting), chip)))
+    return lines
+
+
+def largest(kept):
+    """The largest batch in words: a number, or "at least" one while the next larger was not tried."""
+    best = max(batch for batch, measurement in kept.items() if measurement.fits)
+    too_large = [batch for batch, measurement in kept.items() if not measurement.fits]
+    sizes = largest_batch.batch_sizes(2 * best)
+    following = next((size for size in sizes if size > best), None)
+    return f"{best}" if following in too_large else f"at least {best}"
+
+
+def all_lines(rows, chip):
+    """A line for each measurement."""
+    lines = []
+    for plan, kept in rows:
+        for batch, measurement in kept.items():
+            times = f"{plan.micro_batches} x " if plan.micro_batches > 1 else ""
+            lines.append((describe(plan), f"{times}{batch}", *figures(measurement, batch * plan.micro_batches, chip)))
+    return lines
+
+
+def peer_lines(rows, chip):
+    """Two lines for each batch that the peer and ours were compiled at, or where one of them does not fit."""
+    lines = []
+    for plan, kept in rows:
+        if plan.workload != PEER:
+            continue
+        ours = next((other for other_plan, other in rows if is_counterpart(other_plan, plan)), {})
+        for batch in sorted({*kept} & {*ours}):
+            name = describe(plan).removesuffix(", tf-models-official")
+            for whose, measurement in (("ours", ours[batch]), ("tf-models-official", kept[batch])):
+                lines.append((name, str(batch), whose, *figures(measurement, batch, chip)))
+    return lines
+
+
+def is_counterpart(plan, peer):
+    """Whether a plan is our pre-training as the peer's plan has it."""
+    return (plan.workload == PRETRAINING and plan.micro_batches == 1 and not plan.recompute
+            and (plan.model, plan.length, plan.optimizer) == (peer.model, peer.length, peer.optimizer))
+
+
+def describe(plan):
+    """A plan in words."""
+    parts = [f"{plan.model.capitalize()}, {plan.length}: {NAMES[plan.workload]}"]
+    if plan.optimizer == "lamb":
+        parts.append("LAMB")
+    if plan.recompute:
+        parts.append("recompute")
+    if plan.micro_batches > 1:
+        parts.append(f"{plan.micro_batches} micro-batches")
+    return ", ".join(parts)
+
+
+def figures(measurement, batch_size, chip):
+    """FIGURES of a Measurement of a step of so many examples, list of str."""
+    memory = f"{measurement.needed_memory / 2**30:.2f}"
+    estimate = measurement.estimate
+    if estimate is None:
+        return [f"{memory}: too large", "", "", "", ""]
+    seconds = estimate.seconds(chip)
+    return [memory, f"{estimate.needed_flops / estimate.flops:.0%}", f"{seconds * 1e3:.1f}",
+            f"{batch_size / seconds:,.0f}", f"{estimate.needed_flops / seconds / chip.peak:.0%}"]
+
+
+def aligned(lines):
+    """Lines of cells as text in columns; the first column to the left."""
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width)
+                      for column, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
+            for line in lines]
+
+
+def markdown(lines):
+    """Lines of cells as a table of Markdown, the first line its header."""
+    header, *rest = lines
+    rule = ["---", *["---:"] * (len(header) - 1)]
+    return [f"| {' | '.join(line)} |" for line in (header, rule, *rest)]

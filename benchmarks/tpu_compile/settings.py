@@ -1,0 +1,65 @@
+"""What the benchmark is told. Free of TensorFlow: the script defines its flags of it."""
+
+import dataclasses
+import os
+
+from benchmarks.tpu_compile.chips import CHIPS
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+
+PRETRAINING, CLASSIFIER, SERVED, PEER = WORKLOADS = ("pretraining", "classifier", "served", "peer")
+LOOKUPS = GATHER, ONE_HOT = ("gather", "one_hot")
+OPTIMIZERS = ("adamw", "lamb")
+TABLE_DIR = os.path.join("build", "tpu_table")
+
+
+@dataclasses.dataclass(frozen=True)
+class TpuCompileSettings(Settings):
+    """What is compiled, and for which TPU."""
+
+    workload: str = setting(
+        PRETRAINING, "What is compiled: a training step of run_pretraining, one of run_classifier, the forward pass "
+                     "of a served classifier, or the pre-training step of tf-models-official's masked LM task.",
+        choices=WORKLOADS)
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    batch_size: int = setting(32, "Examples in a step on one chip.", lower=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
+    max_predictions_per_seq: int = setting(20, "Masked positions in a sequence.", lower=1)
+    optimizer: str = setting("adamw", "The optimizer of a training step.", choices=OPTIMIZERS)
+    accumulate_steps: int = setting(1, "Micro-batches into which the batch is cut.", lower=1)
+    recompute_activations: bool = setting(False, "Compute activations again in the backward pass.")
+    lookup: tuple[str, ...] = setting(LOOKUPS, "How words are looked up: by a gather, or by a product with one-hot "
+                                               "vectors; each is compiled.")
+    topology: str = setting("v5e:2x2", "TPU to compile for: kind (" + ", ".join(CHIPS) + ") and layout of its chips, "
+                                       "of which the step uses one.")
+    top: int = setting(10, "How many of the costliest operations to list.", lower=0)
+    table: bool = setting(
+        False, "Compile every row of the table of what fits, and print it; takes hours. Rows that are kept in "
+               "`table_dir` are not compiled again. Of the other flags `topology` alone counts.")
+    table_dir: str = setting(TABLE_DIR, "Folder for the rows of the table, a JSON file each.")
+    only: str = setting("", "Compile those rows of the table alone in whose name this is found; the printed table has "
+                            "all that are kept.")
+    format: str = setting("text", "How the table is printed.", choices=("text", "markdown"))
+
+    def check(self):
+        """See Settings."""
+        if self.topology.split(":")[0] not in CHIPS:
+            raise InputError(f"`topology`={self.topology}: must begin with {' or '.join(CHIPS)}, as in v5e:2x2")
+        for lookup in self.lookup:
+            if lookup not in LOOKUPS:
+                raise InputError(f"`lookup`={lookup}: it must be one of {', '.join(LOOKUPS)}")
+        if self.batch_size % self.accumulate_steps:
+            raise InputError(f"`batch_size`={self.batch_size}: must be a multiple of `accumulate_steps`, "
+                             f"{self.accumulate_steps}")
+        if self.workload == PEER and (self.accumulate_steps > 1 or self.recompute_activations):
+            raise InputError(f"`workload`={PEER}: its task neither accumulates nor recomputes")
+
+    @property
+    def lookups(self):
+        """Those of `lookup` that make a difference: serving and the peer have one way."""
+        return (GATHER,) if self.workload in (SERVED, PEER) else self.lookup
+
+    @property
+    def chip(self):
+        """The Chip of `topology`."""
+        return CHIPS[self.topology.split(":")[0]]

@@ -1,0 +1,82 @@
+"""What is compiled: what the project's scripts run on a replica, as functions for XLA."""
+
+import tensorflow as tf
+
+from benchmarks.tpu_compile import peer
+from benchmarks.tpu_compile.settings import CLASSIFIER, ONE_HOT, PEER, SERVED
+from bert_tf import losses, models, optimization
+from data_prep import records
+from run.pretraining import job
+from run.training.step import Trainer
+
+FEATURES = ("input_ids", "input_mask", "segment_ids")
+NUM_LABELS = 3
+
+
+def traced_step(settings, config, lookup):
+    """The function that TpuCompileSettings ask for, with a BertConfig and a way to look words up, and its arguments.
+
+    Returns:
+      tf.function with jit_compile, and a dict of features, its one argument: zeros of fixed shapes.
+    """
+    if settings.workload == SERVED:
+        return served_step(settings, config)
+    if settings.workload == PEER:
+        return peer.training_step(settings, config, pretraining_features(settings))
+    return training_step(settings, config, lookup)
+
+
+def training_step(settings, config, lookup):
+    """The step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
+    strategy = tf.distribute.OneDeviceStrategy("CPU:0")
+    with strategy.scope():
+        encoder = models.BertEncoder(config, use_one_hot_embeddings=lookup == ONE_HOT,
+                                     recompute_activations=settings.recompute_activations, dtype="mixed_bfloat16")
+        if settings.workload == CLASSIFIER:
+            model = models.BertClassifier(encoder, NUM_LABELS)
+        else:
+            model = models.BertPretrainer(encoder)
+        optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer)
+        optimizer.build(model.trainable_variables)
+    if settings.workload == CLASSIFIER:
+        features, loss, names = classifier_features(settings), classification_loss, ("loss",)
+    else:
+        features, loss, names = pretraining_features(settings), losses.pretraining_loss, job.LOSS_NAMES
+    trainer = Trainer(strategy, model, optimizer, loss, names, accumulate_steps=settings.accumulate_steps)
+
+    @tf.function(jit_compile=True)
+    def step(features):
+        trainer.train_step(iter([features]))
+    return step, features
+
+
+def served_step(settings, config):
+    """The part of a served classifier that a TPU can run, ids to probabilities; float32, as exports compute."""
+    model = models.BertClassifier(config, NUM_LABELS)
+
+    @tf.function(jit_compile=True)
+    def step(features):
+        return tf.nn.softmax(model(features)["logits"])
+    return step, ids(settings)
+
+
+def classification_loss(outputs, features):
+    """The loss of run_classifier, for a task with labels."""
+    return {"loss": losses.classification_loss(outputs, features["label_ids"])}
+
+
+def ids(settings):
+    """The features that every model takes."""
+    return {name: tf.zeros([settings.batch_size, settings.max_seq_length], tf.int32) for name in FEATURES}
+
+
+def classifier_features(settings):
+    """Those of a training step of the classifier."""
+    return {**ids(settings), "label_ids": tf.zeros([settings.batch_size], tf.int32)}
+
+
+def pretraining_features(settings):
+    """Those of a pre-training record."""
+    return {feature.name: tf.zeros([settings.batch_size, feature.length],
+                                   tf.float32 if feature.is_float else tf.int32)
+            for feature in records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq)}
