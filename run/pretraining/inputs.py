@@ -37,12 +37,14 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     first_epoch, first_place = divmod(skip_steps * batch_size, sum(counts)) if skip_steps else (0, 0)
     paths, rows = tf.constant(files), share.rows(batch_size)
 
+    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, here and below, and to look takes a second
     def epoch_from(epoch):
         start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
         if share == WHOLE:
             return epochs.all_records(paths, seed, epoch, start)
         return epochs.own_records(paths, counts, seed, epoch, start, batch_size, rows).unbatch()
 
+    @tf.autograph.experimental.do_not_convert
     def parse(epoch_numbers, places, serialized):
         parsed = _parse(serialized, features, limits)
         return transform(parsed, epoch_numbers, places) if transform else parsed
@@ -61,6 +63,7 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
     """
     rows = share.rows(batch_size)
 
+    @tf.autograph.experimental.do_not_convert
     def parse(places, serialized):
         parsed = _parse(serialized[rows], features, limits)
         return transform(parsed, tf.zeros_like(places[rows]), places[rows]) if transform else parsed
