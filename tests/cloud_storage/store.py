@@ -10,6 +10,7 @@ import dataclasses
 import json
 import os
 import threading
+import time
 import urllib.parse
 import uuid
 
@@ -60,12 +61,12 @@ class Store:
 
     def note(self, kind, bucket, name, size=0):
         """Adds a line to the list of requests."""
-        line = json.dumps({"kind": kind, "bucket": bucket, "name": name, "size": size})
+        line = json.dumps({"kind": kind, "bucket": bucket, "name": name, "size": size, "time": time.time()})
         with self._lock, open(os.path.join(self._folder, "requests.jsonl"), "a", encoding="utf-8") as file:
             file.write(f"{line}\n")
 
     def requests(self):
-        """The requests answered so far: list of dicts of kind, bucket, name (of the object) and size (bytes)."""
+        """The requests answered so far: list of dicts of kind, bucket, name (of the object), size (bytes) and time."""
         with contextlib.suppress(FileNotFoundError), open(os.path.join(self._folder, "requests.jsonl"),
                                                           encoding="utf-8") as file:
             return [json.loads(line) for line in file if line.endswith("\n")]
