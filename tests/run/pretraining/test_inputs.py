@@ -170,6 +170,9 @@ def test_a_record_met_in_training_is_named_by_file_and_byte(files, tmp_path):
     with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is damaged or cut off"),
           record_checks.bad_records_named(files, FEATURES, {})):
         first_ids(inputs.pretraining_training_data(files, FEATURES, 5, seed=1), 6)
+    with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is damaged or cut off"),
+          record_checks.bad_records_named(files, FEATURES, {})):
+        first_ids(inputs.pretraining_training_data(files, FEATURES, 6, seed=1, share=HostShare(1, 2)), 6)
     limits = {"input_ids": 13}
     with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
           record_checks.bad_records_named(files[:2], FEATURES, limits)):
