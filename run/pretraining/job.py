@@ -79,7 +79,7 @@ def _started_with(settings, data):
 def vocabulary_multiple(strategy, step):
     """What the vocabulary is filled up to in the masked LM's product, see MaskedLMHead; `step`: StepSettings."""
     in_16_bits = step.mixed_precision != "float32"
-    return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.uses_gpus(strategy) else 1
+    return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1
 
 
 def start(settings, strategy, config):

@@ -64,13 +64,13 @@ def _unseen_gpus():
             f"'tensorflow[and-cuda]=={tf.__version__}'; with TF_CPP_MIN_LOG_LEVEL=0 in the environment it says which")
 
 
-def uses_gpus(strategy):
-    """Whether the replicas of a strategy, or without one TensorFlow by itself, compute on GPUs."""
+def device_type(strategy):
+    """What the replicas of a strategy, or without one TensorFlow by itself, compute on: "CPU", "GPU" or "TPU"."""
     try:
         devices = strategy.extended.worker_devices
     except RuntimeError:  # what tf.distribute.get_strategy() gives outside of all scopes has none
-        return bool(tf.config.list_logical_devices("GPU"))
-    return all(tf.DeviceSpec.from_string(device).device_type == "GPU" for device in devices)
+        return "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
+    return tf.DeviceSpec.from_string(devices[0]).device_type
 
 
 def _check_cluster(text):

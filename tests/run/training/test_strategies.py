@@ -76,10 +76,10 @@ def test_float32_is_not_rounded_unless_allowed():
         tf.config.experimental.enable_tensor_float_32_execution(before)
 
 
-@pytest.mark.parametrize(("device", "expected"), [("/gpu:0", True), ("/cpu:0", False)])
-def test_whether_a_strategy_uses_gpus(device, expected):
-    assert strategies.uses_gpus(tf.distribute.OneDeviceStrategy(device)) == expected
-    assert not strategies.uses_gpus(tf.distribute.get_strategy())
+@pytest.mark.parametrize("device", ["GPU", "CPU"])
+def test_what_a_strategy_computes_on(device):
+    assert strategies.device_type(tf.distribute.OneDeviceStrategy(f"/{device.lower()}:0")) == device
+    assert strategies.device_type(tf.distribute.get_strategy()) == "CPU"
 
 
 def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):

@@ -20,12 +20,11 @@ def test_flops_counted_by_hand():
         2 * (projections + attention + feed_forward) + head)
 
 
-@pytest.mark.parametrize("width", ["MATRIX_WIDTH", "GPU_MATRIX_WIDTH"])
-def test_a_matrix_product_has_a_rate(monkeypatch, width):
-    on_gpus = width == "GPU_MATRIX_WIDTH"
-    for name, value in ((width, 32), ("MATRIX_WIDTH" if on_gpus else "GPU_MATRIX_WIDTH", None)):
-        monkeypatch.setattr(utilisation, name, value)
-    monkeypatch.setattr(strategies, "uses_gpus", lambda _: on_gpus)
+@pytest.mark.parametrize("device", ["CPU", "GPU", "TPU"])
+def test_a_matrix_product_has_a_rate(monkeypatch, device):
+    assert device in utilisation.MATRIX_WIDTHS
+    monkeypatch.setattr(utilisation, "MATRIX_WIDTHS", {device: 32})
+    monkeypatch.setattr(strategies, "device_type", lambda _: device)
     assert utilisation.matmul_rate(tf.distribute.OneDeviceStrategy("CPU:0"), "bfloat16") > 0
 
 
