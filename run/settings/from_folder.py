@@ -2,7 +2,8 @@
 
     settings = from_folder.complete(flags.read(SETTINGS), flags.given())
 
-A setting that is given wins; where it contradicts the folder, a line on standard error says so.
+A setting that is given wins; where it contradicts the folder of the checkpoint, a line on standard error says so. (The
+run in output_dir refuses what contradicts it.)
 """
 
 import atexit
@@ -19,6 +20,7 @@ from bert_tf.files import exists, read_bytes
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME, find_vocabulary
 from run.settings.model import read_config
 
+CHECKPOINT = "init_checkpoint"
 CASING = ("do_lower_case", "strip_accents")
 LOOKED_FOR = {"bert_config_file": ("bert_config.json", "config.json or params.yaml"),
               "vocab_file": ("vocab.txt", "tokenizer.json")}
@@ -44,8 +46,8 @@ def complete(settings, given, tokenizer="tokenizer"):
     names = {"model": ("bert_config_file",)}
     if tokenizer:
         names[tokenizer] = _fields(getattr(settings, tokenizer)) & {"vocab_file", *CASING}
-    if "init_checkpoint" in places:
-        model_folder.check_no_pickle(places["init_checkpoint"])
+    if CHECKPOINT in places:
+        model_folder.check_no_pickle(places[CHECKPOINT])
     found = find(places, given, {name for group in names.values() for name in group})
     return dataclasses.replace(settings, **{
         group: dataclasses.replace(getattr(settings, group), **{name: found[name] for name in wanted if name in found})
@@ -70,9 +72,9 @@ def find(places, given, names):
     """
     found = {name: given[name] for name in names if given.get(name) is not None}
     if "bert_config_file" in names:
-        found |= _config([*places.values()], given)
+        found |= _config(places, given)
     if "vocab_file" in names:
-        found |= _tokenizer([*places.values()], given, found.get("bert_config_file"), {*names})
+        found |= _tokenizer(places, given, found.get("bert_config_file"), {*names})
     for name, (usual, others) in LOOKED_FOR.items():
         if name in names and name not in found and places:
             place, path = next(iter(places.items()))
@@ -82,7 +84,7 @@ def find(places, given, names):
 
 def _places(settings):
     """The checkpoint of settings, and the folder of a run that is to be resumed or evaluated, as `find` takes them."""
-    places = {"init_checkpoint": settings.model.init_checkpoint} if settings.model.init_checkpoint else {}
+    places = {CHECKPOINT: settings.model.init_checkpoint} if settings.model.init_checkpoint else {}
     training = getattr(settings, "training", None)
     if training is not None and training.output_dir and exists(os.path.join(training.output_dir, "checkpoint")):
         places["output_dir"] = training.output_dir
@@ -93,53 +95,54 @@ def _config(places, given):
     """{"bert_config_file": path} of the first place that has one, {} where it is given or there is none."""
     name = "bert_config_file"
     if given.get(name):
-        for place in places[:1]:
-            with contextlib.suppress(InputError, OSError):  # what is given is checked later, the other does not count
-                _compare_configs(given[name], model_folder.find_config(place))
+        with contextlib.suppress(InputError, OSError):  # what is given is checked later, the other does not count
+            _compare_configs(given[name], CHECKPOINT in places and model_folder.find_config(places[CHECKPOINT]))
         return {}
-    path = next(filter(None, map(model_folder.find_config, places)), None)
+    path = next(filter(None, map(model_folder.find_config, places.values())), None)
     return {name: path} if path else {}
 
 
 def _tokenizer(places, given, config_file, names):
     """The values of "vocab_file" and of CASING, those of `names` that are given or that the places tell."""
     files = _tokenizer_files(places, given, names)
-    found, there = {}, next((each.vocab_file for each in files if each.vocab_file), None)
+    of_checkpoint = files.get(CHECKPOINT, model_folder.TokenizerFiles())
+    found, there = {}, next((each.vocab_file for each in files.values() if each.vocab_file), None)
     if given.get("vocab_file"):
         found["vocab_file"] = as_vocab_txt(given["vocab_file"])
         with contextlib.suppress(InputError, OSError):
-            _compare_vocabularies(found["vocab_file"], files[0].vocab_file if files else None)
+            _compare_vocabularies(found["vocab_file"], of_checkpoint.vocab_file)
     elif there:
         found["vocab_file"] = as_vocab_txt(there)
         if config_file and not given.get("bert_config_file"):
             _check_together(config_file, there, found["vocab_file"])
-    casing = next((each for each in files if each.casing_from), model_folder.TokenizerFiles())
-    return found | _casing(given, casing, names)
+    casing = next((each for each in files.values() if each.casing_from), of_checkpoint)
+    return found | _casing(given, casing, names, notes=casing is of_checkpoint)
 
 
 def _tokenizer_files(places, given, names):
-    """The TokenizerFiles of each place; one that cannot be used does no harm where all that counts is given."""
+    """{place: TokenizerFiles}; one that cannot be used does no harm where all that counts is given."""
     if not names & {*CASING}:
-        return [model_folder.TokenizerFiles(find_vocabulary(place)) for place in places]
-    files = []
-    for place in places:
+        return {place: model_folder.TokenizerFiles(find_vocabulary(path)) for place, path in places.items()}
+    files = {}
+    for place, path in places.items():
         try:
-            files.append(model_folder.find_tokenizer(place))
+            files[place] = model_folder.find_tokenizer(path)
         except (InputError, OSError):
             if not all(given.get(name) is not None for name in ("vocab_file", "do_lower_case")):
                 raise
     return files
 
 
-def _casing(given, there, names):
-    """The values of CASING that TokenizerFiles tell and that are not given; says where the two differ."""
+def _casing(given, there, names, notes):
+    """The values of CASING that TokenizerFiles tell and that are not given; with `notes` says where the two differ."""
     found, told = {}, {"do_lower_case": there.do_lower_case, "strip_accents": there.strip_accents}
     if there.strip_accents is None:
         told["strip_accents"] = there.do_lower_case
     for name in filter(names.__contains__, CASING):
         if given.get(name) is None:
             found[name] = getattr(there, name)
-        elif told[name] not in (None, given[name]) and os.sep in there.casing_from:  # check_casing refuses the others
+        elif notes and told[name] not in (None, given[name]) and os.sep in there.casing_from:
+            # (A casing that the name of a published folder tells has no path; check_casing refuses to differ from it.)
             _note(f"--{name}={given[name]}: {there.casing_from} says {told[name]}")
     if given.get("do_lower_case") not in (None, there.do_lower_case):
         found.pop("strip_accents", None)  # of a casing that does not count
@@ -172,7 +175,7 @@ def _check_together(config_file, path, vocab_file):
 
 def _compare_configs(given, there):
     """Says in a line in what a config that is given differs from the one beside the checkpoint, if it does."""
-    if there is None:
+    if not there:
         return
     ours, theirs = (read_config(path, 1).to_dict() for path in (given, there))
     name = next((name for name in ours if ours[name] != theirs[name]), None)

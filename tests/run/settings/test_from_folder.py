@@ -145,7 +145,7 @@ def test_a_pickle_is_refused_at_once(bert):
         complete()
 
 
-def test_a_run_that_is_resumed_or_evaluated_has_its_own_files(bert):
+def test_a_run_that_is_resumed_or_evaluated_has_its_own_files(bert, capsys):
     bert.rename("out")
     of_run = {"training": TrainingSettings(output_dir="out")}
     model, tokenizer = complete({"init_checkpoint": None}, **of_run)  # holds no run
@@ -157,6 +157,10 @@ def test_a_run_that_is_resumed_or_evaluated_has_its_own_files(bert):
     assert (tokenizer.vocab_file, tokenizer.do_lower_case) == ("out/vocab.txt", False)
     model, tokenizer = complete({"init_checkpoint": "gone"}, **of_run)
     assert (model.bert_config_file, tokenizer.vocab_file) == ("out/config.json", "out/vocab.txt")
+    with open("mine.json", "w") as file:
+        file.write(dataclasses.replace(SMALL, num_attention_heads=2).to_json())
+    complete({"init_checkpoint": None, "bert_config_file": "mine.json", "do_lower_case": True}, **of_run)
+    assert capsys.readouterr().err == ""  # the run refuses them itself
     os.remove("out/vocab.txt")
     with pytest.raises(InputError, match=r"there is no vocab.txt beside `output_dir`=out, nor a tokenizer.json"):
         complete({"init_checkpoint": None}, **of_run)
