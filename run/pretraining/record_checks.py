@@ -1,5 +1,6 @@
 """Looking through files of records: how many there are, and where one is that training cannot use."""
 
+import concurrent.futures
 import contextlib
 import math
 import mmap
@@ -18,6 +19,7 @@ from data_prep.records import tfrecord_format
 FRAME_BYTES = tfrecord_format.HEADER.size + tfrecord_format.FOOTER.size  # around each record
 SCAN_RECORDS = 1000  # records looked at together
 CHECKED_RECORDS = 100  # of each file, before training starts
+CHECKED_FILES = 16  # remote ones, side by side
 MASKS = "masked_lm_positions"  # the feature of records that hold masks
 
 
@@ -36,8 +38,7 @@ def check_pretraining_records(paths, features, limits):
         no masks either.
       limits: of pretraining_limits.
     """
-    names = {feature.name for feature in features}
-    for path in paths:
+    def check(path):
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
@@ -47,6 +48,12 @@ def check_pretraining_records(paths, features, limits):
         if MASKS not in names and MASKS in tf.train.Example.FromString(first.numpy()).features.feature:
             raise InputError(f"{path}: its records hold masks, and would be masked twice: give `masking`=static, or "
                              f"make records with `masking`=dynamic")
+
+    names = {feature.name for feature in features}
+    # Of a remote file, the first record takes about as long as the first megabytes.
+    with concurrent.futures.ThreadPoolExecutor(CHECKED_FILES if any(map(is_remote, paths)) else 1) as pool:
+        for _ in pool.map(check, paths):
+            pass
 
 
 @contextlib.contextmanager
