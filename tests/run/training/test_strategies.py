@@ -88,7 +88,7 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
     for strategy in (tf.distribute.OneDeviceStrategy("CPU:1"), two_replicas):
         with strategy.scope():
             trainer = Trainer(strategy, tf_keras.Sequential(), None, lambda outputs, features: {}, ())
-        trainer.set_dataset(numbers)
+        trainer.set_dataset(lambda share: numbers)
         batch = next(iter(trainer.train_dataset))["x"]
         found = [value.device for value in strategy.experimental_local_results(batch)]
         assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
