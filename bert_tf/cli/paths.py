@@ -46,6 +46,8 @@ def check_output_dir(argument, path):
     if not path:
         raise InputError(f"`{argument}` is needed")
     _check_name(argument, path)
+    if path.startswith("gs:/") and not files.is_remote(path):  # else a run would fill a local folder named gs:
+        raise InputError(f"`{argument}`={path}: in a bucket it is gs://{path.removeprefix('gs:/')}")
     with _errors_of(argument):
         files.check_output_name(path)
         if files.exists(path) and not files.is_dir(path):

@@ -158,6 +158,7 @@ def test_output_folders(tmp_path):
     (tmp_path / "file").write_text("x")
     for wrong, message in ((None, "^`output_dir` is needed"), ("", "^`output_dir` is needed"),
                            ("gs://bucket//run", "^`output_dir`=gs://bucket//run: each part between slashes must be"),
+                           ("gs:/bucket/run", "^`output_dir`=gs:/bucket/run: in a bucket it is gs://bucket/run"),
                            (str(tmp_path / "file"), "^`output_dir`=/.*/file: is a file, a folder is needed")):
         with pytest.raises(InputError, match=message):
             paths.check_output_dir("output_dir", wrong)
