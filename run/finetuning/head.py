@@ -18,7 +18,7 @@ def new_variables(task, checkpoint, keep_head, config):
 
     Args:
       task: FineTuningTask that has read its data.
-      checkpoint: what open_checkpoint reads.
+      checkpoint: what open_checkpoint reads, or None.
       keep_head: whether to take it, None to decide.
       config: BertConfig.
 
@@ -28,6 +28,8 @@ def new_variables(task, checkpoint, keep_head, config):
     Raises:
       InputError: with `keep_head`, the checkpoint has no head for this task, or one that does not fit.
     """
+    if not checkpoint:
+        return ()
     shapes = task.head_shapes(config)
     tensors = open_checkpoint(checkpoint).tensors
     missing = [name for name in shapes if name not in tensors]
@@ -63,7 +65,7 @@ def _difference(task, checkpoint):
         return None
     if kept.kind != metadata.kind:
         return f"it is of a {kept.kind}, and this task of a {metadata.kind}"
-    if kept.labels != metadata.labels:
+    if not (kept.as_task.is_generic or task.has_labels(kept.labels)):
         return f"its labels are {_shown(kept.labels)}, and this task's {_shown(metadata.labels)}"
     return None
 

@@ -10,9 +10,9 @@ import json
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files import exists, new_file, read_json_object
+from bert_tf.files import exists, new_file, read_json_object, remove
 from run.evaluation import plots
-from run.finetuning import runs
+from run.finetuning import head, runs
 from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, short
 from run.training import checkpoints, run_metadata
 from run.training.loop import DivergedError
@@ -86,6 +86,10 @@ def _use(best, settings, shared, trials):
     print(f"best of {len(trials)} trials by {metric}: {best.folder}; {output_dir} has its weights")
     if not exists(os.path.join(best.folder, "checkpoint")):  # one that an earlier search, of more values, found better
         print(f"{best.folder}: trained again, its weights are not kept any more")
+        if shared.writes:  # so that it is taken for unfinished, should this process be killed
+            remove(os.path.join(best.folder, run_metadata.TRIAL_FILE))
+        shared = dataclasses.replace(shared, new_variables=head.new_variables(
+            shared.task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
         _finish(best, shared)
     tuned = runs.one_run(dataclasses.replace(
         best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None)), shared)

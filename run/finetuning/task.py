@@ -102,6 +102,10 @@ class FineTuningTask(ServedTask):
         return {f"{self.head_scope}output_bias": [self.num_outputs],
                 f"{self.head_scope}output_weights": [self.num_outputs, config.hidden_size]}
 
+    def has_labels(self, labels):
+        """Whether a model's labels, a tuple of str, are those of this task, in its order."""
+        return labels == self.metadata.labels
+
     @property
     @abc.abstractmethod
     def training_files(self):

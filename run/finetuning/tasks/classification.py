@@ -4,6 +4,8 @@ import dataclasses
 import os
 import sys
 
+import numpy as np
+
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from data_prep.tasks import classification
@@ -71,6 +73,8 @@ class Classification(FineTuningTask):
         labels = self.features["dev"]["label_ids"]
         loss = float(self._loss(outputs, labels))
         predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        if not any(self._label_kind):
+            labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
 
     def report(self, outputs, folder):
@@ -89,6 +93,21 @@ class Classification(FineTuningTask):
         if self.settings.task.glue_submission:
             print(glue_submission.write(folder, self._dataset, self._examples["test"].guids,
                                         metrics.predictions_of(logits, *self._label_kind)))
+
+    def has_labels(self, labels):
+        if self._dataset.name == "own":
+            return super().has_labels(labels)
+        try:
+            return labels_of_model(self._dataset.name, self._dataset.labels, labels) == self._dataset.labels
+        except InputError:
+            return False
+
+    @property
+    def _published_ids(self):
+        """The published id of each label of the model: F1 is of the label with the id 1. int64 [labels]."""
+        labels = self._dataset.labels
+        published = labels if self._dataset.name == "own" else classification.find_task(self._dataset.name).labels
+        return np.array([published.index(label) for label in labels])
 
     @property
     def _label_kind(self):

@@ -8,8 +8,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning import head, task_metadata
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import QuestionAnsweringSettings
-from run.finetuning.tasks import QuestionAnswering
+from run.finetuning.task_settings import ClassificationSettings, QuestionAnsweringSettings
+from run.finetuning.tasks import Classification, QuestionAnswering
 from tests.run.finetuning.test_job import Task
 
 CONFIG = BertConfig(11, 6, 1, 2, 7, max_position_embeddings=9, type_vocab_size=2)
@@ -59,6 +59,15 @@ def test_a_head_that_fits_and_was_trained_for_others_is_new_unless_one_insists(c
         "`keep_head` takes it all the same\n")
     assert head.new_variables(task_of(), path, True, CONFIG) == ()
     assert head.new_variables(task_of(), path, False, CONFIG) == HEAD
+
+
+@pytest.mark.parametrize(("labels", "is_taken"), [
+    (("LABEL_0", "LABEL_1"), True), (("negative", "POSITIVE"), True), (("positive", "negative"), False)])
+def test_a_head_of_hugging_face_is_taken_if_its_labels_are_the_tasks(checkpoint, capsys, labels, is_taken):
+    path = checkpoint(models.BertClassifier(CONFIG, 2), metadata(labels=labels))
+    task = Classification(FineTuningSettings(task=ClassificationSettings(task_name="sst-2", data_dir="none")), None)
+    assert head.new_variables(task, path, None, CONFIG) == (() if is_taken else HEAD)
+    assert ("its labels are positive, negative, and this task's 0, 1" in capsys.readouterr().out) != is_taken
 
 
 @pytest.mark.parametrize("of_task", [None, metadata(labels=("x", "y", "z"))])

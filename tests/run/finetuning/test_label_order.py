@@ -1,7 +1,12 @@
+import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
 from run.finetuning.label_order import labels_of_model
+from run.finetuning.settings import FineTuningSettings
+from run.finetuning.task_metadata import TaskMetadata
+from run.finetuning.task_settings import ClassificationSettings
+from run.finetuning.tasks import Classification
 
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
 
@@ -31,3 +36,18 @@ def test_a_task_in_the_models_order(task, labels, of_model, expected):
 def test_a_model_of_another_task(labels, of_model, message):
     with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task, {message}"):
         labels_of_model("mnli", labels, of_model)
+
+
+def test_scores_do_not_depend_on_the_models_order():
+    """F1 is of the published label 1, whichever of the model's outputs that is."""
+    settings = FineTuningSettings(task=ClassificationSettings(task_name="mrpc", data_dir="none"))
+    logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
+    labels = np.array([0, 0, 1, 1, 1])
+    found = []
+    for order in (("0", "1"), ("1", "0")):
+        task = Classification(settings, TaskMetadata("classifier", 8, True, order))
+        columns = [int(label) for label in order]
+        task.features = {"dev": {"label_ids": np.array([columns.index(label) for label in labels])}}
+        found.append(task.score({"logits": logits[:, columns]}))
+    assert found[0] == pytest.approx(found[1])
+    assert found[0]["eval_f1"] == pytest.approx(2 / 3)

@@ -36,6 +36,7 @@ def searched(tmp_path, monkeypatch):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
+                assert not (folder / run_metadata.TRIAL_FILE).exists()  # it would count as finished if it were killed
                 folder.mkdir(parents=True, exist_ok=True)
                 for name in ("checkpoint", "ckpt-7.index", "loss.png"):
                     (folder / name).touch()
