@@ -11,7 +11,7 @@ from benchmarks.tpu_compile.estimates import Estimate
 from benchmarks.tpu_compile.measurement import Measurement, measure_step
 from benchmarks.tpu_compile.plans import PLANS
 from bert_tf.cli.paths import check_output_dir
-from bert_tf.files import new_file, read_json_object
+from bert_tf.files import exists, make_dirs, new_file, read_json_object
 
 PACKAGES = ("tensorflow", "tf-models-official", "jax", "jaxlib", "libtpu")
 RESERVED = 0.25 * 2**30  # bytes of its memory that a chip keeps for itself; the compiler says 15.75 of 16 GiB
@@ -26,7 +26,7 @@ def run(settings, plans=PLANS, measure=None):
       measure: function from TpuCompileSettings to a Measurement; a test gives its own.
     """
     check_output_dir("table_dir", settings.table_dir)
-    os.makedirs(settings.table_dir, exist_ok=True)
+    make_dirs(settings.table_dir)
     for plan in plans:
         if settings.only in plan.name:
             complete(plan, settings, measure or measure_in_own_process)
@@ -85,7 +85,7 @@ def keep_row(plan, row, measurement):
 def read_row(plan, row):
     """The Measurement that is kept of a row; None if there is none, or one of other settings."""
     path = row_path(plan, row)
-    if not os.path.exists(path):
+    if not exists(path):
         return None
     kept = read_json_object(path)
     if kept["row"] != key_of(row):

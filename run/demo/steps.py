@@ -10,6 +10,7 @@ import time
 
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.files import is_remote
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from run.demo import baselines, topics
@@ -38,7 +39,9 @@ def run(folder, num_train_steps, num_train_epochs):
 
 
 def make_folder(folder):
-    """Makes an empty folder; InputError if one with other things in it is there."""
+    """Makes an empty folder; InputError for a remote one, and if one with other things in it is there."""
+    if is_remote(folder):
+        raise InputError(f"`output_dir`={folder}: the demo works in a local folder")
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
         raise InputError(f"`output_dir`={folder}: holds files that no demo made; choose another folder")
     shutil.rmtree(folder, ignore_errors=True)

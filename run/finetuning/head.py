@@ -9,6 +9,7 @@ from bert_tf.errors import InputError
 from run.finetuning import task_metadata
 
 MOST_LABELS_SHOWN = 8
+NUMBER_OF_LABELS = {False: "one label", True: "any number of labels"}  # by multi_label
 
 
 def new_variables(task, checkpoint, keep_head, config):
@@ -65,6 +66,9 @@ def _difference(task, checkpoint):
         return None
     if kept.kind != metadata.kind:
         return f"it is of a {kept.kind}, and this task of a {metadata.kind}"
+    if kept.multi_label != metadata.multi_label:
+        gives, needs = (NUMBER_OF_LABELS[each.multi_label] for each in (kept, metadata))
+        return f"it gives a text {gives}, and this task {needs}"
     if not (kept.as_task.is_generic or task.has_labels(kept.labels)):
         return f"its labels are {_shown(kept.labels)}, and this task's {_shown(metadata.labels)}"
     return None

@@ -11,7 +11,7 @@ import tempfile
 
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
-from bert_tf.files import exists, make_dirs
+from bert_tf.files import absolute, exists, make_dirs
 from run.finetuning import head, runs, search, task_metadata
 from run.finetuning.settings import SEARCH_FOLDER
 from run.training import run_metadata, strategies
@@ -127,10 +127,14 @@ def _kept_of_runs(settings, task):
     if not settings.tuning.do_train:
         yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
         return
+    # Results of several runs are compared, so that all of them must begin alike; of one run its checkpoint counts.
+    of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
+                  "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
     fingerprints = {name: run_metadata.fingerprint(files) for name, files in task.training_files.items()}
     for each in settings.runs:
         started_with = {
             **fingerprints,
+            **(of_several if len(settings.runs) > 1 else {}),
             **task.kept_settings,
             "max_seq_length": each.tokenizer.max_seq_length,
             "train_batch_size": each.training.train_batch_size,

@@ -115,7 +115,7 @@ def _finish(trial, shared):
         tuned.free()
         runs.write_results(trial.folder, shared, results)
     except DivergedError as error:
-        print(f"{trial.name}: {error}")
+        print(f"{trial.name}: {str(error).partition(';')[0]}")  # no advice, and no checkpoint is kept of it
         results = {}
     if shared.writes:
         with new_file(os.path.join(trial.folder, run_metadata.TRIAL_FILE)) as file:

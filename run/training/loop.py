@@ -258,9 +258,10 @@ class TrainingRun:
         if first_bad_step:
             last = tf.train.latest_checkpoint(self._settings.output_dir)
             kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+            self._write_logs()  # they show what led there
             raise DivergedError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
-                             f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
-                             "help")
+                                f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
+                                "help")
         if self._supersedes:
             self._best.supersede(True)
         steps, seconds = self._loop_length.end(self.step)

@@ -10,11 +10,10 @@ import tensorflow as tf
 
 from benchmarks.tpu_compile import compiler, estimates, largest_batch, layout, steps, table
 from benchmarks.tpu_compile.__main__ import measure
-from benchmarks.tpu_compile.chips import Chip
 from benchmarks.tpu_compile.estimates import Estimate
 from benchmarks.tpu_compile.measurement import Measurement
 from benchmarks.tpu_compile.plans import PLANS, Plan
-from benchmarks.tpu_compile.settings import TpuCompileSettings
+from benchmarks.tpu_compile.settings import Chip, TpuCompileSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers.basic import Dropout

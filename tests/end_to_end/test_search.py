@@ -15,11 +15,11 @@ from tests.end_to_end.test_text_to_served_model import read_results
 
 REFERENCE = pathlib.Path(__file__).parents[1] / "reference"
 FLAGS = {"task_name": "own", "bert_config_file": "bert_config.json", "vocab_file": REFERENCE / "text" / "vocab.txt",
-         "max_seq_length": 16, "random_seed": 7, "save_checkpoints_steps": 2}
+         "max_seq_length": 16, "random_seed": 7, "save_checkpoints_steps": 6}
 BOTH = {"do_train": True, "do_eval": True}
 SEARCH = {**FLAGS, **BOTH, "data_dir": "words", "search": True, "search_batch_sizes": 8,
-          "search_learning_rates": "1e-6,1e-2", "search_epochs": 2, "output_dir": "searched"}
-FIRST, SECOND = (pathlib.Path("searched/search") / name for name in ("batch8_lr1e-06_epochs2", "batch8_lr0.01_epochs2"))
+          "search_learning_rates": "1e-6,3e-3", "search_epochs": 6, "output_dir": "searched"}
+FIRST, SECOND = (pathlib.Path("searched/search") / name for name in ("batch8_lr1e-06_epochs6", "batch8_lr0.003_epochs6"))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_killed_search_goes_on_where_it_was(searched):
 
 def test_its_best_trial_is_as_a_run_of_its_own(folder, searched):
     scripts.succeed("run.run_classifier", folder, **FLAGS, **BOTH, data_dir="words", output_dir="alone",
-                    train_batch_size=8, learning_rate=1e-2, num_train_epochs=2)
+                    train_batch_size=8, learning_rate=3e-3, num_train_epochs=6)
     for ours, alone in zip(weights(folder / "searched"), weights(folder / "alone"), strict=True):
         np.testing.assert_array_equal(ours, alone, err_msg=ours.name)
     assert read_results(folder / "searched" / "eval_results.txt") == read_results(folder / "alone" / "eval_results.txt")

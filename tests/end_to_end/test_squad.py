@@ -29,7 +29,7 @@ def squad_file(path, is_test=False):
     for number in range(40):
         words = generator.choice(["the", "of", "and", "is"], size=26 if number % 4 == 0 else 9).tolist()
         if number == 9:
-            words[0] = "o\u200bf"  # which the tokenizer makes shorter
+            words = ["o\u200bf"] * 9  # which the tokenizer makes shorter, whatever the answer is
         question = {"id": f"q{number}", "question": "is the of and the is a question?" if number == 7 else "the?"}
         if not is_test:
             question |= {"answers": [], "is_impossible": number % 5 == 4}

@@ -6,7 +6,7 @@ import uuid
 import pytest
 import tensorflow as tf
 
-from bert_tf import files
+from bert_tf import files, model_folder
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.training import checkpoints, loop, metrics_log, run_metadata
@@ -161,8 +161,8 @@ def test_what_lies_beside_the_checkpoints(folder):
     put(f"{folder}/first.txt", b"other")
     with pytest.raises(InputError, match=r"with `input_file` of 5 bytes \(1 files, \w{8}\), not of 5 bytes"):
         run_metadata.check(run, CONFIG, {"input_file": run_metadata.fingerprint([f"{folder}/first.txt"])})
-    assert run_metadata.folders_of(run) == [run]
-    assert run_metadata.folders_of(f"{run}/best/") == [f"{run}/best", run]
+    assert model_folder.folders_of(run) == [run]
+    assert model_folder.folders_of(f"{run}/best/") == [f"{run}/best", run]
 
 
 def test_of_many_large_remote_files_a_few_blocks_are_read(folder, monkeypatch):
