@@ -94,7 +94,7 @@ def children(process):
 
 def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
     draw = random.Random(11)
-    text, folder = make_text(tmp_path / "text.txt", 12), tmp_path / "stopped"
+    text, folder = make_text(tmp_path / "text.txt", 20), tmp_path / "stopped"
     flags = sharded(folder, text)
     for signal_number in (signal.SIGKILL, signal.SIGINT):
         num_finished = len(list(folder.glob("*.tfrecord")))
@@ -102,7 +102,7 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
                               text=True) as process:
             while process.poll() is None and len(list(folder.glob("*.tfrecord"))) == num_finished:
                 time.sleep(0.005)
-            time.sleep(draw.uniform(0, 0.1))
+            time.sleep(draw.uniform(0, 0.03))
             workers = children(process.pid)
             process.send_signal(signal_number)
             errors = process.communicate()[1]
