@@ -29,6 +29,12 @@ def bert(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def flags(monkeypatch):
+    """The flags of a script, as which its messages show the settings."""
+    monkeypatch.setattr("absl.flags.FLAGS", {"bert_config_file", "vocab_file", "do_lower_case", "strip_accents"})
+
+
 def complete(given=None, **settings):
     """FineTuningSettings of what is given on a command line, completed: the groups model and tokenizer."""
     given = {"init_checkpoint": "bert"} | (given or {})
@@ -164,6 +170,17 @@ def test_a_run_that_is_resumed_or_evaluated_has_its_own_files(bert, capsys):
     os.remove("out/vocab.txt")
     with pytest.raises(InputError, match=r"there is no vocab.txt beside `output_dir`=out, nor a tokenizer.json"):
         complete({"init_checkpoint": None}, **of_run)
+
+
+def test_several_runs_of_a_task_have_their_files_in_the_folder_of_all(bert):
+    os.makedirs("bert/run_1")
+    of_runs = {"training": TrainingSettings(output_dir="bert")}
+    assert complete({"init_checkpoint": None}, **of_runs)[1].vocab_file is None
+    with open("bert/run_1/checkpoint", "w"):
+        pass
+    model, tokenizer = complete({"init_checkpoint": None}, **of_runs)
+    assert (model.bert_config_file, tokenizer.vocab_file) == ("bert/config.json", "bert/vocab.txt")
+    assert tokenizer.do_lower_case is False
 
 
 def test_pre_training_needs_a_vocabulary_for_dynamic_masking_alone(bert):
