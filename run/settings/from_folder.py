@@ -18,13 +18,15 @@ from bert_tf import model_folder
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_bytes
+from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME, find_vocabulary
+from bert_tf.tokenization.vocabulary import read_vocabulary
 from run.settings.model import read_config
 
 CHECKPOINT = "init_checkpoint"
 CASING = ("do_lower_case", "strip_accents")
-LOOKED_FOR = {"bert_config_file": ("bert_config.json", "config.json or params.yaml"),
-              "vocab_file": ("vocab.txt", "tokenizer.json")}
+LOOKED_FOR = {"bert_config_file": (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"),
+              "vocab_file": (VOCABULARY_NAME, TOKENIZER_NAME)}
 RUNS = ("checkpoint", "run_1/checkpoint")  # that show a folder to be of a run, or of several of a task
 
 
@@ -155,7 +157,8 @@ def _casing(given, there, names, notes):
 def as_vocab_txt(path):
     """The path of a vocabulary of one piece a line: itself, or a temporary file for that of a tokenizer.json.
 
-    What reads, compares and copies a vocabulary takes it as lines.
+    What reads, compares and copies a vocabulary takes it as lines. InputError names a tokenizer.json that no model can
+    use, since later messages name the temporary file.
     """
     if os.path.basename(path) != TOKENIZER_NAME or not exists(path):
         return path
@@ -165,6 +168,10 @@ def as_vocab_txt(path):
     written = os.path.join(folder, VOCABULARY_NAME)
     with open(written, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{piece}\n" for piece in pieces)
+    try:
+        read_vocabulary(written)
+    except InputError as error:
+        raise InputError(str(error).replace(written, f"{path}, as lines")) from error
     return written
 
 

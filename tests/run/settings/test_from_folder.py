@@ -123,6 +123,13 @@ def test_the_vocabulary_in_tokenizer_json(bert, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_tokenizer_json_that_is_no_vocabulary_of_bert_is_named(bert):
+    (bert / "vocab.txt").unlink()
+    (bert / "tokenizer.json").write_text(json.dumps({"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "a": 1}}}))
+    with pytest.raises(InputError, match=r"^bert/tokenizer\.json, as lines: has no line \[UNK\]"):
+        complete()
+
+
 def test_a_vocabulary_larger_than_the_model(bert):
     (bert / "vocab.txt").write_text("\n".join([*PIECES, "more"]), encoding="utf-8")
     with pytest.raises(InputError, match=r"bert/vocab.txt: has 9 entries, and bert/config.json has vocab_size 8: they"):
