@@ -2,10 +2,6 @@ import pytest
 
 from bert_tf.errors import InputError
 from run.finetuning.label_order import labels_of_model
-from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_metadata import HuggingFaceTask
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
 
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
 
@@ -35,17 +31,3 @@ def test_a_task_in_the_models_order(task, labels, of_model, expected):
 def test_a_model_of_another_task(labels, of_model, message):
     with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task, {message}"):
         labels_of_model("mnli", labels, of_model)
-
-
-def test_labels_without_names_are_taken_in_an_order_that_is_said(tmp_path, capsys):
-    (tmp_path / "train.tsv").write_text("text\tlabel\nx\tb\ny\ta\n")
-    settings = ClassificationSettings(task_name="own", data_dir=str(tmp_path), text_a_column="text",
-                                      label_column="label")
-    for task, labels, order in ((settings, ("LABEL_0", "LABEL_1"), "a, b"),
-                                (ClassificationSettings(task_name="rte"), ("LABEL_0", "LABEL_1"), ", ".join(TWO_WAY))):
-        Classification(FineTuningSettings(task=task), HuggingFaceTask("classifier", 7, True, labels))
-        assert capsys.readouterr().err == (f"note: config.json gives the model's labels no names: they are taken for "
-                                           f"{order}, in this order\n")
-    Classification(FineTuningSettings(task=settings), HuggingFaceTask("classifier", 7, True, ("a", "b")))
-    Classification(FineTuningSettings(task=settings), None)
-    assert capsys.readouterr().err == ""
