@@ -49,6 +49,10 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     writer = FORMATS[output_format]
     of_format = {}
     if writer is huggingface:
+        try:
+            huggingface.settings_of_model(checkpoint.tensors, task)
+        except InputError as error:
+            raise InputError(f"{checkpoint.path}: {error}") from error
         of_format = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
     left_out = writer.write(output, checkpoint.tensors, config, **of_format)
     if vocab_file:

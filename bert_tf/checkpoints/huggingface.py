@@ -21,7 +21,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, of_bert
 from bert_tf.model_folder import Task, check_no_pickle
-from bert_tf.model_folder.tasks import generic_labels, settings_of_task
+from bert_tf.model_folder.tasks import ARCHITECTURES, generic_labels, settings_of_task
 from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
 
@@ -105,7 +105,7 @@ def write(folder, tensors, config, task=None, tokenizer=None):
     """
     keys = {name: key_of(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
-    of_model = _settings_of_model(tensors, task)
+    of_model = settings_of_model(tensors, task)
     arrays = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
@@ -182,11 +182,12 @@ def _is_file_name(name):
 
 
 def _open(path):
-    try:
-        with local_copy(path) as local:  # mapped into memory, a copy need not stay
+    """An open safetensors file; OSError names a remote one that cannot be read."""
+    with local_copy(path) as local:  # mapped into memory, a copy need not stay
+        try:
             return safetensors.safe_open(local, framework="numpy")
-    except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
-        raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
+        except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
+            raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
 
 
 def _stored(file, key, transposed):
@@ -196,8 +197,12 @@ def _stored(file, key, transposed):
     return tensor.map(shape[::-1], np.transpose) if transposed else tensor
 
 
-def _settings_of_model(tensors, task):
-    """The keys of config.json that name the model class of transformers that has these canonical tensors."""
+def settings_of_model(tensors, task):
+    """The keys of config.json that name the model class of transformers that has these canonical tensors.
+
+    `task` is as `write`'s; InputError if it has another number of labels than the head. One of a kind that Hugging
+    Face does not know is passed over.
+    """
     if "cls/predictions/output_bias" in tensors:
         return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else
                                   "BertForMaskedLM"]}
@@ -206,7 +211,7 @@ def _settings_of_model(tensors, task):
     if "output_weights" not in tensors:
         return {"architectures": ["BertModel"]}
     outputs = tensors["output_bias"].shape[0]
-    if task is None:
+    if task is None or task.kind not in ARCHITECTURES:
         settings = settings_of_task(Task("classifier", generic_labels(outputs)))
         del settings["problem_type"]  # which nothing tells
         return settings

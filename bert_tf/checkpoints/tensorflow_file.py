@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.errors import InputError
+from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
 
 CHECKPOINT_NAME = "bert_model.ckpt"  # the prefix in the original's published archives
-CONFIG_NAME = "bert_config.json"
 
 
 def write_config(folder, config):

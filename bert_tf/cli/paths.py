@@ -54,12 +54,19 @@ def check_output_dir(argument, path):
             raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
 
 
+def check_output_name(argument, path):
+    """Raises InputError naming `argument` for a remote name that cannot be written to and found again."""
+    with _errors_of(argument):
+        files.check_output_name(path)
+
+
 def check_output_file(argument, path):
     """Raises InputError naming `argument` unless `path` is a file, or may become one in a folder that is there."""
     if not path:
         raise InputError(f"`{argument}` is needed")
     _check_name(argument, path)
     folder = os.path.dirname(path)
+    check_output_name(argument, path)
     with _errors_of(argument):
         if files.is_dir(path):
             raise InputError(f"`{argument}`={path}: is a directory, a file is needed")

@@ -19,6 +19,7 @@ from bert_tf.files.places import (
     is_remote,
     make_dirs,
     matching,
+    modified_ns,
     names_in,
     remove,
     remove_tree,
@@ -28,6 +29,6 @@ from bert_tf.files.reading import local_copy, open_bytes, read_bytes, read_json,
 from bert_tf.files.writing import PARTIAL_SUFFIX, discard, new_file, new_files, new_folder, new_local_file
 
 __all__ = ["PARTIAL_SUFFIX", "absolute", "check_output_name", "discard", "exists", "files_below", "folders_among",
-           "is_dir", "is_file", "is_object_store", "is_remote", "local_copy", "make_dirs", "matching", "names_in",
-           "new_file", "new_files", "new_folder", "new_local_file", "open_bytes", "read_bytes", "read_json",
-           "read_json_object", "read_text", "remove", "remove_tree", "size"]
+           "is_dir", "is_file", "is_object_store", "is_remote", "local_copy", "make_dirs", "matching", "modified_ns",
+           "names_in", "new_file", "new_files", "new_folder", "new_local_file", "open_bytes", "read_bytes",
+           "read_json", "read_json_object", "read_text", "remove", "remove_tree", "size"]

@@ -40,12 +40,13 @@ def is_dir(path):
 def size(path):
     """Bytes of a file."""
     path = os.fsdecode(path)
-    if not is_remote(path):
-        return os.path.getsize(path)
-    found = remote.stat(path)
-    if found is None:
-        raise FileNotFoundError(f"{path}: no such file")
-    return found.length
+    return _stat_remote(path).length if is_remote(path) else os.path.getsize(path)
+
+
+def modified_ns(path):
+    """When a file was last written, in nanoseconds since 1970; of a local one the whole second, as TensorFlow tells."""
+    path = os.fsdecode(path)
+    return _stat_remote(path).mtime_nsec if is_remote(path) else os.stat(path).st_mtime_ns // 10**9 * 10**9
 
 
 def absolute(path):
@@ -118,12 +119,21 @@ def check_output_name(path):
     if not is_remote(path):
         return
     below = path.partition("://")[2].rstrip("/")
+    if not is_object_store(path):  # of which the host may be left out: hdfs:///user/me
+        below = below.removeprefix("/")
     if any(part in ("", ".", "..") for part in below.split("/")):
         raise OSError(f"{path}: each part between slashes must be a name: a bucket takes .. and // for names too")
     found = _NO_OUTPUT.search(below)
     if found:
         raise OSError(f"{path}: has {found[0]} in its name, which TensorFlow takes for a pattern when it looks for "
                       "files there; choose another name")
+
+
+def _stat_remote(path):
+    found = remote.stat(path)
+    if found is None:
+        raise FileNotFoundError(f"{path}: no such file")
+    return found
 
 
 def _local_files_below(folder):

@@ -195,7 +195,10 @@ class _RemotePartial(remote.Writer):
 
 
 class _Upload(io.RawIOBase):
-    """What an object is to hold, in a local file without a name, of which a killed process leaves nothing."""
+    """What an object is to hold, in a local file without a name, of which a killed process leaves nothing.
+
+    For Linux alone: TensorFlow copies files by their names, and only there /proc/self/fd has a name for an open one.
+    """
 
     def __init__(self, path):
         super().__init__()

@@ -90,7 +90,7 @@ class Dropout(tf_keras.layers.Layer):
         self._scale = 2**16 / (2**16 - self._dropped_values)
 
     def call(self, x, seed=None):
-        """x of any shape; seed int [2], one for each use, or None when not training -> the same shape."""
+        """x of rank 1 or more; seed int [2], one for each use, or None when not training -> the same shape."""
         if seed is None or not self._dropped_values:
             return x
         keep = self._draw(tf.shape(x), seed)

@@ -109,7 +109,10 @@ def _garden_config(encoder):
     kind = encoder["type"]
     if kind not in GARDEN_ENCODERS:
         raise InputError(f"type is {kind!r}: only {' and '.join(GARDEN_ENCODERS)} are supported")
-    values = GARDEN_DEFAULTS | (encoder.get(kind) or {})
+    sizes = encoder.get(kind) or {}
+    if not isinstance(sizes, dict):
+        raise InputError(f"{kind} is {sizes!r}: it must be a mapping of names to values")
+    values = GARDEN_DEFAULTS | sizes
     if values.get("norm_first"):
         raise InputError("norm_first is True: only False is supported")
     if values.get("embedding_size") not in (None, values.get("hidden_size")):
@@ -118,9 +121,10 @@ def _garden_config(encoder):
 
 
 def _read_yaml(path):
+    text = read_text(path)
     try:
-        return yaml.load(read_text(path), _Loader)
-    except yaml.YAMLError as error:
+        return yaml.load(text, _Loader)
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: what looks like a date, 2001-99-99 say, and is none
         raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
 
 

@@ -96,4 +96,10 @@ def _labels(path, values):
     if not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
             isinstance(name, str) for name in names.values()):
         raise InputError(f"{path}: id2label is {names!r}: it must give a name to each of the numbers from 0 on")
-    return tuple(names[str(number)] for number in range(len(names)))
+    labels = tuple(names[str(number)] for number in range(len(names)))
+    if not labels:
+        raise InputError(f"{path}: id2label is {{}}: it must name a label, or more")
+    if len({*labels}) < len(labels):
+        twice = next(label for label in labels if labels.count(label) > 1)
+        raise InputError(f"{path}: id2label gives the name {twice!r} to two labels")
+    return labels

@@ -3,7 +3,7 @@
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_dir
+from bert_tf.files import exists, is_dir, is_file
 
 WEIGHTS_NAME = "model.safetensors"
 SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # says which of several files has which tensor
@@ -17,7 +17,7 @@ TENSORFLOW_NAMES = ("checkpoint", "bert_model.ckpt.index")  # by which a folder 
 def weights_in(folder):
     """The path of a folder's model.safetensors, its index if it is in parts, or else its pickle; None without any."""
     paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES))
-    return next((path for path in paths if exists(path) and not is_dir(path)), None)
+    return next((path for path in paths if is_file(path)), None)
 
 
 def is_hugging_face(checkpoint):

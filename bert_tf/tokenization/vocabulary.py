@@ -27,7 +27,7 @@ def read_vocabulary(path):
     White space around a piece is not part of it, as in the original's `load_vocab`.
 
     Args:
-      path: a UTF-8 text file, local or anything else that `tf.io.gfile` opens.
+      path: a UTF-8 text file, local or remote.
 
     Returns:
       List of str, the piece of each id.

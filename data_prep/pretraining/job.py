@@ -79,6 +79,7 @@ def check_outputs(input_files, output_files, patterns=""):
     for path in output_files:
         if not path:
             raise InputError(f"`output_file`={','.join(output_files)}: one of the names is empty")
+        paths.check_output_name("output_file", path)
         if is_dir(path):
             raise InputError(f"`output_file`={path}: is a directory, a file name is needed")
         real_path = absolute(path)

@@ -10,11 +10,9 @@ import hashlib
 import json
 import os
 
-import tensorflow as tf
-
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_file, is_remote, new_file, read_bytes, read_json, size
+from bert_tf.files import exists, is_file, is_remote, modified_ns, new_file, read_bytes, read_json, size
 from data_prep.pretraining.shards import Counts
 
 SUFFIX = paths.MANIFEST_SUFFIX
@@ -32,9 +30,8 @@ def describe(input_files, vocab_file, flags):
     vocabulary = hashlib.sha256(read_bytes(vocab_file)).hexdigest()
     inputs = []
     for path in input_files:
-        stat = tf.io.gfile.stat(path)
         inputs.append({"path": path if is_remote(path) else os.path.realpath(path),
-                       "bytes": stat.length, "modified_ns": stat.mtime_nsec})
+                       "bytes": size(path), "modified_ns": modified_ns(path)})
     return {"flags": flags, "vocabulary": vocabulary, "inputs": inputs}
 
 

@@ -12,8 +12,7 @@ import io
 import itertools
 import zlib
 
-import tensorflow as tf
-
+from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.pretraining.corpus import is_blank
 
@@ -160,7 +159,7 @@ class TextReader:
 
 @contextlib.contextmanager
 def _open(path):
-    with tf.io.gfile.GFile(path, "rb") as raw:
+    with files.open_bytes(path) as raw:
         if path.endswith(".gz"):
             with gzip.GzipFile(fileobj=raw) as file:
                 yield file
@@ -174,15 +173,17 @@ def _errors_naming(path):
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: not a gzip file, or a damaged one: {error}") from error
-    except tf.errors.OpError as error:
-        raise OSError(f"{path}: cannot be read: {error.message}") from error
+    except OSError as error:
+        if error.strerror is None:  # of a remote file, which says what it is of
+            raise
+        raise OSError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _text_size(path):
     """Bytes of a file, after decompression."""
     with _errors_naming(path):
         if not path.endswith(".gz"):
-            return tf.io.gfile.stat(path).length
+            return files.size(path)
         with _open(path) as file:
             return sum(map(len, iter(lambda: file.read(BLOCK_BYTES), b"")))
 

@@ -33,7 +33,8 @@ class TaskMetadata:
       multi_label: whether a text may have several of the labels.
       doc_stride: of a span labeler: WordPieces between the starts of two windows of a context.
       max_query_length: of a span labeler: longest question in WordPieces.
-      strip_accents: whether the tokenizer strips accents; None is as `do_lower_case`.
+      strip_accents: whether the tokenizer strips accents; None is as `do_lower_case`, and becomes of a value that
+        repeats that.
       source: name of the file that says so.
       unknown: fields of which the file says nothing, so that they may be what one likes.
 
@@ -66,6 +67,8 @@ class TaskMetadata:
             if not is_right:
                 raise InputError(f"{name} is {getattr(self, name)!r}: it must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
+        if self.strip_accents == self.do_lower_case:  # the same tokenizer, whether or not that was said
+            object.__setattr__(self, "strip_accents", None)
 
     @property
     def as_task(self):

@@ -78,7 +78,11 @@ def settle(checkpoint, given):
                    if value is not None and name not in kept.unknown}
         if kind != kept.kind:
             of_task = {name: of_task[name] for name in (*from_folder.CASING, "max_seq_length") if name in of_task}
-        _check_not_changed(checkpoint, of_task, given, kept.source)
+        if "do_lower_case" in of_task:
+            of_task.setdefault("strip_accents", of_task["do_lower_case"])
+        unnamed = kept.as_task.is_generic and len(given.get("labels") or ()) == len(kept.labels)
+        certain = {name: of_task[name] for name in of_task if not (unnamed and name == "labels")}
+        _check_not_changed(checkpoint, certain, given, kept.source)
         values |= of_task
     values |= {name: value for name, value in given.items() if name in _names(task_metadata.TaskMetadata)}
     options = {name: value for name, value in given.items() if name in _names(ServingOptions)}

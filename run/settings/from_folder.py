@@ -15,15 +15,19 @@ import sys
 import tempfile
 
 from bert_tf import model_folder
+from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_bytes
+from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME, find_vocabulary
+from bert_tf.tokenization.vocabulary import read_vocabulary
 from run.settings.model import read_config
 
 CHECKPOINT = "init_checkpoint"
 CASING = ("do_lower_case", "strip_accents")
-LOOKED_FOR = {"bert_config_file": ("bert_config.json", "config.json or params.yaml"),
-              "vocab_file": ("vocab.txt", "tokenizer.json")}
+LOOKED_FOR = {"bert_config_file": (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"),
+              "vocab_file": (VOCABULARY_NAME, TOKENIZER_NAME)}
+RUNS = ("checkpoint", "run_1/checkpoint")  # that show a folder to be of a run, or of several of a task
 
 
 def complete(settings, given, tokenizer="tokenizer"):
@@ -86,7 +90,8 @@ def _places(settings):
     """The checkpoint of settings, and the folder of a run that is to be resumed or evaluated, as `find` takes them."""
     places = {CHECKPOINT: settings.model.init_checkpoint} if settings.model.init_checkpoint else {}
     training = getattr(settings, "training", None)
-    if training is not None and training.output_dir and exists(os.path.join(training.output_dir, "checkpoint")):
+    if training is not None and training.output_dir and any(
+            exists(os.path.join(training.output_dir, name)) for name in RUNS):
         places["output_dir"] = training.output_dir
     return places
 
@@ -143,7 +148,7 @@ def _casing(given, there, names, notes):
             found[name] = getattr(there, name)
         elif notes and told[name] not in (None, given[name]) and os.sep in there.casing_from:
             # (A casing that the name of a published folder tells has no path; check_casing refuses to differ from it.)
-            _note(f"--{name}={given[name]}: {there.casing_from} says {told[name]}")
+            _note(f"`{name}`={given[name]}: {there.casing_from} says {told[name]}")
     if given.get("do_lower_case") not in (None, there.do_lower_case):
         found.pop("strip_accents", None)  # of a casing that does not count
     return {name: value for name, value in found.items() if value is not None}
@@ -152,7 +157,8 @@ def _casing(given, there, names, notes):
 def as_vocab_txt(path):
     """The path of a vocabulary of one piece a line: itself, or a temporary file for that of a tokenizer.json.
 
-    What reads, compares and copies a vocabulary takes it as lines.
+    What reads, compares and copies a vocabulary takes it as lines. InputError names a tokenizer.json that no model can
+    use, since later messages name the temporary file.
     """
     if os.path.basename(path) != TOKENIZER_NAME or not exists(path):
         return path
@@ -162,6 +168,10 @@ def as_vocab_txt(path):
     written = os.path.join(folder, VOCABULARY_NAME)
     with open(written, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{piece}\n" for piece in pieces)
+    try:
+        read_vocabulary(written)
+    except InputError as error:
+        raise InputError(str(error).replace(written, f"{path}, as lines")) from error
     return written
 
 
@@ -180,16 +190,16 @@ def _compare_configs(given, there):
     ours, theirs = (read_config(path, 1).to_dict() for path in (given, there))
     name = next((name for name in ours if ours[name] != theirs[name]), None)
     if name:
-        _note(f"--bert_config_file={given}: says {name} {ours[name]}, {there} says {theirs[name]}")
+        _note(f"`bert_config_file`={given}: says {name} {ours[name]}, {there} says {theirs[name]}")
 
 
 def _compare_vocabularies(given, there):
     if there is not None and read_bytes(as_vocab_txt(there)) != read_bytes(given):
-        _note(f"--vocab_file={given}: is another vocabulary than {there}")
+        _note(f"`vocab_file`={given}: is another vocabulary than {there}")
 
 
 def _note(text):
-    print(f"note: {text}; what is given counts", file=sys.stderr)
+    print(f"note: {with_flags(text)}; what is given counts", file=sys.stderr)
 
 
 def _fields(settings):

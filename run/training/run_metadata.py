@@ -13,8 +13,10 @@ from bert_tf import files
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote, new_file, read_bytes, read_json_object
+from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
+from bert_tf.model_folder.tokenizers import VOCABULARY_NAME as VOCAB_FILE
 
-CONFIG_FILE, VOCAB_FILE, RUN_FILE = "bert_config.json", "vocab.txt", "run.json"
+RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # of a trial of a search: what it came to
 CHANGEABLE = "changeable"  # of RUN_FILE: the settings that may be others in a resumed run
 WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole

@@ -152,6 +152,21 @@ def test_flags_that_contradict_the_task(tmp_path):
     assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
 
 
+def test_accents_that_contradict_the_task(tmp_path):
+    task_metadata.keep(tmp_path, task_metadata.TaskMetadata("classifier", 26, True, ("bad", "good")))
+    assert loading.settle(str(tmp_path), {"strip_accents": True}).metadata.strip_accents is None
+    with pytest.raises(ValueError, match=r"`strip_accents` says False: contradicts task\.json of .*, which says True"):
+        loading.settle(str(tmp_path), {"strip_accents": False})
+
+
+def test_labels_without_names_may_be_given_some(tmp_path):
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
+    assert loading.settle(str(tmp_path), {}).metadata.labels == ("LABEL_0", "LABEL_1")
+    assert loading.settle(str(tmp_path), {"labels": ("bad", "good")}).metadata.labels == ("bad", "good")
+    with pytest.raises(ValueError, match=r"`labels_file` says \('x',\): contradicts config.json of .*'LABEL_1'"):
+        loading.settle(str(tmp_path), {"labels": ("x",)})
+
+
 def test_saved_models_that_cannot_be_asked(folder, tmp_path):
     with pytest.raises(ValueError, match="`init_checkpoint` is needed, or `saved_model`"):
         terminal.load("masked_lm", {})

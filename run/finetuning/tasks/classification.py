@@ -134,6 +134,7 @@ def _find_dataset(task, kept):
         if kept and len(kept.labels) != len(dataset.labels):
             raise InputError(f"`data_dir`={task.data_dir}: the model has {len(kept.labels)} labels, the data "
                              f"{len(dataset.labels)}: it was trained for another task")
+        _note_taken(kept, dataset.labels)
         return dataset
     try:
         dataset = classification.find_task(task.task_name)
@@ -144,10 +145,18 @@ def _find_dataset(task, kept):
     if kept is None or kept.labels == dataset.labels:
         return dataset
     labels = labels_of_model(dataset.name, dataset.labels, kept.labels)
+    _note_taken(kept, labels)
     if labels != dataset.labels:
         print(f"note: the model's labels are in another order than those of {dataset.name}, which are taken in the "
               f"model's: {', '.join(labels)}", file=sys.stderr)
     return dataclasses.replace(dataset, labels=labels)
+
+
+def _note_taken(kept, labels):
+    """Says on standard error which labels those of a model, if they have no names, are taken for."""
+    if kept and kept.as_task.is_generic and kept.labels != labels:
+        print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in this "
+              "order", file=sys.stderr)
 
 
 def read_split(dataset, data_dir, split, tokenizer, max_seq_length):

@@ -10,6 +10,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import FORMATS, convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder import Task
 
 
 @pytest.fixture
@@ -78,3 +79,11 @@ def test_what_cannot_be_written(reference, reference_config, tmp_path, monkeypat
     with pytest.raises(InputError, match=message):
         convert(str(reference / "pretrain_init.ckpt"), output, output_format, reference_config)
     assert not os.listdir(tmp_path)
+
+
+def test_a_task_of_another_model(reference, reference_config, tmp_path):
+    source = str(reference / "classify_init.ckpt")
+    task = Task("classifier", tuple("abcdefghi"))
+    with pytest.raises(InputError, match=r"/classify_init\.ckpt: the task has 9 labels, and the model has \d outputs"):
+        convert(source, str(tmp_path / "out"), "huggingface", reference_config, task=task)
+    assert not (tmp_path / "out").exists()

@@ -208,6 +208,19 @@ def test_a_remote_file(hf_tiny):
         np.testing.assert_array_equal(remote.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
 
 
+def test_a_remote_file_that_cannot_be_read_is_not_called_damaged(monkeypatch):
+    def copy(source, target, overwrite):
+        raise tf.errors.PermissionDeniedError(None, None, "no access")
+
+    with tf.io.gfile.GFile("ram://hf_closed/model.safetensors", "w") as file:
+        file.write("no such format")
+    with pytest.raises(InputError, match=r"^ram://.*\.safetensors: is no safetensors file, or a damaged one: "):
+        open_checkpoint("ram://hf_closed/model.safetensors")
+    monkeypatch.setattr(tf.io.gfile, "copy", copy)
+    with pytest.raises(OSError, match=r"^ram://hf_closed/model\.safetensors: cannot be read: no access"):
+        open_checkpoint("ram://hf_closed/model.safetensors")
+
+
 def test_damaged_files(hf_tiny, tmp_path, arrays):
     path = tmp_path / "model.safetensors"
     with pytest.raises(ValueError, match=r"model\.safetensors: no such file"):
@@ -306,6 +319,11 @@ def test_a_task_with_another_number_of_labels(tmp_path):
     with pytest.raises(InputError, match="the task has 3 labels, and the model has 2 outputs"):
         huggingface.write(tmp_path, model_tensors(model), SMALL, task)
     assert os.listdir(tmp_path) == []
+
+
+def test_a_task_of_no_class_of_transformers(tmp_path):
+    huggingface.write(tmp_path, model_tensors(models.BertClassifier(SMALL, 2)), SMALL, Task("juggler", ("a", "b")))
+    assert read_task(str(tmp_path)) == Task("classifier", ("LABEL_0", "LABEL_1"))
 
 
 @pytest.mark.parametrize(("tokenizer", "expected"), [

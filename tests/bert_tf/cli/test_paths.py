@@ -108,6 +108,7 @@ def test_remote_files_and_folders():
         (paths.check_folder, f"{folder}/none", "none: no such folder$"),
         (paths.check_folder, f"{folder}/vocab.txt", "vocab.txt: no such folder$"),
         (paths.check_output_dir, f"{folder}/vocab.txt", "vocab.txt: is a file, a folder is needed$"),
+        (paths.check_output_file, f"{folder}/a[1]", r"a\[1\]: has \[ in its name, which TensorFlow takes for a"),
         (paths.check_output_file, f"{folder}/inside", "inside: is a directory, a file is needed$"),
         (paths.check_output_file, f"{folder}/none/new", f"new: there is no folder {folder}/none: a file in a folder"),
     ):

@@ -33,6 +33,15 @@ def test_what_is_there(folder):
     assert files.absolute(f"{folder}/a/") == files.absolute(f"{folder}/a")
 
 
+def test_when_a_file_was_written(folder, tmp_path):
+    put(f"{folder}/file")
+    assert files.modified_ns(f"{folder}/file") == tf.io.gfile.stat(f"{folder}/file").mtime_nsec
+    os.utime(tmp_path, ns=(5, 1_234_567_890_987_654_321))
+    assert files.modified_ns(tmp_path) == tf.io.gfile.stat(str(tmp_path)).mtime_nsec == 1_234_567_890_000_000_000
+    with pytest.raises(FileNotFoundError, match="none"):
+        files.modified_ns(f"{folder}/none")
+
+
 def test_what_a_folder_holds_and_its_removal(folder):
     for name in ("b", "a/y", "a/z/x", ".hidden", "a/.git/x"):
         put(f"{folder}/{name}")
@@ -72,6 +81,7 @@ def test_a_store_needs_no_folders(store):
     ("gs://bucket//run", "^gs://bucket//run: each part between slashes must be a name"),
     ("gs://bucket/a/../run", "each part between slashes must be a name"),
     ("gs:///run", "each part between slashes must be a name"),
+    ("hdfs:////run", "each part between slashes must be a name"),
     ("gs://bucket/run[1]", r"^gs://bucket/run\[1\]: has \[ in its name, which TensorFlow takes for a pattern"),
     ("gs://bucket/what?", r"has \? in its name"),
 ])
@@ -81,5 +91,5 @@ def test_names_that_outputs_cannot_have(path, message):
 
 
 def test_names_that_outputs_can_have():
-    for path in ("gs://bucket/a b#c%20d/é/", "ram://x", "here/../[1]"):
+    for path in ("gs://bucket/a b#c%20d/é/", "ram://x", "hdfs:///user/me/out", "file:///x", "here/../[1]"):
         files.check_output_name(path)

@@ -122,6 +122,8 @@ def test_the_model_gardens_defaults_and_what_changes_nothing(written, text, expe
     (f"{GARDEN}, hidden_activation: swish}}", "hidden_act is 'swish': it must be one of gelu"),
     ("task: {model: {}}", r"holds no encoder's config of the Model Garden \(looked for task.model.encoder.type\)"),
     ("- a", "holds no encoder's config"),
+    ("type: bert\nbert: [1, 2]", r"bert is \[1, 2\]: it must be a mapping of names to values"),
+    ("type: bert\nbert: {num_layers: 2001-99-99}", "is not YAML: month must be in 1..12"),
     ("a: [", "is not YAML: while parsing"),
     ("a: !!python/object:os.system {}", "is not YAML: could not determine a constructor"),
 ])

@@ -54,6 +54,11 @@ def test_which_weights_a_folder_holds(tmp_path, names, weights, is_theirs):
     assert is_hugging_face(str(tmp_path)) == is_theirs
 
 
+def test_a_folder_of_that_name_holds_no_weights(tmp_path):
+    (tmp_path / "model.safetensors").mkdir()
+    assert weights_in(str(tmp_path)) is None
+
+
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model.bin.index.json"])
 def test_a_pickle_is_refused_with_the_way_to_convert_it(tmp_path, name):
     (tmp_path / name).touch()

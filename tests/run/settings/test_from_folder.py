@@ -29,6 +29,12 @@ def bert(tmp_path, monkeypatch):
     return folder
 
 
+@pytest.fixture(autouse=True)
+def flags(monkeypatch):
+    """The flags of a script, as which its messages show the settings."""
+    monkeypatch.setattr("absl.flags.FLAGS", {"bert_config_file", "vocab_file", "do_lower_case", "strip_accents"})
+
+
 def complete(given=None, **settings):
     """FineTuningSettings of what is given on a command line, completed: the groups model and tokenizer."""
     given = {"init_checkpoint": "bert"} | (given or {})
@@ -117,6 +123,13 @@ def test_the_vocabulary_in_tokenizer_json(bert, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_a_tokenizer_json_that_is_no_vocabulary_of_bert_is_named(bert):
+    (bert / "vocab.txt").unlink()
+    (bert / "tokenizer.json").write_text(json.dumps({"model": {"type": "WordPiece", "vocab": {"[PAD]": 0, "a": 1}}}))
+    with pytest.raises(InputError, match=r"^bert/tokenizer\.json, as lines: has no line \[UNK\]"):
+        complete()
+
+
 def test_a_vocabulary_larger_than_the_model(bert):
     (bert / "vocab.txt").write_text("\n".join([*PIECES, "more"]), encoding="utf-8")
     with pytest.raises(InputError, match=r"bert/vocab.txt: has 9 entries, and bert/config.json has vocab_size 8: they"):
@@ -164,6 +177,17 @@ def test_a_run_that_is_resumed_or_evaluated_has_its_own_files(bert, capsys):
     os.remove("out/vocab.txt")
     with pytest.raises(InputError, match=r"there is no vocab.txt beside `output_dir`=out, nor a tokenizer.json"):
         complete({"init_checkpoint": None}, **of_run)
+
+
+def test_several_runs_of_a_task_have_their_files_in_the_folder_of_all(bert):
+    os.makedirs("bert/run_1")
+    of_runs = {"training": TrainingSettings(output_dir="bert")}
+    assert complete({"init_checkpoint": None}, **of_runs)[1].vocab_file is None
+    with open("bert/run_1/checkpoint", "w"):
+        pass
+    model, tokenizer = complete({"init_checkpoint": None}, **of_runs)
+    assert (model.bert_config_file, tokenizer.vocab_file) == ("bert/config.json", "bert/vocab.txt")
+    assert tokenizer.do_lower_case is False
 
 
 def test_pre_training_needs_a_vocabulary_for_dynamic_masking_alone(bert):
