@@ -17,7 +17,7 @@ def check_file(argument, path, or_folder=False):
     if not path:
         raise InputError(f"`{argument}` is needed")
     _check_name(argument, path)
-    with _errors_of(argument):
+    with errors_of(argument):
         is_folder = files.is_dir(path)
         if is_folder and not or_folder:
             raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
@@ -36,7 +36,7 @@ def check_folder(argument, path):
     if not path:
         raise InputError(f"`{argument}` is needed")
     _check_name(argument, path)
-    with _errors_of(argument):
+    with errors_of(argument):
         if not files.is_dir(path):
             raise InputError(f"`{argument}`={path}: no such folder")
 
@@ -48,7 +48,7 @@ def check_output_dir(argument, path):
     _check_name(argument, path)
     if path.startswith("gs:/") and not files.is_remote(path):  # else a run would fill a local folder named gs:
         raise InputError(f"`{argument}`={path}: in a bucket it is gs://{path.removeprefix('gs:/')}")
-    with _errors_of(argument):
+    with errors_of(argument):
         files.check_output_name(path)
         if files.exists(path) and not files.is_dir(path):
             raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
@@ -56,7 +56,7 @@ def check_output_dir(argument, path):
 
 def check_output_name(argument, path):
     """Raises InputError naming `argument` for a remote name that cannot be written to and found again."""
-    with _errors_of(argument):
+    with errors_of(argument):
         files.check_output_name(path)
 
 
@@ -67,7 +67,7 @@ def check_output_file(argument, path):
     _check_name(argument, path)
     folder = os.path.dirname(path)
     check_output_name(argument, path)
-    with _errors_of(argument):
+    with errors_of(argument):
         if files.is_dir(path):
             raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
         if not (files.is_object_store(path) or files.is_dir(folder or ".")):
@@ -91,7 +91,7 @@ def expand_globs(argument, patterns, folders=False):
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
-        with _errors_of(argument):
+        with errors_of(argument):
             matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
             are_folders = files.folders_among(matches)
         if not matches:
@@ -103,7 +103,7 @@ def expand_globs(argument, patterns, folders=False):
                 continue
             if not folders:
                 raise InputError(f"`{argument}`={path}: is a directory, files are needed: {path}/* for all in it")
-            with _errors_of(argument):
+            with errors_of(argument):
                 inside = files_below(path)
             if not inside:
                 raise InputError(f"`{argument}`={path}: a directory without files")
@@ -142,7 +142,7 @@ def _matching(argument, pattern):
 
 
 @contextlib.contextmanager
-def _errors_of(argument):
+def errors_of(argument):
     """Gives errors of remote files, which say what they are of and why, the name of the argument: InputError."""
     try:
         yield

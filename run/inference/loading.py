@@ -60,7 +60,8 @@ def settle(checkpoint, given):
     Raises:
       InputError: nothing says what the model does, or a setting contradicts what task.json says.
     """
-    kept = task_metadata.read(checkpoint)
+    with paths.errors_of("init_checkpoint"):  # the first look at it
+        kept = task_metadata.read(checkpoint)
     kind = given.get("task") or (kept and kept.kind)
     if not kind:
         raise InputError(f"`init_checkpoint`={checkpoint}: no {task_metadata.TASK_FILE} there says what the model "

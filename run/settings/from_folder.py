@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 from bert_tf import model_folder
+from bert_tf.cli import paths
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_bytes
@@ -51,7 +52,8 @@ def complete(settings, given, tokenizer="tokenizer"):
     if tokenizer:
         names[tokenizer] = _fields(getattr(settings, tokenizer)) & {"vocab_file", *CASING}
     if CHECKPOINT in places:
-        model_folder.check_no_pickle(places[CHECKPOINT])
+        with paths.errors_of(CHECKPOINT):  # the first look at it
+            model_folder.check_no_pickle(places[CHECKPOINT])
     found = find(places, given, {name for group in names.values() for name in group})
     return dataclasses.replace(settings, **{
         group: dataclasses.replace(getattr(settings, group), **{name: found[name] for name in wanted if name in found})
@@ -90,9 +92,10 @@ def _places(settings):
     """The checkpoint of settings, and the folder of a run that is to be resumed or evaluated, as `find` takes them."""
     places = {CHECKPOINT: settings.model.init_checkpoint} if settings.model.init_checkpoint else {}
     training = getattr(settings, "training", None)
-    if training is not None and training.output_dir and any(
-            exists(os.path.join(training.output_dir, name)) for name in RUNS):
-        places["output_dir"] = training.output_dir
+    if training is not None and training.output_dir:
+        paths.check_output_dir("output_dir", training.output_dir)
+        if any(exists(os.path.join(training.output_dir, name)) for name in RUNS):
+            places["output_dir"] = training.output_dir
     return places
 
 

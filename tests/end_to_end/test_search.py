@@ -19,7 +19,7 @@ FLAGS = {"task_name": "own", "bert_config_file": "bert_config.json", "vocab_file
 BOTH = {"do_train": True, "do_eval": True}
 SEARCH = {**FLAGS, **BOTH, "data_dir": "words", "search": True, "search_batch_sizes": 8,
           "search_learning_rates": "1e-6,3e-3", "search_epochs": 6, "output_dir": "searched"}
-FIRST, SECOND = (pathlib.Path("searched/search") / name for name in ("batch8_lr1e-06_epochs6", "batch8_lr0.003_epochs6"))
+FIRST, SECOND = (pathlib.Path(f"searched/search/batch8_lr{rate}_epochs6") for rate in ("1e-06", "0.003"))
 
 
 @pytest.fixture(scope="module")

@@ -92,6 +92,7 @@ def test_classifier_mistakes(model_files, tmp_path, flags, message):
     ({"text": "no mask"}, "--text=no mask: has no [MASK]"),
     ({"init_checkpoint": None}, "--init_checkpoint is needed"),
     ({}, "nowhere: no checkpoint there"),
+    ({"init_checkpoint": "gs://two words/m"}, "--init_checkpoint=gs://two words/m: 'two words' is no name of a bucket"),
 ])
 def test_fill_mask_mistakes(model_files, flags, message):
     given = {**model_files, "init_checkpoint": "nowhere", "text": "a [MASK]", **flags}
@@ -113,6 +114,8 @@ def test_export_mistakes(model_files, tmp_path, flags, message):
     ({"input_file": "none.tfrecord"}, "--input_file=none.tfrecord: no such file"),
     ({"input_file": "__config__"}, "bert_config.json: is no TFRecord file, or damaged"),
     ({"output_dir": "__config__"}, "is a file, a folder is needed"),
+    ({"output_dir": "gs://two words/run"}, "--output_dir=gs://two words/run: 'two words' is no name of a bucket"),
+    ({"init_checkpoint": "gs://two words/m"}, "--init_checkpoint=gs://two words/m: 'two words' is no name of a bucket"),
     ({"eval_steps": 5}, "--eval_steps=5: evaluates during training, give --do_train and --do_eval"),
     ({"masking": "dynamic"}, "--vocab_file is needed"),
     ({"input_file": "__config__", "distribution_strategy": "mirrored", "num_cpu_devices": 3, "accumulate_steps": 2,
