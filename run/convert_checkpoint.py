@@ -12,34 +12,14 @@ and vocab.txt where there is one, for Hugging Face with tokenizer_config.json. A
 class of transformers for its task, with its labels. Every tensor keeps its values exactly; optimizer state is left out.
 """
 
-import dataclasses
 import os
 import sys
 
 from bert_tf import files, model_folder
 from bert_tf.cli import flags, paths, script
-from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
+from run.inference.settings import ConversionSettings
 from run.settings import from_folder
-
-
-@dataclasses.dataclass(frozen=True)
-class ConversionSettings(Settings):
-    """What to convert into what."""
-
-    input: str | None = setting(
-        None, "The checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a folder that holds one "
-              "of these. Needed.")
-    output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.")
-    format: str | None = setting(None, "What to write. Needed.", choices=("tf1", "model_garden", "huggingface"))
-    bert_config_file: str | None = setting(
-        None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
-              "unless one lies beside --input.")
-    vocab_file: str | None = setting(
-        None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
-              "--input, if there is one.")
-    overwrite: bool = setting(
-        False, "Whether files in --output may be replaced; without it --output must be empty or new.")
 
 
 def define_flags():

@@ -206,3 +206,22 @@ class ExtractionSettings(Settings):
 def _without_other_bytes(text):
     """An argument without the bytes that are not UTF-8, which Python holds as surrogates: the tokenizer drops them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
+
+
+@dataclasses.dataclass(frozen=True)
+class ConversionSettings(Settings):
+    """What to convert into what."""
+
+    input: str | None = setting(
+        None, "The checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a folder that holds one "
+              "of these. Needed.")
+    output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.")
+    format: str | None = setting(None, "What to write. Needed.", choices=("tf1", "model_garden", "huggingface"))
+    bert_config_file: str | None = setting(
+        None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
+              "unless one lies beside --input.")
+    vocab_file: str | None = setting(
+        None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
+              "--input, if there is one.")
+    overwrite: bool = setting(
+        False, "Whether files in --output may be replaced; without it --output must be empty or new.")
