@@ -55,9 +55,9 @@ def check_output_dir(argument, path):
 
 
 def check_output_name(argument, path):
-    """Raises InputError naming `argument` for a remote name that cannot be written to and found again."""
+    """Raises InputError naming `argument` for a remote name of a file that cannot be written to and found again."""
     with errors_of(argument):
-        files.check_output_name(path)
+        files.check_output_name(path, is_folder=False)
 
 
 def check_output_file(argument, path):

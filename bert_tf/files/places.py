@@ -113,8 +113,8 @@ def remove_tree(path):
     (remote.remove_tree if is_remote(path) else shutil.rmtree)(path)
 
 
-def check_output_name(path):
-    """Raises OSError for a remote name that cannot be written to and found again."""
+def check_output_name(path, is_folder=True):
+    """Raises OSError for a remote name that cannot be written to and found again; a file may be named as a pattern."""
     path = os.fsdecode(path)
     if not is_remote(path):
         return
@@ -124,7 +124,7 @@ def check_output_name(path):
     if any(part in ("", ".", "..") for part in below.split("/")):
         raise OSError(f"{path}: each part between slashes must be a name: a bucket takes .. and // for names too")
     found = _NO_OUTPUT.search(below)
-    if found:
+    if found and is_folder:
         raise OSError(f"{path}: has {found[0]} in its name, which TensorFlow takes for a pattern when it looks for "
                       "files there; choose another name")
 
