@@ -99,7 +99,8 @@ def compile_for_tpu(module, device):
 
 def check_memory(message):
     """Raises OutOfMemoryError if that is what a message of the compiler says."""
-    used = re.search(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message)
+    used = (re.search(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message)
+            or re.search(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)", message))
     if used:
         raise OutOfMemoryError(*(round(float(number) * 1024 ** " KMGT".index(unit or " "))
                             for number, unit in (used.groups()[:2], used.groups()[2:])))

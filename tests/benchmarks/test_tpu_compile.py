@@ -166,9 +166,14 @@ def test_the_peers_step_is_traced_with_the_same_features():
     assert len(captured) > 3 * 30  # each variable and two moments
 
 
-def test_too_little_memory_is_told_from_other_refusals():
+@pytest.mark.parametrize("message", [
+    "RESOURCE_EXHAUSTED: Ran out of memory. Used 20.50G of 15.75G hbm. Exceeded by 4.75G.",
+    "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (20.50G) exceeds "
+    "available HBM (15.75G).",
+])
+def test_too_little_memory_is_told_from_other_refusals(message):
     with pytest.raises(compiler.OutOfMemoryError, match="the step needs 20") as caught:
-        compiler.check_memory("RESOURCE_EXHAUSTED: Ran out of memory. Used 20.50G of 15.75G hbm. Exceeded by 4.75G.")
+        compiler.check_memory(message)
     assert (caught.value.needed, caught.value.capacity) == (20.5 * 2**30, 15.75 * 2**30)
     compiler.check_memory("INVALID_ARGUMENT: an operation")
 
