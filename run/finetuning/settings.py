@@ -98,6 +98,7 @@ class FineTuningSettings(Settings):
     task: Settings = dataclasses.field(default_factory=Settings)
 
     def check(self):
+        """Raises InputError for settings of different groups that do not go together."""
         if self.tuning.keep_head is not None and not (self.tuning.do_train and self.model.init_checkpoint):
             raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
         if not self.search.search:

@@ -3,11 +3,9 @@
 import gzip
 import json
 import pathlib
-import uuid
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
@@ -17,6 +15,8 @@ from data_prep.records import InspectionSettings, inspection
 from data_prep.tasks import classification, multiple_choice, squad, tagging
 from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
+from tests import remote_folders
+from tests.remote_folders import put
 
 REFERENCE = pathlib.Path(__file__).parent.parent / "reference"
 TEXT = (REFERENCE / "text" / "corpus.txt").read_bytes()
@@ -24,15 +24,7 @@ TEXT = (REFERENCE / "text" / "corpus.txt").read_bytes()
 
 @pytest.fixture
 def folder():
-    path = f"ram://{uuid.uuid4().hex}"
-    tf.io.gfile.makedirs(path)
-    return path
-
-
-def put(path, value):
-    files.make_dirs(path.rpartition("/")[0])
-    with files.new_file(path, "wb") as file:
-        file.write(value if isinstance(value, bytes) else value.encode())
+    return remote_folders.new_folder()
 
 
 def test_a_vocabulary(folder, tmp_path):

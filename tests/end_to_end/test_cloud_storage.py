@@ -7,7 +7,6 @@ import collections
 import contextlib
 import csv
 import json
-import pydoc_data.topics
 import re
 import signal
 
@@ -20,6 +19,7 @@ from tests import scripts
 from tests.cloud_storage import CloudStorage, reason_to_skip
 from tests.conftest import REFERENCE
 from tests.end_to_end.test_squad import squad_file
+from tests.end_to_end.test_text_to_served_model import write_corpus_and_task
 
 VOCAB_SIZE, S, P = 301, 24, 4
 STEPS, SAVE_STEPS = 30, 10
@@ -49,14 +49,7 @@ def cloud(tmp_path_factory):
 def local(cloud, tmp_path_factory):
     """A folder with a corpus, a config and two tasks. CLOUD has copies of these, and outputs of its own."""
     folder = tmp_path_factory.mktemp("line")
-    sentences = [re.split(r"(?<=\.)\s+", " ".join(pydoc_data.topics.topics[name].split()))
-                 for name in ("debugger", "formatstrings")]
-    documents = [part[start : start + 9] for part in sentences for start in range(0, len(part), 9)]
-    (folder / "train.txt").write_text("\n".join("\n".join(document) + "\n" for document in documents))
-    (folder / "task").mkdir()
-    rows = [f"{text}\t{label}\n" for label, part in enumerate(sentences) for text in part[:20]]
-    for name, chosen in (("train", rows[::2]), ("dev", rows[1::2]), ("test", rows[1::2])):
-        (folder / "task" / f"{name}.tsv").write_text("text\tlabel\n" + "".join(chosen))
+    write_corpus_and_task(folder, 20)
     squad_file(folder / "squad.json")
     config = BertConfig(VOCAB_SIZE, 12, 1, 3, 28, max_position_embeddings=32, type_vocab_size=2)
     (folder / "bert_config.json").write_text(config.to_json())

@@ -25,18 +25,23 @@ PRETRAINING = {"bert_config_file": "bert_config.json", "input_file": "train.tfre
 MODEL = {"bert_config_file": "bert_config.json", "vocab_file": "vocab.txt", "max_seq_length": MAX_SEQ_LENGTH}
 
 
-@pytest.fixture(scope="session")
-def prepared(tmp_path_factory):
-    """A folder with corpus, vocabulary, records, config and the files of a two-class task."""
-    folder = tmp_path_factory.mktemp("line")
+def write_corpus_and_task(folder, sentences_each):
+    """Writes train.txt, two of CPython's topics, and in task/ which of them so many sentences of each are from."""
     sentences = [re.split(r"(?<=\.)\s+", " ".join(pydoc_data.topics.topics[name].split()))
                  for name in ("debugger", "formatstrings")]
     documents = [part[start : start + 9] for part in sentences for start in range(0, len(part), 9)]
     (folder / "train.txt").write_text("\n".join("\n".join(document) + "\n" for document in documents))
     (folder / "task").mkdir()
-    rows = [f"{text}\t{label}\n" for label, part in enumerate(sentences) for text in part[:25]]
+    rows = [f"{text}\t{label}\n" for label, part in enumerate(sentences) for text in part[:sentences_each]]
     for name, chosen in (("train", rows[::2]), ("dev", rows[1::2]), ("test", rows[1::2])):
         (folder / "task" / f"{name}.tsv").write_text("text\tlabel\n" + "".join(chosen))
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory):
+    """A folder with corpus, vocabulary, records, config and the files of a two-class task."""
+    folder = tmp_path_factory.mktemp("line")
+    write_corpus_and_task(folder, 25)
     config = BertConfig(VOCAB_SIZE, 16, 2, 4, 28, max_position_embeddings=32, type_vocab_size=2)
     (folder / "bert_config.json").write_text(config.to_json())
     scripts.succeed("data_prep.learn_vocab", folder, input_file="train.txt", vocab_file="vocab.txt",

@@ -1,7 +1,6 @@
 """Fine-tuning, export, answers and vectors from and into a folder that only TensorFlow knows (ram://)."""
 
 import json
-import uuid
 
 import numpy as np
 import pytest
@@ -18,6 +17,8 @@ from run.finetuning.tasks import Classification
 from run.inference import exporting, extraction, terminal
 from run.inference.settings import AnswerSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from tests import remote_folders
+from tests.remote_folders import put
 
 WORDS = ("the", "a", "film", "good", "bad", "was")
 
@@ -25,7 +26,7 @@ WORDS = ("the", "a", "film", "good", "bad", "was")
 @pytest.fixture(scope="module")
 def folder():
     """A folder with a model's config and vocabulary, a data set, and texts."""
-    path = f"ram://{uuid.uuid4().hex}"
+    path = remote_folders.new_folder()
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
     put(f"{path}/vocab.txt", "".join(f"{piece}\n" for piece in pieces))
     put(f"{path}/bert_config.json", BertConfig(len(pieces), 8, 1, 2, 12, max_position_embeddings=20).to_json())
@@ -34,12 +35,6 @@ def folder():
         put(f"{path}/data/{split}.tsv", f"text\tlabel\n{rows}")
     put(f"{path}/texts.txt", "the film\na bad film was good\n")
     return path
-
-
-def put(path, value):
-    files.make_dirs(path.rpartition("/")[0])
-    with files.new_file(path) as file:
-        file.write(value)
 
 
 def model_settings(folder):

@@ -209,6 +209,7 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
     together = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):
+        """Dataset of (features, longest example) of the `together` batches of part `number`, the host's rows alone."""
         rows = tf.range(together * batch_size)
         if group_by_length:
             masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])

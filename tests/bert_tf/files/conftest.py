@@ -1,23 +1,16 @@
 """Folders of Python's file system and of TensorFlow's: ram://, which renames, and ram:// taken for an object store."""
 
-import uuid
-
 import pytest
 import tensorflow as tf
 
 from bert_tf.files import remote
-
-
-def new_remote_folder():
-    path = f"ram://{uuid.uuid4().hex}"
-    tf.io.gfile.makedirs(path)
-    return path
+from tests.remote_folders import new_folder
 
 
 @pytest.fixture(params=["local", "remote"])
 def folder(request, tmp_path):
     """A new folder of Python's file system, or of one that only TensorFlow knows: its path as str."""
-    return str(tmp_path) if request.param == "local" else new_remote_folder()
+    return str(tmp_path) if request.param == "local" else new_folder()
 
 
 @pytest.fixture
@@ -32,4 +25,4 @@ def store(monkeypatch):
         copy(source, target)
 
     monkeypatch.setattr(tf.io.gfile, "copy", copy_over)
-    return new_remote_folder()
+    return new_folder()

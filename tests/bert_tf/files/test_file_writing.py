@@ -12,7 +12,7 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import remote
-from tests.bert_tf.files import conftest
+from tests import remote_folders
 
 
 def content(path):
@@ -309,7 +309,7 @@ def uploads(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["folder", "store"])
 def test_a_remote_folder_is_uploaded_and_its_last_file_says_that_it_is_whole(request, monkeypatch, kind):
-    place = request.getfixturevalue("store") if kind == "store" else conftest.new_remote_folder()
+    place = request.getfixturevalue("store") if kind == "store" else remote_folders.new_folder()
     names, path = uploads(monkeypatch), f"{place}/model"
     make_model(path + "/")
     assert names == [f"{path}/{name}" for name in ("variables/index", "fingerprint.pb", "saved_model.pb")]

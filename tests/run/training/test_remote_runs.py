@@ -1,7 +1,6 @@
 """A training run in a folder that only TensorFlow knows (ram://): what it writes, when, and how it is resumed."""
 
 import csv
-import uuid
 
 import pytest
 import tensorflow as tf
@@ -11,6 +10,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.training import checkpoints, loop, metrics_log, run_metadata
 from run.training.summaries import Summaries
+from tests import remote_folders
+from tests.remote_folders import put
 from tests.run.training.test_loop import OneWeight, batches, evaluate_by_step, start
 
 CONFIG = BertConfig(11, 6, 2, 3, 7)
@@ -18,15 +19,7 @@ CONFIG = BertConfig(11, 6, 2, 3, 7)
 
 @pytest.fixture
 def folder():
-    path = f"ram://{uuid.uuid4().hex}"
-    tf.io.gfile.makedirs(path)
-    return path
-
-
-def put(path, value):
-    files.make_dirs(path.rpartition("/")[0])
-    with files.new_file(path, "wb") as file:
-        file.write(value)
+    return remote_folders.new_folder()
 
 
 def read_rows(path):
