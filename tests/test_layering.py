@@ -57,11 +57,12 @@ ALLOWED = {
     "run.finetuning": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training"),
     "run.finetuning.tasks": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "data_prep.records",
                              "run.settings", "run.evaluation", "run.finetuning"),
-    "run.inference": ("bert_tf.*", "data_prep.records", "run.settings", "run.training", "run.finetuning",
-                      "run.finetuning.tasks"),
+    "run.inference.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
+    "run.inference": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
+                      "run.finetuning", "run.finetuning.tasks", "run.inference.formats"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning", "run.finetuning.tasks", "run.inference"),
+                      "run.finetuning", "run.finetuning.tasks", "run.inference.*"),
 }
 
 # Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so

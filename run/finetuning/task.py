@@ -16,7 +16,7 @@ class ServedTask(abc.ABC):
     Attributes:
       kind: the name in task.json and of --task.
       unused_variables: how the names of the variables begin on which no answer depends: a checkpoint may lack them.
-      answers: names of outputs by which an export of this kind is known from others.
+      answers: names of outputs, each of which only an export of this kind has.
     """
 
     kind: ClassVar[str]
@@ -147,6 +147,10 @@ class FineTuningTask(ServedTask):
     @abc.abstractmethod
     def score(self, outputs):
         """Outputs for the development data, dict of arrays -> dict of name -> float."""
+
+    @abc.abstractmethod
+    def decisions(self, outputs):
+        """What a model decides by its outputs, `score`'s: a list with an item for each thing that is decided."""
 
     @abc.abstractmethod
     def report(self, outputs, folder):

@@ -138,8 +138,8 @@ class QuestionAnsweringSettings(Settings):
             paths.check_file("predict_file", self.predict_file)
 
 
-KINDS = tuple(each.kind for each in (
-    ClassificationSettings, TaggingSettings, QuestionAnsweringSettings, MultipleChoiceSettings))
+ALL = (ClassificationSettings, TaggingSettings, QuestionAnsweringSettings, MultipleChoiceSettings)
+KINDS = tuple(each.kind for each in ALL)
 
 
 def _check_split_file(settings, split, allow_folder=False):

@@ -11,7 +11,7 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.files import open_bytes
 from run.finetuning import prediction
-from run.inference import vector_files
+from run.inference.formats import vector_files
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"

@@ -8,6 +8,7 @@ class Encoder(ServedTask):
     """Vectors of texts."""
 
     kind = "encoder"
+    answers = frozenset({"sequence_output"})
 
     @staticmethod
     def make_model(encoder, metadata):
@@ -24,7 +25,7 @@ class MaskedLM(ServedTask):
 
     kind = "masked_lm"
     unused_variables = ("bert/pooler/", "cls/seq_relationship/")
-    answers = frozenset({"pieces", "num_masks"})
+    answers = frozenset({"num_masks"})
 
     @staticmethod
     def make_model(encoder, metadata):

@@ -11,6 +11,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes, read_text
 from run.finetuning import task_settings
+from run.inference.formats import request_files
 from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
 
 UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
@@ -147,6 +148,94 @@ class ExportSettings(Settings):
             raise InputError(f"`labels_file`={self.labels_file}: is empty; leave it out for a model that gives a "
                              "number")
         return labels
+
+
+@dataclasses.dataclass(frozen=True)
+class PredictionSettings(Settings):
+    """A file of texts that a model is to answer."""
+
+    model: str | None = setting(
+        None, "What answers: a folder that a fine-tuning script or export_saved_model wrote, or another checkpoint, as "
+              "--init_checkpoint of the other scripts takes it. Needed.")
+    task: str | None = setting(
+        None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KINDS)
+    bert_config_file: str | None = setting(
+        None, "Config of a checkpoint; needed unless one lies beside it.")
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    top_k: int = setting(5, "Of a checkpoint: candidates for each [MASK], or answers to a question.", lower=1)
+    input_file: str | None = setting(None, "File of what is to be answered; - for standard input. Needed.")
+    input_format: str | None = setting(
+        None, "lines: a text a line, or two with ` ||| ` between them; tsv: a table with a header, .csv with commas "
+              "and quotes, else with tabs; jsonl: a JSON object a line. Unset means that of the extension.",
+        choices=request_files.FORMATS)
+    columns: tuple[str, ...] = setting(
+        (), "Columns of the table, or keys of the objects, that hold the model's inputs, in their order (text; text_a, "
+            "text_b; question, context; text_a and a column for each choice); unset means the inputs' own names.")
+    output_file: str | None = setting(
+        None, "File to write: a table if it ends in .tsv, else JSON lines; - for standard output. Needed.")
+    batch_size: int = setting(32, "Rows that go through the model together.", lower=1)
+
+    @property
+    def writes_table(self):
+        """Whether answers become a table."""
+        return bool(self.output_file) and self.output_file.lower().endswith(".tsv")
+
+    def check_files(self):
+        """Raises InputError for files that are not given, cannot be read, or cannot be written."""
+        if self.input_file != request_files.STANDARD_INPUT:
+            paths.check_file("input_file", self.input_file)
+        if self.output_file != request_files.STANDARD_INPUT:
+            paths.check_output_file("output_file", self.output_file)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportedModelSettings(Settings):
+    """The export that is looked at."""
+
+    model: str | None = setting(None, "Folder that export_saved_model wrote, with version or without. Needed.")
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportEvaluationSettings(Settings):
+    """An export, the fine-tuned checkpoint that it was made from, and development data."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    export: ExportedModelSettings = dataclasses.field(default_factory=ExportedModelSettings)
+    max_seq_length: int | None = setting(
+        None, "Longest sequence in WordPiece tokens; unset means that of the checkpoint's task.json.", lower=4)
+    task_name: str | None = setting(
+        None, "Of a classifier: as run_classifier's; unset means what the checkpoint's run.json says.")
+    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.")
+    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.")
+    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.")
+    eval_batch_size: int = setting(32, "Examples that go through the model together.", lower=1)
+    most_lost: float | None = setting(
+        None, "End with an error if the task's first metric falls by more points, hundredths, than this.")
+    output_file: str | None = setting(None, "JSON file for what is printed.")
+
+    def check_files(self):
+        """Raises InputError for files that are not given, or cannot be written."""
+        for name, value in (("init_checkpoint", self.model.init_checkpoint), ("model", self.export.model)):
+            if not value:
+                raise InputError(f"`{name}` is needed")
+        if self.output_file:
+            paths.check_output_file("output_file", self.output_file)
+
+    def task_settings(self, kind, kept):
+        """The settings of a task of run.finetuning.task_settings.
+
+        Args:
+          kind: of the task.
+          kept: dict of what the run was started with; what is given here counts more.
+        """
+        of_kind = next(each for each in task_settings.ALL if each.kind == kind)
+        given = {name: getattr(self, name) for name in ("task_name", "data_dir", "dev_file", "predict_file")}
+        # Of files that it was trained on, kept has a dict that tells them from others.
+        values = {name: value for name, value in kept.items() if not isinstance(value, dict)} | {
+            name: value for name, value in given.items() if value}
+        names = {field.name for field in dataclasses.fields(of_kind)} & values.keys()
+        return of_kind(**{name: values[name] for name in names})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -124,11 +124,11 @@ def _load_saved_model(kind, folder, top_k):
     return AnsweringModel(signature, path)
 
 
-def newest_version(folder):
+def newest_version(folder, argument="saved_model"):
     """The folder itself, or that of the highest version in it, which holds a saved_model.pb; InputError without one."""
     names = files.names_in(folder) if files.is_dir(folder) else ()
     versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
     for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
         if files.is_file(os.path.join(path, "saved_model.pb")):
             return path
-    raise InputError(f"`saved_model`={folder}: holds no SavedModel (looked for saved_model.pb)")
+    raise InputError(f"`{argument}`={folder}: holds no SavedModel (looked for saved_model.pb)")

@@ -11,7 +11,8 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.tokenization import BertTokenizer
 from run.finetuning import prediction
-from run.inference import extraction, vector_files
+from run.inference import extraction
+from run.inference.formats import vector_files
 from run.inference.settings import ExtractionSettings
 from tests import scripts
 

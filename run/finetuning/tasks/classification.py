@@ -20,6 +20,7 @@ class Classification(FineTuningTask):
     """The task of --task_name, of ClassificationSettings."""
 
     kind = ClassificationSettings.kind
+    answers = frozenset({"label", "has_label", "value"})
 
     def __init__(self, settings, kept):
         super().__init__(settings, kept)
@@ -76,6 +77,11 @@ class Classification(FineTuningTask):
         if not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
+
+    def decisions(self, outputs):
+        """Of each row its label, its labels, or its number to two decimal places."""
+        predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        return (predictions.round(2) if self._dataset.regression else predictions).tolist()
 
     def report(self, outputs, folder):
         """Draws confusion.png, for a task of one label an example."""

@@ -17,6 +17,7 @@ class MultipleChoice(FineTuningTask):
     """The task of MultipleChoiceSettings."""
 
     kind = MultipleChoiceSettings.kind
+    answers = frozenset({"choice"})
     metric = "eval_accuracy"
 
     @staticmethod
@@ -58,6 +59,10 @@ class MultipleChoice(FineTuningTask):
         loss = float(losses.classification_loss(outputs, labels))
         predictions = metrics.predictions_of(outputs["logits"])
         return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
+
+    def decisions(self, outputs):
+        """Of each question its choice."""
+        return metrics.predictions_of(outputs["logits"]).tolist()
 
     def report(self, outputs, folder):
         """Draws confusion.png, by the number of the choice."""

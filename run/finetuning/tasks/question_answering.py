@@ -27,7 +27,7 @@ class QuestionAnswering(FineTuningTask):
 
     kind = QuestionAnsweringSettings.kind
     unused_variables = ("bert/pooler/",)
-    answers = frozenset({"answers", "null_score_diff"})
+    answers = frozenset({"null_score_diff"})
     metric = "eval_f1"
     per_position = True
     head_scope = "cls/squad/"
@@ -135,6 +135,11 @@ class QuestionAnswering(FineTuningTask):
         if self.settings.task.version_2_with_negative:
             scores["null_score_diff_threshold"] = threshold
         return {f"eval_{name}": float(value) for name, value in scores.items()}
+
+    def decisions(self, outputs):
+        """Of each question its answer."""
+        answers = self._answers(outputs)
+        return list(answers.choose(self._threshold(answers)).values())
 
     def report(self, outputs, folder):
         """Nothing beside the scores."""

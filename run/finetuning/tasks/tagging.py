@@ -24,6 +24,7 @@ class Tagging(FineTuningTask):
 
     kind = TaggingSettings.kind
     unused_variables = ("bert/pooler/",)
+    answers = frozenset({"tags"})
     per_position = True
 
     @staticmethod
@@ -90,6 +91,10 @@ class Tagging(FineTuningTask):
         return {**scores, **{
             f"eval_{name}": float(getattr(entity_metrics, f"{name}_score")(labels, predicted, zero_division=0))
             for name in ("f1", "precision", "recall")}}
+
+    def decisions(self, outputs):
+        """Of each word its label."""
+        return _flat(self._predicted("dev", outputs))
 
     def report(self, outputs, folder):
         """Writes eval_report.txt, the scores of each type or label, and confusion.png, of the labels of words."""

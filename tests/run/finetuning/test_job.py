@@ -28,7 +28,7 @@ class Task(FineTuningTask):
     """A task that reads nothing."""
 
     kind, metric = "classifier", "eval_accuracy"
-    make_model = make_servable = read = loss = score = report = predict = training_files = lambda *_: None
+    make_model = make_servable = read = loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
 
 

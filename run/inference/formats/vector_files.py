@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.files import is_remote, new_file, new_local_file
-from run.inference import json_numbers
+from run.inference.formats import json_numbers
 
 COPY_BYTES = 1 << 20
 

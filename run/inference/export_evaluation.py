@@ -1,0 +1,140 @@
+"""Scores an exported model on development data beside the checkpoint that it was made from.
+
+Both see the same features and are judged by the task's own metrics, so that a difference is the export's.
+"""
+
+import json
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import files, model_folder
+from bert_tf.errors import InputError
+from run.finetuning import task_metadata
+from run.finetuning.prediction import Predictor
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.tasks import TASKS
+from run.inference import answering, loading
+from run.settings import TokenizerSettings
+from run.training.run_metadata import RUN_FILE
+
+LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
+
+
+def run(settings, given):
+    """Evaluates both, prints a table, and writes it if a file is named.
+
+    Args:
+      settings: ExportEvaluationSettings, whose files are checked.
+      given: dict of the settings that were given and their values.
+
+    Raises:
+      InputError: as loading.load's; a task without development data; data that do not suit it; an export of another
+        kind; a score that fell by more than `most_lost`.
+    """
+    checkpoint, path = settings.model.init_checkpoint, settings.export.model
+    servable, served = loading.load(checkpoint, {name: value for name, value in given.items() if name != "model"})
+    kind = served.task.kind
+    if kind not in TASKS:
+        raise InputError(f"`init_checkpoint`={checkpoint}: of a model that is no fine-tuned task's there is no score")
+    export = answering.open_saved_model(path)
+    if export.kind != kind:
+        raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
+    task = _read_task(settings, served, servable.tokenizer)
+    features = task.eval_features
+    if features is None:
+        raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
+    report = compare(task, *(_timed_outputs(model, task, features, settings.eval_batch_size, name) for model, name in (
+        (servable.model, "checkpoint"), (export.feature_model(), "export"))))
+    print(as_text(report))
+    if settings.output_file:
+        with files.new_file(settings.output_file) as file:
+            json.dump(report, file, indent=1)
+            file.write("\n")
+    lost = -100 * report["scores"][task.metric]["difference"]
+    if settings.most_lost is not None and lost > settings.most_lost:
+        raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} fell by {lost:.2f} points")
+
+
+def compare(task, whole, export):
+    """What two models come to on the development data of a task.
+
+    Args:
+      task: FineTuningTask that has read it.
+      whole, export: of each model its outputs, dict of arrays, and the seconds they took.
+
+    Returns:
+      Dict that JSON can hold: "scores", dict of metric -> "checkpoint", "export" and "difference"; "decisions" and
+      "equal_decisions", how many there are and how many are the same; "seconds" of each.
+    """
+    scores = [task.score(outputs) for outputs, _ in (whole, export)]
+    decisions = [task.decisions(outputs) for outputs, _ in (whole, export)]
+    return {
+        "scores": {name: {"checkpoint": first, "export": scores[1][name], "difference": scores[1][name] - first}
+                   for name, first in scores[0].items() if name != "loss"},
+        "decisions": len(decisions[0]),
+        "equal_decisions": sum(first == second for first, second in zip(*decisions, strict=True)),
+        "seconds": {"checkpoint": whole[1], "export": export[1]},
+    }
+
+
+def as_text(report):
+    """A table of what `compare` gave."""
+    width = max(map(len, report["scores"]))
+    lines = [f"{'':{width}}  checkpoint    export  difference"]
+    lines += [f"{name:{width}}  {row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}"
+              for name, row in report["scores"].items()]
+    lines.append(f"{report['equal_decisions']:,} of {report['decisions']:,} decisions are the same; checkpoint "
+                 f"{report['seconds']['checkpoint']:.1f} s, export {report['seconds']['export']:.1f} s, each with its "
+                 "start")
+    return "\n".join(lines)
+
+
+def logits_of(kind, answer):
+    """The outputs of a model of bert_tf.models, up to a constant, of what its signature "ids" answers.
+
+    Args:
+      kind: of the model, a key of TASKS.
+      answer: dict of arrays.
+
+    Returns:
+      Dict of arrays with which FineTuningTask.score judges.
+    """
+    if "value" in answer:
+        return {"logits": answer["value"][:, np.newaxis]}
+    if kind == "span_labeler":
+        return {name: answer[name] for name in ("start_logits", "end_logits")}
+    probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
+    if "has_label" in answer:
+        return {"logits": np.log(probabilities) - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))}
+    return {"logits": np.log(probabilities)}
+
+
+def _timed_outputs(model, task, features, batch_size, description):
+    """The outputs of a model, as its export gives them or as it does itself, and the seconds that they took."""
+    predictor = Predictor(tf.distribute.get_strategy(), model, per_position=task.per_position,
+                          static_shapes=getattr(model, "static_shapes", False))
+    start = time.perf_counter()
+    outputs = predictor(features, batch_size, description)
+    seconds = time.perf_counter() - start
+    is_answer = outputs.keys().isdisjoint({"logits", "start_logits"}) or "value" in outputs
+    return logits_of(task.kind, outputs) if is_answer else outputs, seconds
+
+
+def _read_task(settings, served, tokenizer):
+    """The FineTuningTask of a loading.Served, with its development data read.
+
+    What shapes the features, such as the name of a GLUE task, is what the checkpoint's run.json says, unless given.
+    """
+    checkpoint, metadata = settings.model.init_checkpoint, served.metadata
+    path = model_folder.find_file(checkpoint, RUN_FILE)
+    task_settings = settings.task_settings(metadata.kind, files.read_json_object(path) if path else {})
+    task_settings.check_files(["dev"])
+    tokenizer_settings = TokenizerSettings(
+        max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
+        strip_accents=metadata.strip_accents)
+    task = served.task(FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True),
+                                          task=task_settings), task_metadata.read(checkpoint))
+    task.read(tokenizer, ignore_padding=True)
+    return task

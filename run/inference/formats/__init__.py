@@ -1,0 +1,1 @@
+"""Files of texts to be answered, of answers, and of vectors."""

@@ -1,0 +1,141 @@
+"""Files of texts to be answered: lines, TSV and CSV with a header, JSON lines. Free of TensorFlow.
+
+A request is a dict from the names of a model's inputs to texts: {"text": "..."}, {"question": "...", "context": "..."},
+{"text_a": "...", "choices": ["...", "..."]}.
+"""
+
+import json
+import os
+import re
+import sys
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from data_prep.tasks import tables
+
+FORMATS = ("lines", "tsv", "jsonl")
+FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+STANDARD_INPUT = "-"
+LIST_INPUT = "choices"  # the one input that is a list of texts
+PAIR = re.compile(r"(.*?) \|\|\| (.*)")
+
+
+def format_of(path, given=None):
+    """"lines", "tsv" or "jsonl", as given or by the extension of a file."""
+    return given or FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower(), "lines")
+
+
+def read(path, text_inputs, columns=(), file_format=None):
+    """Yields the requests of a file, in its order.
+
+    Args:
+      path: of the file; - for standard input, but not of a table.
+      text_inputs: names of the model's inputs, in their order.
+      columns: names of the columns, or keys, that hold the inputs, in the order of `text_inputs`; the names of the
+        inputs themselves if empty. What is left over goes to "choices", a text each.
+      file_format: one of FORMATS; None takes that of the extension.
+
+    Raises:
+      InputError: the model's inputs do not fit into lines; naming file and line, what cannot be read.
+    """
+    text_inputs = list(text_inputs)
+    _check_columns(text_inputs, columns)
+    kind = format_of(path, file_format)
+    if kind == "tsv":
+        if path == STANDARD_INPUT:
+            raise InputError("`input_format`=tsv: a table is read from a file, not from standard input")
+        yield from _rows(path, text_inputs, columns)
+    elif kind == "jsonl":
+        yield from _objects(path, text_inputs, columns)
+    else:
+        yield from _lines(path, text_inputs)
+
+
+def _check_columns(text_inputs, columns):
+    """Raises InputError unless there is a column for each input, or none is named."""
+    if not columns:
+        return
+    takes_list = text_inputs[-1] == LIST_INPUT
+    if len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list):
+        raise InputError(f"`columns`={','.join(columns)}: the model takes {', '.join(text_inputs)}; name "
+                         f"{'at least ' * takes_list}{len(text_inputs)}")
+
+
+def _lines(path, text_inputs):
+    """A text a line, or two with ` ||| ` between them; of an empty line an empty text, so that lines keep their number.
+
+    Bytes that are not UTF-8 are dropped, as the tokenizer drops them.
+    """
+    if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
+        raise InputError(f"`input_file`={path}: the model takes {' and '.join(text_inputs)}, which a line of text "
+                         "cannot hold; give a table (.tsv, .csv) or JSON lines (.jsonl)")
+    for number, line in _numbered_lines(path):
+        text = line.decode("utf-8", "ignore").rstrip("\r\n")
+        if len(text_inputs) == 1:
+            yield {text_inputs[0]: text}
+            continue
+        pair = PAIR.fullmatch(text)
+        if not pair:
+            raise InputError(f"{path}:{number}: the model takes {' and '.join(text_inputs)}: ` ||| ` must stand "
+                             "between them")
+        yield dict(zip(text_inputs, pair.groups(), strict=True))
+
+
+def _rows(path, text_inputs, columns):
+    rows = tables.read_rows(path)
+    header = next(rows, (0, []))[1]
+    positions = _positions(path, header, text_inputs, columns)
+    for number, fields in rows:
+        try:
+            values = {name: [fields[place] for place in places] for name, places in positions.items()}
+        except IndexError:
+            raise InputError(f"{path}:{number}: has {len(fields)} columns, the header {len(header)}") from None
+        yield {name: texts if name == LIST_INPUT else texts[0] for name, texts in values.items()}
+
+
+def _positions(path, header, text_inputs, columns):
+    """Dict of input -> positions of its columns in a table; of "choices" all columns whose names begin with choice."""
+    if columns:
+        places = [tables.position(column, header, path) for column in columns]
+        first = len(text_inputs) - 1
+        return {**{name: [place] for name, place in zip(text_inputs[:first], places, strict=False)},
+                text_inputs[-1]: places[first:]}
+    found = {}
+    for name in text_inputs:
+        found[name] = [place for place, column in enumerate(header) if column == name or (
+            name == LIST_INPUT and re.fullmatch(r"choice_?\d+", column))]
+        if not found[name]:
+            raise InputError(f"{path}:1: there is no column {name!r}: the columns are {', '.join(header)}; `columns` "
+                             "says which to take")
+    return found
+
+
+def _objects(path, text_inputs, columns):
+    keys = dict(zip(text_inputs, columns or text_inputs, strict=False))
+    for number, line in _numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{path}:{number}: is not JSON: {error}") from error
+        if not isinstance(values, dict):
+            raise InputError(f"{path}:{number}: is not a JSON object")
+        yield {name: _value(values, name, key, f"{path}:{number}") for name, key in keys.items()}
+
+
+def _value(values, name, key, place):
+    if key not in values:
+        raise InputError(f"{place}: has no key {key!r}: the keys are {', '.join(values)}")
+    value = values[key]
+    if name == LIST_INPUT:
+        if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
+            raise InputError(f"{place}: {key} is {value!r:.60}: it must be a list of texts")
+    elif not isinstance(value, str):
+        raise InputError(f"{place}: {key} is {value!r:.60}: it must be a text")
+    return value
+
+
+def _numbered_lines(path):
+    with sys.stdin.buffer if path == STANDARD_INPUT else files.open_bytes(path) as file:
+        yield from enumerate(file, start=1)

@@ -1,0 +1,69 @@
+"""Answers a whole file of texts by any model: what run.predict does."""
+
+import itertools
+
+from tqdm import tqdm
+
+from bert_tf.errors import InputError
+from run.inference import answering
+from run.inference.formats import answer_files, request_files
+
+WINDOW_BATCHES = 32  # batches of consecutive requests that are sorted by length together
+
+
+def run(settings, given):
+    """Reads, answers and writes, window by window: memory does not grow with the file.
+
+    Args:
+      settings: PredictionSettings, whose files are checked.
+      given: dict of the settings that were given and their values.
+
+    Raises:
+      InputError: as answering.open_model's and request_files.read's; the file holds nothing.
+    """
+    model = answering.open_model(settings.model, given)
+    requests = request_files.read(
+        settings.input_file, model.text_inputs, settings.columns, settings.input_format)
+    num_rows = num_cut = 0
+    with (answer_files.writer(settings.output_file, settings.writes_table) as write,
+          tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
+        for row in answers(model, requests, settings.batch_size):
+            write(row)
+            num_rows += 1
+            num_cut += row["was_cut"]
+            progress.update()
+        if not num_rows:
+            raise InputError(f"`input_file`={settings.input_file}: holds no row")
+    if settings.output_file != answer_files.STANDARD_OUTPUT:
+        cut = f"; {num_cut:,} were longer than the model takes, and were cut" if num_cut else ""
+        print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} rows{cut}")
+
+
+def answers(model, requests, batch_size):
+    """Yields the answer to each request, in their order, as answer_files.rows_of makes them.
+
+    Args:
+      model: answering.TextModel.
+      requests: iterable of dicts of text.
+      batch_size: requests that go through the model together.
+    """
+    requests = iter(requests)
+    while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
+        rows = [None] * len(window)
+        # Texts of similar length, and as many choices, make a batch without much padding.
+        places = sorted(range(len(window)), key=lambda place: _size(window[place]))
+        for _, group in itertools.groupby(places, key=lambda place: _size(window[place])[0]):
+            group = list(group)
+            for start in range(0, len(group), batch_size):
+                batch = group[start : start + batch_size]
+                texts = {name: [window[place][name] for place in batch] for name in model.text_inputs}
+                for place, row in zip(batch, answer_files.rows_of(model.kind, model(**texts)), strict=True):
+                    rows[place] = row
+        yield from rows
+
+
+def _size(request):
+    """(number of choices, characters) of a request."""
+    choices = request.get(request_files.LIST_INPUT, ())
+    return len(choices), sum(len(text) for name, text in request.items() if name != request_files.LIST_INPUT) + sum(
+        map(len, choices))

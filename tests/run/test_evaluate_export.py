@@ -1,0 +1,131 @@
+"""run.evaluate_export: a checkpoint and its export, judged alike on development data."""
+
+import json
+import shutil
+import types
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.config import BertConfig
+from run.finetuning.task_metadata import TaskMetadata, keep
+from run.inference import answering, export_evaluation, loading
+from run.inference.settings import ExportEvaluationSettings
+from run.settings import ModelSettings
+from tests import scripts
+
+SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
+    {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
+    for number, question in enumerate(("What stops?", "Where?", "Which line?"))]}]}]}
+TASKS = {
+    "stars": (TaskMetadata("classifier", 20, True), lambda config: models.BertClassifier(config, 1)),
+    "topics": (TaskMetadata("classifier", 20, True, ("a", "b", "c"), multi_label=True),
+               lambda config: models.BertClassifier(config, 3)),
+    "sst": (TaskMetadata("classifier", 20, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
+    "tagger": (TaskMetadata("token_classifier", 20, True, ("B-PER", "I-PER", "O")),
+               lambda config: models.BertTokenClassifier(config, 3)),
+    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
+    "swag": (TaskMetadata("multiple_choice", 20, True), models.BertMultipleChoice),
+}
+STARTED_WITH = {  # run.json of each, as far as it shapes features
+    "stars": {"task_name": "own", "regression": True, "label_column": "stars", "data_dir": {"files": 1}},
+    "topics": {"task_name": "own", "label_separator": ",", "label_column": "topics"},
+    "sst": {"task_name": "sst-2"}, "tagger": {"token_column": 0, "label_column": -1},
+    "squad": {"doc_stride": 5, "max_query_length": 7}, "swag": {"data_format": "swag"},
+}
+DATA = {"topics": {"data_dir": "own"}, "sst": {"data_dir": "sst-2"}, "tagger": {"dev_file": "dev.txt"},
+        "squad": {"predict_file": "dev.json"}}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """A folder of development data of each task, and of output folders of runs, as TASKS names them."""
+    folder = tmp_path_factory.mktemp("evaluate")
+    texts = [f"word {number} the line" + " stops" * (number % 5) for number in range(12)]
+    for name in ("own", "sst-2"):
+        (folder / name).mkdir()
+    rows = [f"{text}\t{number % 3}.5\t{'abc'[number % 3]},c" for number, text in enumerate(texts)]
+    for split in ("train", "dev"):
+        (folder / "own" / f"{split}.tsv").write_text("\n".join(["text\tstars\ttopics", *rows, ""]))
+    (folder / "sst-2" / "dev.tsv").write_text("\n".join(
+        ["sentence\tlabel", *(f"{text}\t{number % 2}" for number, text in enumerate(texts)), ""]))
+    (folder / "dev.txt").write_text("Mary B-PER\nShelley I-PER\nwrote O\n\nShe O\nwrote O\n\n")
+    (folder / "dev.json").write_text(json.dumps(SQUAD))
+    (folder / "dev.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
+        f"It stops.,Then,{text},b,c,d,{number % 4}\n" for number, text in enumerate(texts)))
+    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
+                        initializer_range=0.5)
+    for name, (task, make_model) in TASKS.items():
+        (folder / name).mkdir()
+        (folder / name / "bert_config.json").write_text(config.to_json())
+        (folder / name / "run.json").write_text(json.dumps(STARTED_WITH[name]))
+        shutil.copy(reference / "text" / "vocab.txt", folder / name)
+        keep(folder / name, task)
+        tf.train.Checkpoint(model=make_model(config)).write(str(folder / name / "ckpt-3"))
+        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    return folder
+
+
+@pytest.mark.parametrize("name", ["topics", "tagger", "squad"])
+def test_an_export_scores_as_its_checkpoint(folder, name):
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint=name, export_dir=f"served/{name}")
+    output = scripts.succeed("run.evaluate_export", folder, init_checkpoint=name, model=f"served/{name}",
+                             output_file=f"{name}.json", most_lost=0, **DATA[name])
+    report = json.loads((folder / f"{name}.json").read_text())
+    assert report["decisions"] == report["equal_decisions"] > 2
+    for row in report["scores"].values():
+        assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
+    assert f"{report['decisions']} of {report['decisions']} decisions are the same" in output
+
+
+@pytest.mark.parametrize("name", ["stars", "swag"])
+def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
+    monkeypatch.chdir(folder)
+    servable, served = loading.load(name, {})
+    export = types.SimpleNamespace(kind=served.task.kind, feature_model=lambda: (
+        lambda features, training: servable.answer(features)))
+    monkeypatch.setattr(answering, "open_saved_model", lambda path: export)
+    data = {"data_dir": "own"} if name == "stars" else {"dev_file": "dev.csv"}
+    settings = ExportEvaluationSettings(ModelSettings(init_checkpoint=name), output_file=f"{name}.json", **data)
+    export_evaluation.run(settings, {})
+    report = json.loads((folder / f"{name}.json").read_text())
+    assert report["decisions"] == report["equal_decisions"] == 12
+
+
+def test_another_model_scores_otherwise(folder, reference):
+    shutil.copytree(folder / "sst", folder / "other")
+    config = BertConfig.from_json_file(str(folder / "sst" / "bert_config.json"))
+    other = models.BertClassifier(models.BertEncoder(config, seed=5), 2)
+    tf.train.Checkpoint(model=other).write(str(folder / "other" / "ckpt-3"))
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint="other", export_dir="served/other",
+                    static_length=True)
+    asked = {"init_checkpoint": "sst", "model": "served/other", **DATA["sst"]}
+    output = scripts.succeed("run.evaluate_export", folder, output_file="other.json", **asked)
+    row = json.loads((folder / "other.json").read_text())["scores"]["eval_loss"]
+    assert abs(row["difference"]) > 1e-3
+    assert f"{row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}" in output
+    done = scripts.run_script("run.evaluate_export", folder, most_lost=-101, **asked)
+    assert done.returncode == 1
+    assert "--most_lost=-101.0: eval_accuracy fell by " in done.stderr.splitlines()[-1]
+
+
+def test_probabilities_become_logits():
+    logits = np.array([[1.5, -2.0, 0.25]], np.float32)
+    several = export_evaluation.logits_of("classifier", {"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
+    np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
+    one = export_evaluation.logits_of("classifier", {"probabilities": tf.nn.softmax(logits).numpy()})["logits"]
+    np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
+    certain = {"probabilities": np.array([[0.0, 1.0]])}
+    assert np.isfinite(export_evaluation.logits_of("classifier", certain)["logits"]).all()
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({}, "--init_checkpoint is needed"),
+    ({"init_checkpoint": "sst"}, "--model is needed"),
+    ({"init_checkpoint": "sst", "model": "sst", "data_dir": "sst-2"}, "--model=sst: holds no SavedModel"),
+])
+def test_flags_that_are_refused(folder, flags, message):
+    assert message in scripts.fail("run.evaluate_export", folder, **flags)

@@ -1,0 +1,186 @@
+"""run.predict: rows of every form in, the answers of every task out, in the order of the rows."""
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.config import BertConfig
+from run.finetuning.task_metadata import TaskMetadata, keep
+from run.inference import answering, predicting
+from run.inference.formats import answer_files, request_files
+from tests import scripts
+
+REVIEWS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
+MODELS = {  # name -> its task and what makes its model
+    "reviews": (TaskMetadata("classifier", 26, True, ("bad", "good")), lambda config: models.BertClassifier(config, 2)),
+    "pairs": (TaskMetadata("classifier", 26, True, ("no", "yes"), pairs=True),
+              lambda config: models.BertClassifier(config, 2)),
+    "topics": (TaskMetadata("classifier", 26, True, ("a", "b", "c"), multi_label=True),
+               lambda config: models.BertClassifier(config, 3)),
+    "stars": (TaskMetadata("classifier", 26, True), lambda config: models.BertClassifier(config, 1)),
+    "tagger": (TaskMetadata("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
+               lambda config: models.BertTokenClassifier(config, 3)),
+    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
+    "endings": (TaskMetadata("multiple_choice", 26, True), models.BertMultipleChoice),
+    "pretrained": (None, models.BertPretrainer),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """A folder of output folders of runs, as MODELS names them."""
+    folder = tmp_path_factory.mktemp("predict")
+    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
+                        initializer_range=0.5)
+    for name, (task, make_model) in MODELS.items():
+        (folder / name).mkdir()
+        (folder / name / "bert_config.json").write_text(config.to_json())
+        shutil.copy(reference / "text" / "vocab.txt", folder / name)
+        if task:
+            keep(folder / name, task)
+        tf.train.Checkpoint(model=make_model(config)).write(str(folder / name / "ckpt-3"))
+        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    return folder
+
+
+def predicted(folder, model, requests, batch_size=2, **given):
+    """The answers of a model of MODELS."""
+    opened = answering.open_model(str(folder / model), given)
+    return list(predicting.answers(opened, requests, batch_size))
+
+
+def test_a_checkpoint_and_its_export_answer_alike(folder):
+    (folder / "reviews.txt").write_text("".join(f"{text}\n" for text in REVIEWS), encoding="utf-8")
+    output = scripts.succeed("run.predict", folder, model="reviews", input_file="reviews.txt",
+                             output_file="answers.jsonl", batch_size=2)
+    assert output == ("answers.jsonl: answers of a classifier to 5 rows; 1 were longer than the model takes, and were "
+                      "cut\n")
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint="reviews", export_dir="served/reviews")
+    scripts.succeed("run.predict", folder, model="served/reviews", input_file="reviews.txt",
+                    output_file="exported.jsonl", batch_size=2)
+    answers = (folder / "answers.jsonl").read_text()
+    assert answers == (folder / "exported.jsonl").read_text()
+    rows = [json.loads(line) for line in answers.splitlines()]
+    assert [row["was_cut"] for row in rows] == [False, False, False, True, False]
+    alone = predicted(folder, "reviews", [{"text": text} for text in REVIEWS], batch_size=1)
+    for row, expected in zip(rows, alone, strict=True):  # each row's own, in any batch
+        assert row["label"] == expected["label"] == max(row["probabilities"], key=row["probabilities"].get)
+        assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=2e-6)
+
+
+def test_a_table_in_and_a_table_out(folder):
+    (folder / "rows.tsv").write_text("id\tsentence2\tsentence1\n1\tit stops\tit prints\n2\ta\tb\n", encoding="utf-8")
+    scripts.succeed("run.predict", folder, model="pairs", input_file="rows.tsv", columns="sentence1,sentence2",
+                    output_file="answers.tsv")
+    header, *rows = [line.split("\t") for line in (folder / "answers.tsv").read_text().splitlines()]
+    assert header == ["label", "probabilities.no", "probabilities.yes", "was_cut"]
+    expected = predicted(folder, "pairs", [{"text_a": "it prints", "text_b": "it stops"},
+                                           {"text_a": "b", "text_b": "a"}])
+    assert [row[0] for row in rows] == [each["label"] for each in expected]
+    assert [json.loads(row[2]) for row in rows] == pytest.approx([each["probabilities"]["yes"] for each in expected],
+                                                                 abs=2e-6)
+
+
+def test_standard_input_to_standard_output(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it stops\xff\r\n\n")))
+    assert list(request_files.read("-", ["text"])) == [{"text": "it stops"}, {"text": ""}]
+    with answer_files.writer("-", False) as write:
+        write({"value": 1.5})
+    assert capsys.readouterr().out == '{"value": 1.5}\n'
+    with pytest.raises(ValueError, match="`input_format`=tsv: a table is read from a file"):
+        list(request_files.read("-", ["text"], file_format="tsv"))
+
+
+@pytest.mark.parametrize(("model", "request_", "keys"), [
+    ("topics", {"text": "it stops"}, ["labels", "probabilities", "was_cut"]),
+    ("stars", {"text": "it stops"}, ["value", "was_cut"]),
+    ("tagger", {"text": "Mary wrote it ."}, ["words", "tags", "scores", "was_cut"]),
+    ("squad", {"question": "What stops?", "context": "The debugger stops at the first line. " * 9},
+     ["answer", "start", "end", "score", "null_score_diff", "answers", "was_cut"]),
+    ("endings", {"text_a": "It stops.", "choices": ["a", "b c", "d"]}, ["choice", "probabilities", "was_cut"]),
+])
+def test_what_each_task_answers(folder, model, request_, keys):
+    (row,) = predicted(folder, model, [request_])
+    assert list(row) == keys
+    json.dumps(row, allow_nan=False)
+    if model == "topics":
+        assert row["labels"] == [name for name, value in row["probabilities"].items() if value > 0.5]
+    elif model == "tagger":
+        assert row["words"] == request_["text"].split()
+        assert {*row["tags"]} <= {"O", "B-PER", "I-PER"}
+    elif model == "squad":
+        assert request_["context"][row["start"] : row["end"]] == row["answer"] == row["answers"][0]["text"]
+    elif model == "endings":
+        assert row["choice"] == int(np.argmax(row["probabilities"]))
+        assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-5)
+
+
+def test_pre_trained_models_fill_masks_and_encode(folder):
+    one, two, none = predicted(folder, "pretrained", [
+        {"text": "a [MASK] stops"}, {"text": "[MASK] [MASK]"}, {"text": "no mask"}],
+        task="masked_lm", top_k=3, max_seq_length=20)
+    assert [len(row["masks"]) for row in (one, two, none)] == [1, 2, 0]
+    assert [len(mask) for mask in two["masks"]] == [3, 3]
+    (row,) = predicted(folder, "pretrained", [{"text": "a word"}], task="encoder", max_seq_length=20)
+    assert len(row["vector"]) == 8
+
+
+def test_questions_with_other_numbers_of_choices(folder):
+    requests = [{"text_a": "It stops.", "choices": ["a", "b c", "d"][:number]} for number in (3, 2, 3, 2)]
+    rows = predicted(folder, "endings", requests, batch_size=3)
+    assert [len(row["probabilities"]) for row in rows] == [3, 2, 3, 2]
+    assert rows[0] == rows[2]
+
+
+def test_choices_of_a_table_and_of_objects(tmp_path):
+    (tmp_path / "rows.csv").write_text('text_a,choice0,choice_1\n"a, b",c,d\n')
+    (tmp_path / "rows.jsonl").write_text('{"q": "a, b", "c": ["c", "d"]}\n\n')
+    inputs, expected = ("text_a", "choices"), [{"text_a": "a, b", "choices": ["c", "d"]}]
+    assert list(request_files.read(str(tmp_path / "rows.csv"), inputs)) == expected
+    assert list(request_files.read(str(tmp_path / "rows.csv"), inputs, ("text_a", "choice0", "choice_1"))) == expected
+    assert list(request_files.read(str(tmp_path / "rows.jsonl"), inputs, ("q", "c"))) == expected
+
+
+@pytest.mark.parametrize(("name", "content", "inputs", "columns", "message"), [
+    ("a.txt", "one\n", ("text_a", "text_b"), (), "a.txt:1: the model takes text_a and text_b: ` \\|\\|\\| ` must"),
+    ("a.txt", "one\n", ("text_a", "choices"), (), "`input_file`=.*a.txt: the model takes text_a and choices, which a"),
+    ("a.tsv", "x\ty\n1\t2\n", ("text",), (), "a.tsv:1: there is no column 'text': the columns are x, y; `columns`"),
+    ("a.tsv", "x\ty\n1\t2\n", ("text",), ("z",), "a.tsv:1: there is no column 'z'"),
+    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, the header 2"),
+    ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model takes text; name 1"),
+    ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),
+    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3: it must be a text"),
+    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b': it must be a list"),
+    ("a.jsonl", "[1]\n", ("text",), (), "a.jsonl:1: is not a JSON object"),
+    ("a.jsonl", "[" * 100_000, ("text",), (), "a.jsonl:1: is not JSON"),
+])
+def test_files_that_cannot_be_read(tmp_path, name, content, inputs, columns, message):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        list(request_files.read(str(tmp_path / name), inputs, columns))
+
+
+def test_what_is_odd_in_a_table_is_escaped(tmp_path):
+    with answer_files.writer(str(tmp_path / "a.tsv"), True) as write:
+        write({"label": "a\tb\\\n", "value": 0.5, "was_cut": True, "tags": ["x"]})
+    assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({}, "--input_file is needed"),
+    ({"input_file": "reviews/vocab.txt"}, "--output_file is needed"),
+    ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl"}, "--model is needed"),
+    ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "none"},
+     "--model=none: no such file or folder"),
+    ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "pretrained"},
+     "--model=pretrained: no task.json there says what the model does; give --task, one of"),
+])
+def test_flags_that_are_refused(folder, flags, message):
+    assert message in scripts.fail("run.predict", folder, **flags)
+    assert not (folder / "a.jsonl").exists()
