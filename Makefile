@@ -34,12 +34,12 @@ lint: setup
 BENCHMARKS := dynamic_masking encoder input_hosts input_pipeline length_groups pretraining_data recompute serving \
   tokenization vocabulary
 
-# Old results go first: the chart shows those of one run.
+# Old results go first: the page shows those of one run.
 bench: export TF_CPP_MIN_LOG_LEVEL := 3
 bench: setup
 	rm -rf build/bench_results
 	for benchmark in $(BENCHMARKS); do echo "== $$benchmark"; $(BIN)/python -m benchmarks.$$benchmark || exit 1; done
-	$(BIN)/python -m benchmarks.chart
+	$(BIN)/python -m benchmarks.page
 
 clean:
 	rm -rf .venv demo_output build *.egg-info .pytest_cache .ruff_cache

@@ -1,6 +1,7 @@
-"""How benchmarks measure: functions take turns, and what ours and a peer's took is kept for the chart.
+"""How benchmarks measure: functions take turns, and what ours and a peer's took is kept for the page of benchmarks.
 
-A benchmark that has a peer writes its comparisons into NAME.json of --results_dir, which benchmarks.chart draws.
+A benchmark that has a peer writes its comparisons into NAME.json of --results_dir, of which benchmarks.page makes a
+page.
 """
 
 import concurrent.futures
@@ -54,23 +55,25 @@ class Comparison:
 class KeptResults(Settings):
     """Of a benchmark with a peer: where its comparisons go."""
 
-    results_dir: str = setting(RESULTS_DIR, "Folder for the comparisons with peers, NAME.json, which "
-                                            "benchmarks.chart draws.")
+    results_dir: str = setting(RESULTS_DIR, "Folder for the comparisons with peers, NAME.json, of which "
+                                            "benchmarks.page makes a page.")
 
 
-def keep(name, settings, comparisons):
+def keep(name, settings, comparisons, left_out=()):
     """Writes comparisons, the settings they were made with and the versions of packages into the folder for them.
 
     Args:
       name: of the benchmark, and of the file, which is replaced.
       settings: KeptResults.
       comparisons: list of Comparison.
+      left_out: names of peers that are not installed.
     """
     check_output_dir("results_dir", settings.results_dir)
     os.makedirs(settings.results_dir, exist_ok=True)
     rows = [{**dataclasses.asdict(each), "ratio": each.ratio} for each in comparisons]
     result = {"benchmark": name, "settings": dataclasses.asdict(settings), "cores": len(os.sched_getaffinity(0)),
-              "versions": {package: importlib.metadata.version(package) for package in PACKAGES}, "comparisons": rows}
+              "versions": {package: importlib.metadata.version(package) for package in PACKAGES}, "comparisons": rows,
+              "left_out": list(left_out)}
     with new_file(os.path.join(settings.results_dir, f"{name}.json")) as file:
         json.dump(result, file, indent=2)
         file.write("\n")

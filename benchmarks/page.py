@@ -1,0 +1,126 @@
+"""Writes what the benchmarks have kept into the page that shows it: tables, a picture, the machine.
+
+    python -m benchmarks.page
+
+What stands on the page between the two marks is replaced, the rest stays. `make bench` does this after the benchmarks.
+"""
+
+import dataclasses
+import os
+import platform
+
+import tensorflow as tf
+
+from benchmarks import chart, measurements
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import setting
+from bert_tf.errors import InputError
+from bert_tf.files import new_file, read_text
+from run.training import utilisation
+
+BEGIN, END = "<!-- measured: what stands here is written by benchmarks.page -->", "<!-- end of what is measured -->"
+INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # as Linux names them
+
+
+@dataclasses.dataclass(frozen=True)
+class PageSettings(measurements.KeptResults):
+    """Where the measurements are, and where they are shown."""
+
+    page_file: str = setting("docs/benchmarks.md", "The page, with the two marks that the measurements go between.")
+    chart_file: str = setting("docs/peers.png", "The picture, a PNG file.")
+
+
+def define_flags():
+    """Defines the script's flags."""
+    flags.define(PageSettings())
+
+
+def main(argv):
+    """Writes with the flags' settings."""
+    del argv
+    write(flags.read(PageSettings()), describe_machine())
+
+
+def write(settings, machine):
+    """Writes the page and the picture.
+
+    Args:
+      settings: PageSettings.
+      machine: str, a sentence on what was measured on.
+
+    Raises:
+      InputError: there are no comparisons; some were made with other versions than others; a page without marks.
+    """
+    results = measurements.read_results(settings.results_dir)
+    made_with = versions_of(results, settings.results_dir)
+    before, after = around_marks(settings.page_file)
+    comparisons = [row for result in results for row in result["comparisons"]]
+    figure = chart.make_figure(sorted(comparisons, key=lambda row: row["ratio"]), f"{made_with}; make bench")
+    with new_file(settings.chart_file, "wb") as file:
+        figure.savefig(file, format="png", dpi=chart.DOTS_PER_INCH)
+    picture = os.path.relpath(settings.chart_file, os.path.dirname(settings.page_file) or ".")
+    measured = [f"{machine} {made_with}.", f"![how many times as fast as each peer]({picture})",
+                *map(section, filter(lambda result: result["comparisons"] or result.get("left_out"), results))]
+    with new_file(settings.page_file) as file:
+        file.write("\n\n".join([before + BEGIN, *measured, END + after]))
+    print(f"{settings.page_file}, {settings.chart_file}: {len(comparisons)} comparisons of {len(results)} benchmarks")
+
+
+def versions_of(results, results_dir):
+    """The versions of packages that all results were made with, in words; InputError if they are several."""
+    made_with = {(*result["versions"].items(), ("CPU cores", result["cores"])) for result in results}
+    if len(made_with) > 1:
+        raise InputError(f"`results_dir`={results_dir}: its measurements are of several versions or numbers of cores: "
+                         "run all benchmarks again")
+    *versions, (_, cores) = made_with.pop()
+    return f"{', '.join(f'{package} {version}' for package, version in versions)}; {cores} CPU cores"
+
+
+def around_marks(path):
+    """What stands before and after the marks of a page; InputError if it has none."""
+    before, begin, rest = read_text(path).partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise InputError(f"`page_file`={path}: lacks the marks {BEGIN} and {END}")
+    return before, after
+
+
+def section(result):
+    """The heading and the table of a benchmark's result, Markdown."""
+    lines = [f"### benchmarks.{result['benchmark']}", ""]
+    if result["comparisons"]:
+        lines += ["| what | this project | peer | ratio |", "| --- | --- | --- | ---: |"]
+        lines += [f"| {row['name']} | {figure(row['ours'])} {row['unit']} | {row['peer']}, {figure(row['theirs'])} "
+                  f"{row['unit']} | {figure(row['ratio'])} |" for row in result["comparisons"]]
+    for peer in result.get("left_out", ()):
+        lines += ["", f"Left out: {peer} is not installed (`pip install -e '.[peers]'`)."]
+    return "\n".join(lines)
+
+
+def figure(value):
+    """Three digits that count, with no exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
+
+
+def describe_machine():
+    """A sentence on the machine: processor, memory, and what it makes of large matrix products just now."""
+    model, sets = read_processor()
+    sets = ", ".join(sets)
+    rates = [f"{name} {utilisation.matmul_rate(tf.distribute.get_strategy(), dtype) / 1e9:,.0f}"
+             for name, dtype in (("float32", tf.float32), ("bfloat16", tf.bfloat16))]
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return (f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {memory:.0f} GiB; matrix products "
+            f"of TensorFlow after the benchmarks, GFLOP/s: {', '.join(rates)}.")
+
+
+def read_processor(path="/proc/cpuinfo"):
+    """The name of the processor and those of INSTRUCTION_SETS that it has; "" and none where Linux does not say."""
+    if not os.path.exists(path):
+        return "", []
+    lines = (line.partition(":") for line in read_text(path).splitlines())
+    told = {name.strip(): value.strip() for name, _, value in lines}
+    return told.get("model name", ""), [name for name in INSTRUCTION_SETS if name in told.get("flags", "").split()]
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

@@ -1,0 +1,103 @@
+"""The page and its picture show every comparison that was kept, and nothing else."""
+
+import json
+
+import pytest
+
+from benchmarks import chart, measurements, page
+from bert_tf.errors import InputError
+
+FASTER = measurements.Comparison("Tokens", "plain Python", 24.0, 8.0, "MB/s", higher_is_better=True)
+SLOWER = measurements.Comparison("Forward pass", "a peer", 5.0, 4.0, "s", higher_is_better=False)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / "page.md").write_text(f"# Speed\n\n{page.BEGIN}\nold\n{page.END}\n\nMore.\n")
+    return page.PageSettings(results_dir=str(tmp_path / "results"), chart_file=str(tmp_path / "peers.png"),
+                             page_file=str(tmp_path / "page.md"))
+
+
+def test_a_row_and_a_bar_for_each_comparison(settings, tmp_path, capsys):
+    measurements.keep("tokens", settings, [FASTER])
+    measurements.keep("forward", settings, [SLOWER], left_out=["ONNX Runtime"])
+    measurements.keep("nothing", settings, [])
+    page.write(settings, "A machine.")
+    with open(settings.chart_file, "rb") as file:
+        assert file.read(8) == b"\x89PNG\r\n\x1a\n"
+    text = (tmp_path / "page.md").read_text()
+    assert text.startswith(f"# Speed\n\n{page.BEGIN}\n\nA machine. tensorflow ")
+    assert text.endswith(f"{page.END}\n\nMore.\n")
+    assert "![how many times as fast as each peer](peers.png)" in text
+    assert "### benchmarks.tokens\n\n| what |" in text
+    assert "| Tokens | 24.0 MB/s | plain Python, 8.00 MB/s | 3.00 |" in text
+    assert "| Forward pass | 5.00 s | a peer, 4.00 s | 0.800 |\n\nLeft out: ONNX Runtime is not installed" in text
+    assert "old" not in text
+    assert "nothing" not in text
+    page.write(settings, "A machine.")
+    assert (tmp_path / "page.md").read_text() == text
+    assert capsys.readouterr().out.endswith("peers.png: 2 comparisons of 3 benchmarks\n")
+
+
+def test_a_page_without_marks_is_left_alone(settings, tmp_path):
+    measurements.keep("tokens", settings, [FASTER])
+    (tmp_path / "page.md").write_text("# Speed\n")
+    with pytest.raises(InputError, match=r"`page_file`=.*page\.md: lacks the marks"):
+        page.write(settings, "A machine.")
+    assert (tmp_path / "page.md").read_text() == "# Speed\n"
+    assert not (tmp_path / "peers.png").exists()
+
+
+def test_the_processor_is_read(tmp_path):
+    (tmp_path / "cpuinfo").write_text("model name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16 x\n\n")
+    assert page.read_processor(str(tmp_path / "cpuinfo")) == ("A CPU @ 2 GHz", ["avx2", "avx512_bf16"])
+    assert page.read_processor(str(tmp_path / "none")) == ("", [])
+
+
+@pytest.mark.parametrize(("value", "text"), [(1234.5, "1,234"), (99.96, "100"), (12.345, "12.3"), (0.0058, "0.00580")])
+def test_figures_have_three_digits(value, text):
+    assert page.figure(value) == text
+
+
+def test_bars_and_labels(settings):
+    measurements.keep("both", settings, [SLOWER, FASTER])
+    rows = measurements.read_results(settings.results_dir)[0]["comparisons"]
+    axes, = chart.make_figure(rows, "versions").axes
+    assert [bar.get_x() + bar.get_width() for bar in axes.patches] == pytest.approx([4 / 5, 24 / 8])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["Forward pass", "Tokens"]
+    assert [text.get_text() for text in axes.texts] == [" 0.8 × a peer", " 3 × plain Python"]
+
+
+def test_nothing_is_drawn_without_measurements(settings, tmp_path):
+    with pytest.raises(InputError, match=r"`results_dir`=.*: there are no measurements"):
+        page.write(settings, "")
+    measurements.keep("none", settings, [])
+    with pytest.raises(InputError, match=r"`results_dir`=.*: there are no measurements"):
+        page.write(settings, "")
+    assert not (tmp_path / "peers.png").exists()
+
+
+def test_measurements_of_several_versions(settings, tmp_path):
+    for name in ("new", "old"):
+        measurements.keep(name, settings, [FASTER])
+    path = tmp_path / "results" / "old.json"
+    result = json.loads(path.read_text())
+    result["versions"]["tensorflow"] = "2.19.0"
+    path.write_text(json.dumps(result))
+    with pytest.raises(InputError, match="several versions"):
+        page.write(settings, "")
+
+
+def test_turns_are_taken():
+    order = []
+    turns = {name: lambda name=name: order.append(name) for name in "ab"}
+    times = measurements.time_turns(turns, 2, warm_up=1)
+    assert order == ["a", "b"] * 3
+    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 2, "b": 2}
+
+
+@pytest.mark.parametrize("values", [("3", "0"), ("x",), ("-1",), ("",)])
+def test_whole_numbers(values):
+    assert measurements.whole_numbers("batch_sizes", ("3", "12")) == [3, 12]
+    with pytest.raises(InputError, match=f"`batch_sizes`={values[-1]}: it must be whole numbers of at least 1"):
+        measurements.whole_numbers("batch_sizes", values)
