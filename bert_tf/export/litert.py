@@ -10,12 +10,16 @@ Converting needs TensorFlow alone; to run the file needs ai-edge-litert, and no 
 """
 
 import contextlib
+import functools
 import tempfile
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.litert import metadata
+from bert_tf.litert.buckets import Buckets
+from bert_tf.litert.inputs import Row
 from bert_tf.litert.signatures import HEAD, ROWS
 from bert_tf.tokenization.model_inputs import FEATURES
 
@@ -23,6 +27,7 @@ KINDS = ("float32", "float16", "int8")
 LENGTHS = (16, 32, 64, 128, 256, 384, 512)
 BATCH_SIZES = (1, 8, 32)
 HEAD_SIZES = (1, 8, 32)
+KINDS_OF_ROWS = ("classifier", "multiple_choice")  # whose numbers are of rows, not of tokens
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
@@ -50,7 +55,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
-        with _small_tables(servable, module) if weights == "int8" else contextlib.nullcontext():
+        with _for_litert(servable.model):
             functions = _functions(servable, _cut(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
             tf.saved_model.save(module, folder, signatures=functions)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
@@ -89,21 +94,64 @@ def _concrete(function, specs):
                                            for name, spec in specs.items()})
 
 
-@contextlib.contextmanager
-def _small_tables(servable, module):
-    """A context in which words are looked up in a table of int8, one scale a row, which becomes part of `module`.
+def largest_difference(servable, path):
+    """How far the numbers of a converted model are from the servable's own, on its example.
 
-    The converter quantizes kernels of matrix products alone. A table that is looked up would stay float32 in the file,
-    or become float32 as a whole in the memory of each graph.
+    Args:
+      servable: Servable that was converted.
+      path: of the .tflite file, local.
+
+    Returns:
+      float, the largest absolute difference of any number at a real token.
     """
-    embeddings = getattr(servable.model, "encoder", servable.model).embeddings
-    table = embeddings.word_embeddings.read_value()
-    scale = tf.maximum(tf.reduce_max(tf.abs(table), axis=1, keepdims=True) / 127, 1e-30)
-    module.table = tf.Variable(tf.cast(tf.round(table / scale), tf.int8), trainable=False)
-    module.table_scale = tf.Variable(scale, trainable=False)
-    vars(embeddings)["_look_up_words"] = lambda ids: (
-        tf.cast(tf.gather(module.table, ids), tf.float32) * tf.gather(module.table_scale, ids))
+    features = {name: tf.reshape(value, [-1, servable.max_seq_length])
+                for name, value in servable.example_features().items()}
+    expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
+    counts = features["input_mask"].numpy().sum(axis=1)
+    ids, segments = (features[name].numpy() for name in ("input_ids", "segment_ids"))
+    rows = [Row(ids[place, :count].tolist(), segments[place, :count].tolist(), False)
+            for place, count in enumerate(counts)]
+    differences = [0.0]
+    for place, answer in enumerate(Buckets(path).run(rows)):
+        for name, value in answer.items():
+            length = None if name == "pooled_output" or servable.kind in KINDS_OF_ROWS else counts[place]
+            differences.append(np.abs(value[:length] - expected[name][place][:length]).max())
+    return float(max(differences))
+
+
+@contextlib.contextmanager
+def _for_litert(model):
+    """A context in which the layers of a model compute the same in operations that suit LiteRT better.
+
+    - Words are looked up by a product with one-hot vectors. The converter makes one lookup of it, in a table of int8
+      with a scale for each row; a gather it would leave in float32.
+    - Query, key and value are split before heads are transposed: XNNPACK has no kernel for taking apart another axis,
+      and would hand over to LiteRT's own in each layer.
+    """
+    encoder = getattr(model, "encoder", model)
+    changes = [(encoder.embeddings, "_use_one_hot_embeddings", True)]
+    changes += [(layer.attention, "call", functools.partial(_attend, layer.attention))
+                for layer in encoder.encoder_layers]
+    before = [(layer, name, vars(layer).get(name)) for layer, name, _ in changes]
+    for layer, name, value in changes:
+        vars(layer)[name] = value  # past Keras, which would track it
     try:
         yield
     finally:
-        del vars(embeddings)["_look_up_words"]
+        for layer, name, value in before:
+            if value is None:
+                del vars(layer)[name]
+            else:
+                vars(layer)[name] = value
+
+
+def _attend(layer, x, tokens, bias, dropout_seed=None):
+    """SelfAttention.call on batches of a fixed shape; arguments as there."""
+    batch_size, _, _, length = bias.shape
+    width = layer._head_width
+    heads = [tf.transpose(tf.reshape(part, [batch_size, length, -1, width]), [0, 2, 1, 3])
+             for part in tf.split(layer.qkv(x), 3, axis=-1)]
+    query, key, value = heads  # [B, N, S, D]
+    probabilities = tf.nn.softmax(tf.matmul(query * width**-0.5, key, transpose_b=True) + bias)
+    context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])  # [B, S, N, D]
+    return tf.reshape(context, [batch_size * length, -1]), probabilities

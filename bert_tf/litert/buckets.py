@@ -57,7 +57,8 @@ class Buckets:
             by_length.setdefault(self._length_of(len(rows[number].ids)), []).append(number)
         for length, numbers in by_length.items():
             for size, taken in cut(numbers, self._batch_sizes[length]):
-                outputs = self._call(f"{ROWS}{size}x{length}", _padded([rows[number] for number in taken], size, length))
+                batch = _padded([rows[number] for number in taken], size, length)
+                outputs = self._call(f"{ROWS}{size}x{length}", batch)
                 for place, number in enumerate(taken):
                     results[number] = {name: value[place] for name, value in outputs.items()}
         return results

@@ -61,7 +61,8 @@ class LiteRTModel:
         """
         ranks = self._answer.text_inputs
         if texts.keys() != ranks.keys():
-            raise InputError(f"inputs {', '.join(texts) or 'none'}: a {self.kind} takes {', '.join(ranks)}")
+            raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {self.kind} takes "
+                             f"{', '.join(ranks)}")
         values = {name: as_texts(name, texts[name], rank) for name, rank in ranks.items()}
         first, *others = ranks
         for other in others:
