@@ -2,7 +2,9 @@
 
   python -m run.answer --init_checkpoint=OUTPUT_DIR --context_file=article.txt --question='Who wrote it?'
 
-  python -m run.answer --saved_model=serving/squad/1 --context='Mary Shelley wrote it in 1818.'
+  python -m run.answer --model=serving/squad/model_int8.tflite --context='Mary Shelley wrote it in 1818.'
+
+--model is a LiteRT file, which answers at once, the folder of an export, or a checkpoint.
 
 Without --question each line of standard input is a question.
 """
@@ -21,9 +23,9 @@ def main(argv):
     del argv
     settings = flags.read(AnswerSettings())
     context = settings.read_context()
-    from run.inference import terminal
+    from run.inference import served_models, terminal
 
-    model = terminal.load("span_labeler", flags.given())
+    model = served_models.load("span_labeler", flags.given())
     terminal.answer_questions(model, settings.questions or terminal.lines(), context, settings.top_k)
     if settings.export.latency:
         terminal.report_latency(model)

@@ -2,7 +2,9 @@
 
   python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 --text='The capital of France is [MASK].'
 
-  python -m run.fill_mask --saved_model=serving/bert/1
+  python -m run.fill_mask --model=serving/bert/model_int8.tflite
+
+--model is a LiteRT file, which answers at once, the folder of an export, or a checkpoint.
 
 Without --text it answers each line of standard input.
 """
@@ -21,9 +23,9 @@ def main(argv):
     del argv
     settings = flags.read(FillMaskSettings())
     texts = settings.texts
-    from run.inference import terminal
+    from run.inference import served_models, terminal
 
-    model = terminal.load("masked_lm", flags.given())
+    model = served_models.load("masked_lm", flags.given())
     terminal.fill_masks(model, texts or terminal.lines(), settings.top_k)
     if settings.export.latency:
         terminal.report_latency(model)

@@ -30,12 +30,14 @@ ALLOWED = {
     "bert_tf.layers": (),
     "bert_tf.models": ("bert_tf.errors", "bert_tf.layers"),
     "bert_tf.tokenization": ("bert_tf.errors", "bert_tf.files"),
+    "bert_tf.litert": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization"),
     "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                              "bert_tf.tokenization"),
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                             "bert_tf.tokenization", "bert_tf.model_folder"),
     "bert_tf.optimization": ("bert_tf.errors", "bert_tf.checkpoints"),
-    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.checkpoints"),
+    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.litert",
+                       "bert_tf.checkpoints"),
 
     "data_prep": (),
     "data_prep.parallel": (),
@@ -45,7 +47,7 @@ ALLOWED = {
     "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
                               "data_prep.parallel", "data_prep.records"),
     "data_prep.tasks": ("bert_tf.errors", "bert_tf.files"),
-    "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "data_prep.records", "data_prep.vocabulary",
+    "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "data_prep.records",
                               "data_prep.tasks"),
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
 
@@ -69,12 +71,12 @@ ALLOWED = {
 # that --help and a misspelt flag answer at once.)
 LATE_IMPORTS = {
     "bert_tf.files.remote": {"tensorflow"},
-    "bert_tf.export.tflite": {"ai_edge_litert"},  # these two: packages that need not be installed
-    "bert_tf.export.saved_model": {"tensorflow_serving"},
+    "bert_tf.export.saved_model": {"tensorflow_serving"},  # a package that need not be installed
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.local_runner",
                                   "data_prep.pretraining.beam_runner"},
     "run.settings.model": {"bert_tf.tokenization"},
+    "run.inference.served_models": {"run.inference.tensorflow_models"},
 }
 
 

@@ -22,6 +22,8 @@ class ServedClassifier(Servable):
       or, of a model without labels, "value" float32 [B].
     """
 
+    kind = "classifier"
+
     def __init__(self, model, tokenizer, labels, *, pairs=False, multi_label=False, **options):
         """Args:
           model: BertClassifier.
@@ -52,6 +54,10 @@ class ServedClassifier(Servable):
             return {"labels": labels, "probabilities": tf.sigmoid(logits), "has_label": logits > 0}
         return {"label": tf.gather(names, tf.argmax(logits, axis=-1)), "labels": labels,
                 "probabilities": tf.nn.softmax(logits)}
+
+    def litert_metadata(self):
+        return super().litert_metadata(labels=self._labels, multi_label=self._multi_label,
+                                       pairs=self.text_inputs is PAIR_INPUTS)
 
 
 def check_labels(labels, num_outputs):

@@ -11,6 +11,8 @@ class ServedEncoder(Servable):
     "input_mask" int32 [B, S] marks with 1 means anything; "pieces" string [B, S], the WordPiece entries.
     """
 
+    kind = "encoder"
+
     def __init__(self, model, tokenizer, *, pairs=False, **options):
         """Args: model, a BertEncoder; pairs, whether an example is two texts; the others Servable's."""
         super().__init__(model, tokenizer, **options)
@@ -22,3 +24,10 @@ class ServedEncoder(Servable):
         return {"pooled_output": encoded["pooled_output"], "sequence_output": encoded["sequence_output"],
                 "input_mask": features["input_mask"],
                 "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}
+
+    def numbers(self, features):
+        encoded = self.model(features)
+        return {name: encoded[name] for name in ("pooled_output", "sequence_output")}
+
+    def litert_metadata(self):
+        return super().litert_metadata(pairs=self.text_inputs is PAIR_INPUTS)

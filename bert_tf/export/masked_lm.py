@@ -21,6 +21,7 @@ class ServedMaskedLM(Servable):
     further ones are not answered.
     """
 
+    kind = "masked_lm"
     example_texts: ClassVar = {"text": ["The capital of [MASK] is Paris, and that of Italy is [MASK]."]}
 
     def __init__(self, model, tokenizer, *, top_k=5, **options):
@@ -59,10 +60,24 @@ class ServedMaskedLM(Servable):
         columns = tf.range(tf.shape(masked)[1])
         positions = tf.math.top_k(tf.where(masked, tf.size(columns) - columns, 0), most).indices  # [B, M]
         logits = self.model({**features, "masked_lm_positions": positions})["masked_lm_logits"]  # [B, M, V]
-        # The config may have more entries than the vocabulary has pieces.
-        probabilities = tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size]
-        best, ids = tf.math.top_k(probabilities, self._top_k)
+        best, ids = self._best(logits)
         is_real = (tf.range(most) < num_masks[:, tf.newaxis])[..., tf.newaxis]
         return {"pieces": tf.where(is_real, self.tokenizer.convert_ids_to_tokens(ids), ""),
                 "piece_ids": tf.where(is_real, ids, self.tokenizer.pad_id),
                 "probabilities": tf.where(is_real, best, 0.0), "num_masks": num_masks}
+
+    def numbers(self, features):
+        return {"sequence_output": self.model.encoder(features)["sequence_output"]}
+
+    def best_pieces(self, vectors):
+        """Vectors of masks float32 [N, H] -> "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""
+        best, ids = self._best(self.model.masked_lm(vectors, self.model.encoder.embeddings.word_embeddings))
+        return {"piece_ids": ids, "probabilities": best}
+
+    def litert_metadata(self):
+        return super().litert_metadata(top_k=self._top_k)
+
+    def _best(self, logits):
+        """Logits [..., V] -> probabilities and ids [..., k] of the likeliest pieces."""
+        # The config may have more entries than the vocabulary has pieces.
+        return tf.math.top_k(tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self._top_k)

@@ -19,6 +19,7 @@ class ServedMultipleChoice(Servable):
     "probabilities" float32 [B, C].
     """
 
+    kind = "multiple_choice"
     text_inputs: ClassVar = {"text_a": [None], "choices": [None, None]}
     example_texts: ClassVar = {
         "text_a": ["The dog sees the fox."],
@@ -45,6 +46,10 @@ class ServedMultipleChoice(Servable):
                         for name, value in flat.items()}
         probabilities = tf.nn.softmax(self.model(features)["logits"])
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
+
+    def numbers(self, features):
+        """Each row is a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
+        return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
 
     @property
     def ids_shape(self):

@@ -11,10 +11,8 @@ from bert_tf.errors import InputError
 from bert_tf.export import question_windows
 from bert_tf.export.request_checks import check_same_size
 from bert_tf.export.servable import Servable
+from bert_tf.litert.question_answering import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization.model_inputs import to_dense
-
-N_BEST_SIZE = 20  # the original's default: positions tried as start and as end of a window, and spans looked at
-NO_SPAN = -1e6  # the score where a context has no span; JSON has no infinity
 
 
 class ServedSpanLabeler(Servable):
@@ -33,6 +31,7 @@ class ServedSpanLabeler(Servable):
     "ids" and "tf_example" answer with "start_logits" and "end_logits", float32 [B, S].
     """
 
+    kind = "span_labeler"
     text_inputs: ClassVar = {"question": [None], "context": [None]}
     example_texts: ClassVar = {
         "question": ["Where did Mary Shelley go?"],
@@ -67,6 +66,12 @@ class ServedSpanLabeler(Servable):
         self._doc_stride, self._max_query_length = doc_stride, max_query_length
         self._max_answer_length, self._top_k, self._max_windows = max_answer_length, top_k, max_windows
         self._allow_no_answer, self._threshold = allow_no_answer, null_score_diff_threshold
+
+    def litert_metadata(self):
+        return super().litert_metadata(
+            doc_stride=self._doc_stride, max_query_length=self._max_query_length,
+            max_answer_length=self._max_answer_length, top_k=self._top_k, max_windows=self._max_windows,
+            allow_no_answer=self._allow_no_answer, null_score_diff_threshold=self._threshold)
 
     def encode(self, question, context):
         """string [B] each -> features of all windows [W, S] and was_cut [B]."""

@@ -17,10 +17,11 @@ from bert_tf.checkpoints import tensorflow_file
 from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
 
+LITERT_FILE = "model.tflite"  # where TensorFlow Serving looks when told to prefer it
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
-def save(servable, directory, *, version=None, weights="float32"):
+def save(servable, directory, *, version=None, weights="float32", litert=None):
     """Writes `directory`/`version`, which appears there only when it is whole; a remote one saved_model.pb last.
 
     Args:
@@ -28,6 +29,7 @@ def save(servable, directory, *, version=None, weights="float32"):
       directory: the model's folder; made if missing.
       version: int; None takes the number after the highest there.
       weights: how matrices are stored, one of weight_storage.KINDS. All are float32 once loaded.
+      litert: bytes of a LiteRT model that becomes LITERT_FILE beside saved_model.pb; None for none.
 
     Returns:
       (path, has_warmup): path of the SavedModel; bool, whether it holds requests to warm up with, for which the package
@@ -52,6 +54,9 @@ def save(servable, directory, *, version=None, weights="float32"):
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
         tf.saved_model.save(module, partial, signatures=servable.signatures())
+        if litert:
+            with open(os.path.join(partial, LITERT_FILE), "wb") as file:
+                file.write(litert)
         has_warmup = can_write_warmup()
         if has_warmup:
             _write_warmup(servable, partial, os.path.basename(os.path.normpath(directory)))

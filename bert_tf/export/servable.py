@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from bert_tf.errors import InputError
 from bert_tf.export.request_checks import after, check_features, check_same_size
+from bert_tf.litert.metadata import Metadata
 from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
 
 
@@ -21,10 +22,12 @@ class Servable:
     A request that cannot be answered fails alone, with InvalidArgumentError.
 
     Attributes:
+      kind: str, the task's, as in task.json.
       text_inputs: dict from the name of each input of serving_default to its shape.
       example_texts: dict of the same names: a request to warm up with, in lists of str.
     """
 
+    kind: ClassVar[str]
     text_inputs: ClassVar = {"text": [None]}
     example_texts: ClassVar = {"text": ["The quick brown fox jumps over the lazy dog."]}
 
@@ -56,6 +59,18 @@ class Servable:
     def answer(self, features):
         """Features int32 [B, S] -> dict of tensors [B, ...]."""
         raise NotImplementedError
+
+    def numbers(self, features):
+        """Features int32 [B, S] of single rows -> dict of float32 tensors [B, ...], of which answers are made.
+
+        LiteRT's graphs compute these; `bert_tf.litert` makes answers of them.
+        """
+        return self.model(features)
+
+    def litert_metadata(self, **options):
+        """The bert_tf.litert.Metadata of the model; `options` are those that the subclass has."""
+        return Metadata(self.kind, self.max_seq_length, self.tokenizer.lower_case, self.tokenizer.strip_accents,
+                        self.config.hidden_size, **options)
 
     def encode(self, text_a, text_b=None):
         """Strings [B] -> features and was_cut, as `model_inputs.pack` gives them."""

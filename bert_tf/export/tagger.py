@@ -21,6 +21,7 @@ class ServedTagger(Servable):
     [B, L]: they do not know which piece begins a word.
     """
 
+    kind = "token_classifier"
     example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
 
     def __init__(self, model, tokenizer, labels, **options):
@@ -63,3 +64,6 @@ class ServedTagger(Servable):
         names = tf.constant(self._labels)
         return {"tags": tf.gather(names, tf.argmax(probabilities, axis=-1)), "probabilities": probabilities,
                 "labels": tf.tile(names[tf.newaxis], [tf.shape(probabilities)[0], 1])}
+
+    def litert_metadata(self):
+        return super().litert_metadata(labels=self._labels)

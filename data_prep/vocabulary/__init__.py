@@ -3,9 +3,9 @@
 Imports no TensorFlow: worker processes import this package.
 """
 
-from data_prep.vocabulary.counts import WordCounts, count_words, words_of_text
+from data_prep.vocabulary.counts import WordCounts, count_words
 from data_prep.vocabulary.learner import count_pieces, fill_unused, learn_vocabulary, write_vocabulary
 from data_prep.vocabulary.settings import VocabularySettings
 
 __all__ = ["VocabularySettings", "WordCounts", "count_pieces", "count_words", "fill_unused", "learn_vocabulary",
-           "words_of_text", "write_vocabulary"]
+           "write_vocabulary"]

@@ -1,9 +1,7 @@
 """How often each word and each character occurs in text files, as the tokenizer cuts text into words.
 
-The rules are those of `BasicTokenizer` in the original's tokenization.py, which `BertTokenizer` follows as
-graph operations. They are put together here once more in plain Python because they then run once for each
-distinct string between spaces and not for each of its occurrences, in worker processes that need no TensorFlow;
-a test holds the two against each other.
+The rules are those of bert_tf.tokenization.words, in plain Python, which run once for each distinct string between
+spaces and not for each of its occurrences, in worker processes that need no TensorFlow.
 """
 
 import collections
@@ -12,25 +10,16 @@ import dataclasses
 import functools
 import gzip
 import os
-import unicodedata
 import zlib
 
 from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chunk
 from data_prep.parallel import process_pool
 
 BLOCK_BYTES = 4 << 20
-CACHED_CHUNKS = 1 << 17  # about 40 MB a worker
-
-# `BasicTokenizer` deletes control characters before it splits on white space, but str.split() takes these for
-# white space: they are deleted first.
-CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
-
-# max_input_chars_per_word of the original's WordpieceTokenizer: a longer word is [UNK] in any vocabulary.
-MAX_WORD_CHARACTERS = 200
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,15 +71,6 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
             dropped += _drop_rarest(words, max_distinct_words)
             progress.update(compressed_size)
     return WordCounts(dict(words), dict(characters), dropped)
-
-
-def words_of_text(text, lower_case, strip_accents=None):
-    """The words of a text, a list of str, as the original's `BasicTokenizer.tokenize` gives them.
-
-    `strip_accents` is BertTokenizer's; None is as `lower_case`, the original's rule.
-    """
-    strip_accents = lower_case if strip_accents is None else strip_accents
-    return [word for chunk in _chunks(text) for word in _words_of_chunk(chunk, lower_case, strip_accents)]
 
 
 def _drop_rarest(words, limit):
@@ -173,37 +153,7 @@ def _count_block(block, lower_case):
         raise InputError(f"{block.path}:{line}: byte 0x{block.text[error.start]:02x} is not UTF-8; convert "
                          f"the file to UTF-8") from error
     counts = collections.Counter()
-    for chunk, count in collections.Counter(_chunks(text)).items():
-        for word in _words_of_chunk(chunk, lower_case, lower_case):
+    for chunk, count in collections.Counter(chunks(text)).items():
+        for word in words_of_chunk(chunk, lower_case, lower_case):
             counts[word] += count
     return {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}, block.size_in_file
-
-
-def _chunks(text):
-    for control in CONTROLS_THAT_SPLIT:
-        text = text.replace(control, "")
-    return text.split()
-
-
-@functools.lru_cache(maxsize=CACHED_CHUNKS)
-def _words_of_chunk(chunk, lower_case, strip_accents):
-    """The words, a tuple of str, of text without white space."""
-    if chunk.isascii() and chunk.isalnum():
-        return (chunk.lower() if lower_case else chunk,)
-    words = []
-    for token in "".join(map(_clean_character, chunk)).split():
-        if lower_case:  # by BertTokenizer's rule each character by itself, where accents stay
-            token = token.lower() if strip_accents else "".join(map(str.lower, token))
-        if strip_accents:
-            decomposed = unicodedata.normalize("NFD", token)
-            token = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
-        words += "".join(f" {character} " if is_punctuation(character) else character
-                         for character in token).split()
-    return tuple(words)
-
-
-@functools.cache
-def _clean_character(character):
-    if is_dropped(character):
-        return ""
-    return f" {character} " if is_cjk(character) else character

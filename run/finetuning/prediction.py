@@ -30,7 +30,8 @@ class Predictor:
         def answer(features):
             return model(features, training=False)
 
-        self._run = tf.function(lambda features: strategy.run(answer, args=(features,)), reduce_retracing=True)
+        self._run = tf.function(
+            lambda features: strategy.run(answer, args=(features,)), autograph=False, reduce_retracing=True)
 
     def __call__(self, arrays, batch_size, description="predicting"):
         """Runs over all examples.

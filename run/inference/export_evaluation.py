@@ -11,11 +11,12 @@ import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.errors import InputError
+from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning import task_metadata
 from run.finetuning.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
-from run.inference import answering, loading
+from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
 from run.training.run_metadata import RUN_FILE
 
@@ -38,15 +39,18 @@ def run(settings, given):
     kind = served.task.kind
     if kind not in TASKS:
         raise InputError(f"`init_checkpoint`={checkpoint}: of a model that is no fine-tuned task's there is no score")
-    export = answering.open_saved_model(path)
+    export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
     task = _read_task(settings, served, servable.tokenizer)
     features = task.eval_features
     if features is None:
         raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
-    report = compare(task, *(_timed_outputs(model, task, features, settings.eval_batch_size, name) for model, name in (
-        (servable.model, "checkpoint"), (export.feature_model(), "export"))))
+    predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
+    features = {name: features[name] for name in FEATURES}
+    whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
+    answer, seconds = _timed(export, features, settings.eval_batch_size, task.per_position)
+    report = compare(task, whole, (logits_of(kind, answer), seconds))
     print(as_text(report))
     if settings.output_file:
         with files.new_file(settings.output_file) as file:
@@ -92,7 +96,7 @@ def as_text(report):
 
 
 def logits_of(kind, answer):
-    """The outputs of a model of bert_tf.models, up to a constant, of what its signature "ids" answers.
+    """The outputs of a model of bert_tf.models, up to a constant, of what its export answers.
 
     Args:
       kind: of the model, a key of TASKS.
@@ -101,6 +105,8 @@ def logits_of(kind, answer):
     Returns:
       Dict of arrays with which FineTuningTask.score judges.
     """
+    if "logits" in answer:
+        return answer
     if "value" in answer:
         return {"logits": answer["value"][:, np.newaxis]}
     if kind == "span_labeler":
@@ -111,15 +117,11 @@ def logits_of(kind, answer):
     return {"logits": np.log(probabilities)}
 
 
-def _timed_outputs(model, task, features, batch_size, description):
-    """The outputs of a model, as its export gives them or as it does itself, and the seconds that they took."""
-    predictor = Predictor(tf.distribute.get_strategy(), model, per_position=task.per_position,
-                          static_shapes=getattr(model, "static_shapes", False))
+def _timed(model, *arguments):
+    """What a model gives, and the seconds that it took."""
     start = time.perf_counter()
-    outputs = predictor(features, batch_size, description)
-    seconds = time.perf_counter() - start
-    is_answer = outputs.keys().isdisjoint({"logits", "start_logits"}) or "value" in outputs
-    return logits_of(task.kind, outputs) if is_answer else outputs, seconds
+    outputs = model(*arguments)
+    return outputs, time.perf_counter() - start
 
 
 def _read_task(settings, served, tokenizer):

@@ -1,9 +1,10 @@
 """Writes a trained model as a file that answers raw text, and says what it is."""
 
 import os
+import tempfile
 
 from bert_tf import export, files
-from bert_tf.export import tflite
+from bert_tf.export import litert
 from bert_tf.files import new_file
 from run.inference import loading
 
@@ -21,36 +22,49 @@ def run(settings, given):
     given = dict(given)
     if settings.labels_file:
         given["labels"] = settings.read_labels()
-    if settings.format == "tflite":
-        given["static_length"] = True
+    if settings.format != "saved_model":
+        export_litert(settings, given)
+        return
+    content = convert(settings, given, settings.with_litert)[1] if settings.with_litert else None
     servable, served = loading.load(settings.model.init_checkpoint, given)
-    if settings.format == "tflite":
-        export_tflite(servable, settings.export_dir, settings.weights)
-    else:
-        export_saved_model(servable, served, settings.export_dir, settings.version, settings.weights)
+    export_saved_model(servable, served, settings, content)
 
 
-def export_saved_model(servable, served, export_dir, version, weights):
-    """Writes the SavedModel of a loading.Served."""
-    path, has_warmup = export.save(servable, export_dir, version=version, weights=weights)
+def export_saved_model(servable, served, settings, litert_content=None):
+    """Writes the SavedModel of a loading.Served, and the bytes of a LiteRT model into it."""
+    path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
+                                   litert=litert_content)
     labels = f", labels {', '.join(served.metadata.labels)}" if served.metadata.labels else ""
     print(f"{path}: SavedModel of a {served.task.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
           f"({', '.join(servable.text_inputs)}), ids and tf_example{labels}")
+    if litert_content:
+        print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "
+              f"{len(litert_content) / 1e6:.1f} MB")
     if not has_warmup:
         print("warm-up requests were left out; they need: pip install --no-deps tensorflow-serving-api==2.20.0")
 
 
-def export_tflite(servable, export_dir, weights):
+def export_litert(settings, given):
     """Writes the LiteRT model; says how large it is and how near to the whole one."""
-    content = tflite.convert(servable, weights)
-    files.make_dirs(export_dir)
-    path = os.path.join(export_dir, f"model_{weights}.tflite")
+    servable, content = convert(settings, given, settings.weights)
+    files.make_dirs(settings.export_dir)
+    path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
     with new_file(path, "wb") as file:
         file.write(content)
-    difference = tflite.largest_difference(servable, content)
-    print(f"{path}: LiteRT model with {weights} weights, {len(content) / 1e6:.1f} MB, inputs of "
-          f"{servable.max_seq_length} ids; run with ai-edge-litert, its answer is within {difference:.1e} of the whole "
-          "model's")
+    with tempfile.TemporaryDirectory() as folder:
+        local = os.path.join(folder, "model.tflite")
+        with open(local, "wb") as file:
+            file.write(content)
+        difference = litert.largest_difference(servable, local)
+    print(f"{path}: LiteRT model of a {servable.kind} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; it "
+          f"takes {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} ids, and its numbers are within "
+          f"{difference:.1e} of the whole model's")
+
+
+def convert(settings, given, weights):
+    """(Servable, bytes of its LiteRT model); arguments as `run`'s, and the kind of weights."""
+    servable, _ = loading.load(settings.model.init_checkpoint, {**given, "static_length": True})
+    return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 
 
 def _megabytes(folder):

@@ -90,6 +90,11 @@ def settle(checkpoint, given):
     return Served(SERVED[kind], task_metadata.TaskMetadata(**values | {"kind": kind}), ServingOptions(**options))
 
 
+def kind_of(outputs):
+    """The kind of model whose serving_default has these outputs, names; None if it is none of SERVED."""
+    return next((kind for kind, task in SERVED.items() if not task.answers.isdisjoint(outputs)), None)
+
+
 def load(checkpoint, given, *, remove_padding=True):
     """The Servable of a checkpoint.
 

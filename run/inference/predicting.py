@@ -5,7 +5,7 @@ import itertools
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
-from run.inference import answering
+from run.inference import served_models
 from run.inference.formats import answer_files, request_files
 
 WINDOW_BATCHES = 32  # batches of consecutive requests that are sorted by length together
@@ -19,9 +19,11 @@ def run(settings, given):
       given: dict of the settings that were given and their values.
 
     Raises:
-      InputError: as answering.open_model's and request_files.read's; the file holds nothing.
+      InputError: as served_models.load's and request_files.read's; the file holds nothing.
     """
-    model = answering.open_model(settings.model, given)
+    if not settings.model:
+        raise InputError("`model` is needed")
+    model = served_models.load(None, given)
     requests = request_files.read(
         settings.input_file, model.text_inputs, settings.columns, settings.input_format)
     num_rows = num_cut = 0
@@ -43,7 +45,7 @@ def answers(model, requests, batch_size):
     """Yields the answer to each request, in their order, as answer_files.rows_of makes them.
 
     Args:
-      model: answering.TextModel.
+      model: ServedModel.
       requests: iterable of dicts of text.
       batch_size: requests that go through the model together.
     """

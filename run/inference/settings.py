@@ -16,7 +16,9 @@ from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
 
 UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
 KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
-WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "tflite": ("float32", "float16", "int8")}
+LITERT_WEIGHTS = ("float32", "float16", "int8")
+WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
+           **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
 LATENCY_CALLS = 20
 MASK = "[MASK]"
 
@@ -39,6 +41,9 @@ class QuestionSettings(Settings):
 class SavedModelSettings(Settings):
     """An export in place of a checkpoint, and how fast it is."""
 
+    model: str | None = setting(
+        None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; "
+              "in place of --saved_model and --init_checkpoint.")
     saved_model: str | None = setting(
         None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
               "--init_checkpoint and all that goes with it.")
@@ -103,7 +108,7 @@ class ExportSettings(Settings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     export_dir: str | None = setting(
-        None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model "
+        None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model without one "
               "export_dir/model_WEIGHTS.tflite. Needed.")
     task: str | None = setting(
         None, "What the model does; unset means what task.json beside the checkpoint says. Any checkpoint can be an "
@@ -120,17 +125,30 @@ class ExportSettings(Settings):
     static_length: bool = setting(
         False, "Pad every input to --max_seq_length, as TPUs and XLA need, in place of to the longest of a request.")
     format: str = setting(
-        "saved_model", "saved_model: for TensorFlow Serving; tflite: for small devices, from ids.",
-        choices=("saved_model", "tflite"))
+        "saved_model", "saved_model: for TensorFlow Serving; litert: one file that starts at once, needs no TensorFlow "
+                       "and, with int8 weights, is the fastest on a CPU; tflite is the same.",
+        choices=tuple(WEIGHTS))
     weights: str = setting(
-        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all float32 once loaded; tflite: "
+        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all float32 once loaded; litert: "
                    "float32, float16, or int8 (dynamic range, which computes in integers).",
         choices=("float32", "float16", "bfloat16", "int8"))
+    with_litert: str | None = setting(
+        None, "With a SavedModel: weights of a LiteRT model that is put into its folder as model.tflite, where "
+              "TensorFlow Serving finds it with --prefer_tflite_model.", choices=LITERT_WEIGHTS)
+    lengths: tuple[int, ...] = setting(
+        (16, 32, 64, 128, 256, 384, 512), "Lengths of LiteRT's graphs in WordPieces: a text goes through the shortest "
+                                          "that holds it. Those over --max_seq_length become one of that.", lower=1)
+    batch_sizes: tuple[int, ...] = setting((1, 8, 32), "Batch sizes of LiteRT's graphs.", lower=1)
 
     def check(self):
         if self.weights not in WEIGHTS[self.format]:
             raise InputError(f"`weights`={self.weights}: `format`={self.format} stores "
                              f"{', '.join(WEIGHTS[self.format])}")
+        if self.with_litert and self.format != "saved_model":
+            raise InputError(f"`with_litert`={self.with_litert}: goes with `format`=saved_model")
+        for name in ("lengths", "batch_sizes"):
+            if not getattr(self, name):
+                raise InputError(f"`{name}`: at least one is needed")
 
     def check_files(self):
         """Raises InputError unless `export_dir` is, or may become, a folder, and the labels can be read."""
@@ -155,8 +173,8 @@ class PredictionSettings(Settings):
     """A file of texts that a model is to answer."""
 
     model: str | None = setting(
-        None, "What answers: a folder that a fine-tuning script or export_saved_model wrote, or another checkpoint, as "
-              "--init_checkpoint of the other scripts takes it. Needed.")
+        None, "What answers: a .tflite file or a folder that export_saved_model wrote, the folder of a fine-tuning "
+              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.")
     task: str | None = setting(
         None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KINDS)
     bert_config_file: str | None = setting(
@@ -193,7 +211,8 @@ class PredictionSettings(Settings):
 class ExportedModelSettings(Settings):
     """The export that is looked at."""
 
-    model: str | None = setting(None, "Folder that export_saved_model wrote, with version or without. Needed.")
+    model: str | None = setting(
+        None, "A .tflite file or a folder that export_saved_model wrote, with version or without. Needed.")
 
 
 @dataclasses.dataclass(frozen=True)

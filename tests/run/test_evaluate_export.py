@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import types
 
 import numpy as np
 import pytest
@@ -10,9 +9,10 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
+from bert_tf.export import litert
 from run.finetuning.task_metadata import TaskMetadata, keep
-from run.inference import answering, export_evaluation, loading
-from run.inference.settings import ExportEvaluationSettings
+from run.inference import export_evaluation, feature_models, loading
+from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings
 from tests import scripts
 
@@ -85,14 +85,33 @@ def test_an_export_scores_as_its_checkpoint(folder, name):
 def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
     servable, served = loading.load(name, {})
-    export = types.SimpleNamespace(kind=served.task.kind, feature_model=lambda: (
-        lambda features, training: servable.answer(features)))
-    monkeypatch.setattr(answering, "open_saved_model", lambda path: export)
+    class Export:
+        kind = served.task.kind
+
+        def __call__(self, features, batch_size, per_position):
+            return {name: value.numpy() for name, value in servable.answer(features).items()}
+
+    monkeypatch.setattr(feature_models, "open_export", lambda path: Export())
     data = {"data_dir": "own"} if name == "stars" else {"dev_file": "dev.csv"}
     settings = ExportEvaluationSettings(ModelSettings(init_checkpoint=name), output_file=f"{name}.json", **data)
     export_evaluation.run(settings, {})
     report = json.loads((folder / f"{name}.json").read_text())
     assert report["decisions"] == report["equal_decisions"] == 12
+
+
+@pytest.mark.parametrize("name", ["swag", "tagger"])
+def test_a_litert_file_scores_as_its_checkpoint(folder, name, monkeypatch):
+    monkeypatch.chdir(folder)
+    servable, _ = loading.load(name, {"static_length": True})
+    (folder / f"{name}.tflite").write_bytes(litert.convert(servable, lengths=(12, 20), batch_sizes=(8,)))
+    settings = ExportEvaluationSettings(
+        ModelSettings(init_checkpoint=name), ExportedModelSettings(f"{name}.tflite"), output_file=f"lite_{name}.json",
+        dev_file={"swag": "dev.csv", "tagger": "dev.txt"}[name])
+    export_evaluation.run(settings, {})
+    report = json.loads((folder / f"lite_{name}.json").read_text())
+    assert report["decisions"] == report["equal_decisions"] > 2
+    row = report["scores"]["eval_loss"]
+    assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
 
 
 def test_another_model_scores_otherwise(folder, reference):
@@ -126,6 +145,7 @@ def test_probabilities_become_logits():
     ({}, "--init_checkpoint is needed"),
     ({"init_checkpoint": "sst"}, "--model is needed"),
     ({"init_checkpoint": "sst", "model": "sst", "data_dir": "sst-2"}, "--model=sst: holds no SavedModel"),
+    ({"init_checkpoint": "sst", "model": "none.tflite", "data_dir": "sst-2"}, "--model=none.tflite: no such file"),
 ])
 def test_flags_that_are_refused(folder, flags, message):
     assert message in scripts.fail("run.evaluate_export", folder, **flags)

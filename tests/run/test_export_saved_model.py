@@ -3,13 +3,15 @@
 import re
 import shutil
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
+from bert_tf.litert import LiteRTModel
 from run.finetuning import task_metadata
-from run.inference import loading, terminal
+from run.inference import loading, served_models
 from tests import scripts
 
 TASKS = {
@@ -46,12 +48,47 @@ def test_a_folder_needs_nothing_else(folder):
     assert (folder / "served" / "tagger" / "1" / "assets.extra" / "tf_serving_warmup_requests").stat().st_size > 0
 
 
-def test_tflite(folder):
+def test_litert(folder):
     output = scripts.succeed("run.export_saved_model", folder, init_checkpoint="tagger", export_dir="small",
-                             format="tflite", weights="int8", max_seq_length=17)
-    assert output.startswith("small/model_int8.tflite: LiteRT model with int8 weights, 0.")
-    assert "inputs of 17 ids" in output
+                             format="tflite", weights="int8", max_seq_length=17, lengths="8,64", batch_sizes=2)
+    assert output.startswith("small/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")
+    assert "it takes text, up to 17 ids, and its numbers are within " in output
     assert [path.name for path in (folder / "small").iterdir()] == ["model_int8.tflite"]
+    assert LiteRTModel(str(folder / "small" / "model_int8.tflite")).metadata.labels == ("O", "B-PER", "I-PER")
+
+
+def test_litert_beside_a_saved_model(folder):
+    output = scripts.succeed("run.export_saved_model", folder, init_checkpoint="tagger", export_dir="both",
+                             with_litert="float32", max_seq_length=17, lengths=17, batch_sizes=1)
+    assert "both/1/model.tflite: LiteRT model with float32 weights, 0." in output
+    request = {"text": ["The debugger stops"]}
+    expected = tf.saved_model.load(str(folder / "both" / "1")).signatures["serving_default"](
+        text=tf.constant(request["text"]))
+    answer = LiteRTModel(str(folder / "both" / "1" / "model.tflite"))(**request)
+    np.testing.assert_array_equal(answer["tags"], expected["tags"])
+
+
+def test_litert_answers_in_the_terminal(folder):
+    """By --model, whatever it is; the LiteRT model without TensorFlow."""
+    for name, task, script, asked in (
+            ("pretrained", "masked_lm", "run.fill_mask", {"text": ("a [MASK]", "word " * 11 + "[MASK]")}),
+            ("squad", "span_labeler", "run.answer", {"context": "The debugger stops at the first line. " * 9,
+                                                     "question": ("What stops?", "Where? " * 9)})):
+        scripts.succeed("run.export_saved_model", folder, init_checkpoint=name, export_dir=f"lite/{name}", task=task,
+                        format="litert", lengths=29, batch_sizes=1, top_k=4, max_seq_length=29)
+        scripts.succeed("run.export_saved_model", folder, init_checkpoint=name, export_dir=f"whole/{name}", task=task,
+                        top_k=4, max_seq_length=29)
+        lite, whole = f"lite/{name}/model_float32.tflite", f"whole/{name}"
+        answers = [scripts.succeed(script, folder, model=model, **asked) for model in (lite, whole)]
+        assert answers[0].replace(lite, "MODEL") == answers[1].replace(f"{whole}/1", "MODEL")
+        assert scripts.fail(script, folder, model=lite, top_k=9, **asked).endswith(
+            f"--top_k=9: {lite} was exported with --top_k=4")
+    assert scripts.fail("run.answer", folder, model="lite/pretrained/model_float32.tflite", question="a",
+                        context="b").endswith(": is not of a span_labeler, but of a masked_lm")
+    assert scripts.fail("run.answer", folder, model="none.tflite", question="a", context="b").endswith(
+        "--model=none.tflite: no such file")
+    assert scripts.fail("run.answer", folder, model="x.tflite", saved_model="y", question="a", context="b").endswith(
+        "--saved_model=y: --model has its own weights; give one of them")
 
 
 def test_answers_of_a_checkpoint_and_of_its_export(folder):
@@ -169,15 +206,15 @@ def test_labels_without_names_may_be_given_some(tmp_path):
 
 def test_saved_models_that_cannot_be_asked(folder, tmp_path):
     with pytest.raises(ValueError, match="`init_checkpoint` is needed, or `saved_model`"):
-        terminal.load("masked_lm", {})
+        served_models.load("masked_lm", {})
     with pytest.raises(ValueError, match="`saved_model` has its own weights; give one of them"):
-        terminal.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
+        served_models.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
     with pytest.raises(ValueError, match="holds no SavedModel"):
-        terminal.load("masked_lm", {"saved_model": str(tmp_path)})
+        served_models.load("masked_lm", {"saved_model": str(tmp_path)})
     for name in ("2", "10"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "saved_model.pb").touch()
-    assert terminal.newest_version(str(tmp_path)) == str(tmp_path / "10")
+    assert served_models.newest_version(str(tmp_path)) == str(tmp_path / "10")
 
 
 @pytest.mark.parametrize(("script", "flags", "message"), [
@@ -185,6 +222,9 @@ def test_saved_models_that_cannot_be_asked(folder, tmp_path):
     ("run.answer", {"context_file": "none.txt"}, "--context_file=none.txt: no such file"),
     ("run.export_saved_model", {"export_dir": "x", "weights": "float16"},
      "--weights=float16: --format=saved_model stores float32, bfloat16, int8"),
+    ("run.export_saved_model", {"export_dir": "x", "format": "litert", "with_litert": "int8"},
+     "--with_litert=int8: goes with --format=saved_model"),
+    ("run.export_saved_model", {"export_dir": "x", "lengths": "0"}, "--lengths"),
     ("run.export_saved_model", {"export_dir": "x", "labels_file": "none.txt"}, "--labels_file=none.txt: no such file"),
 ])
 def test_flags_that_are_refused_at_once(script, flags, message):

@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
+from bert_tf.export import litert
 from run.finetuning.task_metadata import TaskMetadata, keep
-from run.inference import answering, predicting
+from run.inference import loading, predicting, served_models
 from run.inference.formats import answer_files, request_files
 from tests import scripts
 
@@ -51,7 +52,7 @@ def folder(tmp_path_factory, reference):
 
 def predicted(folder, model, requests, batch_size=2, **given):
     """The answers of a model of MODELS."""
-    opened = answering.open_model(str(folder / model), given)
+    opened = served_models.load(None, {"model": str(folder / model), **given})
     return list(predicting.answers(opened, requests, batch_size))
 
 
@@ -164,6 +165,15 @@ def test_files_that_cannot_be_read(tmp_path, name, content, inputs, columns, mes
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         list(request_files.read(str(tmp_path / name), inputs, columns))
+
+
+def test_a_litert_file_answers_as_its_checkpoint(folder):
+    servable, _ = loading.load(str(folder / "reviews"), {"static_length": True})
+    (folder / "reviews.tflite").write_bytes(litert.convert(servable, lengths=(16,), batch_sizes=(2,)))
+    requests = [{"text": text} for text in REVIEWS]
+    for row, expected in zip(predicted(folder, "reviews.tflite", requests), predicted(folder, "reviews", requests),
+                             strict=True):
+        assert row == {**expected, "probabilities": pytest.approx(expected["probabilities"], abs=2e-6)}
 
 
 def test_what_is_odd_in_a_table_is_escaped(tmp_path):

@@ -14,7 +14,7 @@ from run.finetuning import job, task_metadata
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings, MultipleChoiceSettings
 from run.finetuning.tasks import Classification
-from run.inference import exporting, extraction, terminal
+from run.inference import exporting, extraction, served_models
 from run.inference.settings import AnswerSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import remote_folders
@@ -69,10 +69,10 @@ def test_an_export_answers_as_the_run(tuned, folder, capsys):
     exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/served"), {})
     assert f"{folder}/served/1: SavedModel of a classifier, 2." in capsys.readouterr().out
     put(f"{folder}/served/not_a_version", "x")
-    assert terminal.newest_version(f"{folder}/served") == f"{folder}/served/1"
-    assert terminal.newest_version(f"{folder}/served/1") == f"{folder}/served/1"
+    assert served_models.newest_version(f"{folder}/served") == f"{folder}/served/1"
+    assert served_models.newest_version(f"{folder}/served/1") == f"{folder}/served/1"
     with pytest.raises(InputError, match=r"^`saved_model`=.*/data: holds no SavedModel"):
-        terminal.newest_version(f"{folder}/data")
+        served_models.newest_version(f"{folder}/data")
     loaded = tf.saved_model.load(f"{folder}/served/1").signatures["serving_default"]
     answer = loaded(text=tf.constant(["the film was bad"]))
     assert set(answer["label"].numpy()) <= {b"good", b"bad"}

@@ -2,7 +2,7 @@
 
 import logging
 
-from data_prep.vocabulary.counts import words_of_text
+from bert_tf.tokenization.words import words_of_text
 
 _log = logging.getLogger(__name__)
 

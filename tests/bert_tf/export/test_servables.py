@@ -12,17 +12,12 @@ import tensorflow as tf
 
 from bert_tf import export, models
 from bert_tf.config import BertConfig
-from bert_tf.export import saved_model, tflite
+from bert_tf.export import saved_model
 from bert_tf.files import remote
-from bert_tf.tokenization import BertTokenizer
+from tests import toy_servables
+from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
 pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
-
-MAX_SEQ_LENGTH, TOP_K = 24, 3
-PIECES = ("[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to london in genoa "
-          "and of it on read sleep ##ing is book quick brown wrote leigh hunt capital paris italy where did go . , ?")
-CONFIG = BertConfig(len(PIECES.split()) + 2, 16, 1, 4, 28, max_position_embeddings=31, type_vocab_size=2,
-                    initializer_range=0.5)
 
 # Without the site module no editable install is seen: site-packages is only a folder of modules.
 ISOLATED = """
@@ -50,46 +45,9 @@ for name, request in json.loads(sys.argv[3]).items():
 """
 
 
-def make_model(name, **options):
-    """The model of a task, with the same weights each time."""
-    encoder = models.BertEncoder(CONFIG, **options)
-    return {"encoder": lambda: encoder,
-            "classifier": lambda: models.BertClassifier(encoder, 3),
-            "masked_lm": lambda: models.BertPretrainer(encoder),
-            "tagger": lambda: models.BertTokenClassifier(encoder, 5),
-            "choice": lambda: models.BertMultipleChoice(encoder),
-            "squad": lambda: models.BertSpanLabeler(encoder)}[name]()
-
-
-def make_servable(name, tokenizer, remove_padding=True, **options):
-    model = make_model(name, remove_padding=remove_padding)
-    options = {"max_seq_length": MAX_SEQ_LENGTH, **options}
-    return {"encoder": lambda: export.ServedEncoder(model, tokenizer, **options),
-            "classifier": lambda: export.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),
-            "masked_lm": lambda: export.ServedMaskedLM(model, tokenizer, top_k=TOP_K, **options),
-            "tagger": lambda: export.ServedTagger(model, tokenizer, list("ABCDE"), **options),
-            "choice": lambda: export.ServedMultipleChoice(model, tokenizer, **options),
-            "squad": lambda: export.ServedSpanLabeler(model, tokenizer, max_query_length=6, doc_stride=4, **options),
-            }[name]()
-
-
-LONG = "the lazy dog jumps over the quick brown fox . " * 4
-TEXTS = ["The dog, jumping.", "", LONG, "Mary SHELLEY went  to London"]
-REQUESTS = {
-    "encoder": {"text": TEXTS},
-    "classifier": {"text_a": TEXTS, "text_b": ["a dog", "of", "it is " * 20, ""]},
-    "masked_lm": {"text": ["the [MASK] is[MASK]", "no mask", "[MASK]", LONG + "[MASK]"]},
-    "tagger": {"text": TEXTS},
-    "choice": {"text_a": TEXTS, "choices": [["it sleeps", "a book"], ["", "to"], ["on", "it is " * 30], ["a", "dog"]]},
-    "squad": {"question": ["where did it go", "?"], "context": [LONG, "Mary went to London."]},
-}
-
-
 @pytest.fixture(scope="module")
 def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
-    path.write_text("\n".join(PIECES.split()) + "\n")
-    return BertTokenizer(str(path))
+    return toy_servables.make_tokenizer(tmp_path_factory.mktemp("vocabulary"))
 
 
 @pytest.fixture(scope="module")
@@ -342,24 +300,6 @@ def test_static_length(tokenizer):
     assert signatures["tf_example"](examples=tf.constant(examples[:1]))["tags"].shape == [1, MAX_SEQ_LENGTH]
     with pytest.raises(tf.errors.InvalidArgumentError, match="an example is longer than 24"):
         signatures["tf_example"](examples=tf.constant(examples))
-
-
-@pytest.mark.parametrize("name", ["masked_lm", "tagger", "choice"])
-def test_tflite(tokenizer, name):
-    servable = make_servable(name, tokenizer, remove_padding=False, static_length=True)
-    assert tflite.largest_difference(servable, tflite.convert(servable)) < 1e-5
-
-
-def test_tflite_weights(wide_model, tokenizer):
-    servable = export.ServedClassifier(wide_model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH,
-                                       static_length=True)
-    whole, half, quarter = (tflite.convert(servable, weights) for weights in tflite.KINDS)
-    assert len(half) < 0.6 * len(whole)
-    assert len(quarter) < 0.4 * len(whole)
-    assert 0 < tflite.largest_difference(servable, half) < 0.01
-    assert 0 < tflite.largest_difference(servable, quarter) < 0.1
-    with pytest.raises(ValueError, match="a LiteRT model has one length"):
-        tflite.convert(make_servable("squad", tokenizer))
 
 
 def test_versions(tokenizer, tmp_path, monkeypatch):

@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.words import words_of_text
 from data_prep.vocabulary import counts as word_counts
 
 SPECIALS = ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -40,8 +41,8 @@ def count(path, **settings):
 
 @pytest.mark.parametrize(("text", "lower_cased", "as_it_is"), WORD_CASES)
 def test_words_follow_the_rules_of_the_original(text, lower_cased, as_it_is):
-    assert word_counts.words_of_text(text, lower_case=True) == lower_cased
-    assert word_counts.words_of_text(text, lower_case=False) == as_it_is
+    assert words_of_text(text, lower_case=True) == lower_cased
+    assert words_of_text(text, lower_case=False) == as_it_is
 
 
 @pytest.mark.parametrize(("lower_case", "strip_accents"), [(True, None), (False, None), (True, False), (False, True)])
@@ -53,7 +54,7 @@ def test_words_are_those_of_the_tokenizer(tmp_path, lower_case, strip_accents):
                                        *range(0xAC00, 0xAC40), *range(0xF900, 0xF940), 0xFFFD, 0x1F600, 0x20001]]
     lines = ["".join(draw.choice([*draw.sample(alphabet, 5), " "]) for _ in range(draw.randint(1, 30)))
              for _ in range(701)]
-    expected = [word_counts.words_of_text(line, lower_case, strip_accents) for line in lines]
+    expected = [words_of_text(line, lower_case, strip_accents) for line in lines]
     entries = dict.fromkeys(word for words in expected for word in words)
     vocab_file = write(tmp_path / "vocab.txt", "\n".join([*SPECIALS, *entries]) + "\n")
     tokenizer = BertTokenizer(vocab_file, lower_case=lower_case, strip_accents=strip_accents)
@@ -89,7 +90,7 @@ def test_the_count_depends_on_neither_blocks_nor_workers_nor_compression(tmp_pat
 def test_a_word_is_not_cut_where_a_block_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(word_counts, "BLOCK_BYTES", 7)
     text = "supercalifragilistic short 中国語 " + "w" * 40
-    assert count(write(tmp_path / "t", text)).words == dict.fromkeys(word_counts.words_of_text(text, True), 1)
+    assert count(write(tmp_path / "t", text)).words == dict.fromkeys(words_of_text(text, True), 1)
 
 
 def test_the_rarest_words_are_dropped_beyond_the_limit(tmp_path):

@@ -1,0 +1,154 @@
+"""Writes a Servable as one LiteRT (TensorFlow Lite) file that answers raw text by `bert_tf.litert.LiteRTModel`.
+
+The file has a graph of fixed shapes, a signature, for each bucket of batch size and length: "rows_8x128" takes
+"input_ids", "input_mask" and "segment_ids", int32 [8, 128], and gives the numbers that Servable.numbers names. A masked
+LM's head is apart, since a text may have any number of masks: "masks_8" takes "vectors" float32 [8, H] and gives
+"piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their weights.
+What else the answers need is a zip archive at the file's end (`bert_tf.litert.metadata`).
+
+Converting needs TensorFlow alone; to run the file needs ai-edge-litert, and no TensorFlow.
+"""
+
+import contextlib
+import functools
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+from bert_tf.litert import metadata
+from bert_tf.litert.buckets import Buckets
+from bert_tf.litert.inputs import rows_of
+from bert_tf.litert.signatures import HEAD, ROWS
+from bert_tf.tokenization.model_inputs import FEATURES
+
+KINDS = ("float32", "float16", "int8")
+LENGTHS = (16, 32, 64, 128, 256, 384, 512)
+BATCH_SIZES = (1, 8, 32)
+HEAD_SIZES = (1, 8, 32)
+KINDS_OF_ROWS = ("classifier", "multiple_choice")  # whose numbers are of rows, not of tokens
+
+
+def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
+    """Converts a Servable.
+
+    Args:
+      servable: Servable whose encoder keeps padding (made with static_length).
+      weights: how they are stored, one of KINDS; with int8, "dynamic range", matrix products are computed in integers
+        too, and activations quantized on the way, each row by itself.
+      lengths: lengths of the buckets; those over the servable's max_seq_length become one of that length.
+      batch_sizes: batch sizes of the buckets.
+
+    Returns:
+      bytes of the .tflite file.
+
+    Raises:
+      InputError: another kind of weights, a servable with dynamic lengths, no or impossible sizes.
+    """
+    if weights not in KINDS:
+        raise InputError(f"`weights`={weights}: it must be one of {', '.join(KINDS)}")
+    if not servable.static_length:
+        raise InputError("a LiteRT model has fixed lengths: make the servable with `static_length`")
+    if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
+        raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: whole numbers over 0 are needed")
+    module = tf.Module()
+    module.weights = servable.model.variables
+    with tempfile.TemporaryDirectory() as folder:
+        with _for_litert(servable.model):
+            functions = _functions(servable, _cut(lengths, servable.max_seq_length), sorted(set(batch_sizes)))
+            tf.saved_model.save(module, folder, signatures=functions)
+        converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=list(functions))
+        if weights != "float32":
+            converter.optimizations = [tf.lite.Optimize.DEFAULT]
+        if weights == "float16":
+            converter.target_spec.supported_types = [tf.float16]
+        content = converter.convert()
+    return metadata.append(content, servable.litert_metadata(), servable.tokenizer.vocabulary)
+
+
+def _cut(lengths, max_seq_length):
+    """The lengths that rows of at most max_seq_length need, ascending."""
+    return sorted({length for length in lengths if length < max_seq_length} | {max_seq_length})
+
+
+def _functions(servable, lengths, batch_sizes):
+    """dict from the name of each signature to its concrete function."""
+    functions = {}
+    for length in lengths:
+        for batch_size in batch_sizes:
+            functions[f"{ROWS}{batch_size}x{length}"] = _concrete(
+                lambda **features: servable.numbers(features),
+                dict.fromkeys(FEATURES, tf.TensorSpec([batch_size, length], tf.int32)))
+    if hasattr(servable, "best_pieces"):
+        for size in HEAD_SIZES:
+            functions[f"{HEAD}{size}"] = _concrete(
+                servable.best_pieces, {"vectors": tf.TensorSpec([size, servable.config.hidden_size], tf.float32)})
+    return functions
+
+
+def _concrete(function, specs):
+    """The concrete function of `function(**tensors)`."""
+    traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
+    return traced.get_concrete_function(**{name: tf.TensorSpec(spec.shape, spec.dtype, name)
+                                           for name, spec in specs.items()})
+
+
+def largest_difference(servable, path):
+    """How far the numbers of a converted model are from the servable's own, on its example.
+
+    Args:
+      servable: Servable that was converted.
+      path: of the .tflite file, local.
+
+    Returns:
+      float, the largest absolute difference of any number at a real token.
+    """
+    features = {name: tf.reshape(value, [-1, servable.max_seq_length])
+                for name, value in servable.example_features().items()}
+    expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
+    rows = rows_of({name: value.numpy() for name, value in features.items()})
+    differences = [0.0]
+    for place, answer in enumerate(Buckets(path).run(rows)):
+        for name, value in answer.items():
+            length = None if name == "pooled_output" or servable.kind in KINDS_OF_ROWS else len(rows[place].ids)
+            differences.append(np.abs(value[:length] - expected[name][place][:length]).max())
+    return float(max(differences))
+
+
+@contextlib.contextmanager
+def _for_litert(model):
+    """A context in which the layers of a model compute the same in operations that suit LiteRT better.
+
+    - Words are looked up by a product with one-hot vectors. The converter makes one lookup of it, in a table of int8
+      with a scale for each row; a gather it would leave in float32.
+    - Query, key and value are split before heads are transposed: XNNPACK has no kernel for taking apart another axis,
+      and would hand over to LiteRT's own in each layer.
+    """
+    encoder = getattr(model, "encoder", model)
+    changes = [(encoder.embeddings, "_use_one_hot_embeddings", True)]
+    changes += [(layer.attention, "call", functools.partial(_attend, layer.attention))
+                for layer in encoder.encoder_layers]
+    before = [(layer, name, vars(layer).get(name)) for layer, name, _ in changes]
+    for layer, name, value in changes:
+        vars(layer)[name] = value  # past Keras, which would track it
+    try:
+        yield
+    finally:
+        for layer, name, value in before:
+            if value is None:
+                del vars(layer)[name]
+            else:
+                vars(layer)[name] = value
+
+
+def _attend(layer, x, tokens, bias, dropout_seed=None):
+    """SelfAttention.call on batches of a fixed shape; arguments as there."""
+    batch_size, _, _, length = bias.shape
+    width = layer._head_width
+    heads = [tf.transpose(tf.reshape(part, [batch_size, length, -1, width]), [0, 2, 1, 3])
+             for part in tf.split(layer.qkv(x), 3, axis=-1)]
+    query, key, value = heads  # [B, N, S, D]
+    probabilities = tf.nn.softmax(tf.matmul(query * width**-0.5, key, transpose_b=True) + bias)
+    context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])  # [B, S, N, D]
+    return tf.reshape(context, [batch_size * length, -1]), probabilities

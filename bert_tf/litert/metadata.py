@@ -1,0 +1,99 @@
+"""What a .tflite file says of itself beside its graphs: a zip archive at its end, as LiteRT's own metadata is kept.
+
+LiteRT reads a file from its beginning and never sees the archive; `unzip` reads it from its end. It holds
+METADATA_FILE and the vocabulary.
+"""
+
+import dataclasses
+import io
+import json
+import zipfile
+
+from bert_tf.errors import InputError
+
+METADATA_FILE = "bert_tf.json"
+VOCABULARY_FILE = "vocab.txt"
+
+# A fixed date, so that the same model makes the same file.
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Metadata:
+    """How a model's texts become rows of ids, and its numbers answers.
+
+    Attributes:
+      kind: of the task, as in task.json: classifier, token_classifier, span_labeler, multiple_choice, masked_lm or
+        encoder.
+      max_seq_length: longest row in pieces, [CLS] and [SEP] included.
+      lower_case, strip_accents: BertTokenizer's.
+      hidden_size: width of the encoder's vectors.
+      labels: names in the order of their ids; none of a regression, and of tasks without labels.
+      pairs: whether an example of a classifier or encoder is two texts.
+      multi_label: whether a text may have several of a classifier's labels.
+      top_k: candidates for each [MASK], or answers to a question.
+      doc_stride, max_query_length, max_answer_length, max_windows, allow_no_answer, null_score_diff_threshold:
+        those of ServedSpanLabeler.
+    """
+
+    kind: str
+    max_seq_length: int
+    lower_case: bool
+    strip_accents: bool
+    hidden_size: int
+    labels: tuple[str, ...] = ()
+    pairs: bool = False
+    multi_label: bool = False
+    top_k: int = 5
+    doc_stride: int = 128
+    max_query_length: int = 64
+    max_answer_length: int = 30
+    max_windows: int = 64
+    allow_no_answer: bool = False
+    null_score_diff_threshold: float = 0.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
+
+
+def append(content, metadata, vocabulary):
+    """A .tflite file with Metadata and vocabulary in it.
+
+    Args:
+      content: bytes of the file that the converter made.
+      metadata: Metadata.
+      vocabulary: list of str, the piece of each id.
+
+    Returns:
+      bytes.
+    """
+    stream = io.BytesIO()
+    stream.write(content)
+    with zipfile.ZipFile(stream, "a") as archive:  # behind what is there; offsets count from the file's beginning
+        for name, text in ((METADATA_FILE, json.dumps(dataclasses.asdict(metadata), indent=2, ensure_ascii=False)),
+                           (VOCABULARY_FILE, "\n".join(vocabulary) + "\n")):
+            archive.writestr(zipfile.ZipInfo(name, _DATE), text.encode(), zipfile.ZIP_DEFLATED)
+    return stream.getvalue()
+
+
+def read(path):
+    """What `append` put into a file.
+
+    Args:
+      path: a local .tflite file.
+
+    Returns:
+      (Metadata, list of str: the vocabulary).
+
+    Raises:
+      InputError: the file has none.
+      OSError: it cannot be read.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            metadata = Metadata(**json.loads(archive.read(METADATA_FILE)))
+            vocabulary = archive.read(VOCABULARY_FILE).decode().split("\n")[:-1]
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: is not a LiteRT model that answers text: it must be one that export_saved_model "
+                         f"wrote with `format`=litert ({error})") from error
+    return metadata, vocabulary

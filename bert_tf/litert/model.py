@@ -1,0 +1,103 @@
+"""A .tflite file as a function from texts to answers."""
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from bert_tf.litert import metadata as metadata_file
+from bert_tf.litert.answers import (
+    ClassifierAnswerer,
+    EncoderAnswerer,
+    MaskedLMAnswerer,
+    MultipleChoiceAnswerer,
+    TaggerAnswerer,
+)
+from bert_tf.litert.buckets import Buckets
+from bert_tf.litert.inputs import as_texts, rows_of
+from bert_tf.litert.question_answering import SpanLabelerAnswerer
+from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+
+ANSWERERS = {"classifier": ClassifierAnswerer, "token_classifier": TaggerAnswerer,
+             "span_labeler": SpanLabelerAnswerer, "multiple_choice": MultipleChoiceAnswerer,
+             "masked_lm": MaskedLMAnswerer, "encoder": EncoderAnswerer}
+
+
+class LiteRTModel:
+    """A model that export_saved_model wrote with `format`=litert; it starts in a moment, as nothing needs TensorFlow.
+
+    Several threads may ask one model. The file's graphs then take turns; each uses `num_threads` cores. A graph is made
+    ready when it is first needed, which takes a part of a second.
+
+    Attributes:
+      kind: what it does: classifier, token_classifier, span_labeler, multiple_choice, masked_lm or encoder.
+      metadata: Metadata.
+      text_inputs: dict from the name of each input to its shape, as Servable.text_inputs.
+    """
+
+    def __init__(self, path, num_threads=None):
+        """Args: path, a local .tflite file; num_threads, how many a matrix product uses, None for one a core.
+
+        Raises:
+          InputError: a file of another kind.
+          OSError: it cannot be read.
+        """
+        self.metadata, vocabulary = metadata_file.read(path)
+        self.kind = self.metadata.kind
+        if self.kind not in ANSWERERS:
+            raise InputError(f"{path}: is a model of kind {self.kind!r}, which is not one of {', '.join(ANSWERERS)}")
+        tokenizer = PlainTokenizer(vocabulary, self.metadata.lower_case, self.metadata.strip_accents)
+        self._buckets = Buckets(path, num_threads)
+        self._answer = ANSWERERS[self.kind](self.metadata, tokenizer, self._buckets)
+        self.text_inputs = {name: [None] * rank for name, rank in self._answer.text_inputs.items()}
+
+    def __call__(self, **texts):
+        """Answers a request.
+
+        Args:
+          texts: lists or arrays of str or bytes by the names of `text_inputs`, as many examples in each.
+
+        Returns:
+          dict of arrays [B, ...]: names, shapes and types are those of the SavedModel's signature serving_default;
+          strings are bytes.
+
+        Raises:
+          InputError: missing or unknown inputs, no texts in one, or inputs of different sizes.
+        """
+        ranks = self._answer.text_inputs
+        if texts.keys() != ranks.keys():
+            raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {self.kind} takes "
+                             f"{', '.join(ranks)}")
+        values = {name: as_texts(name, texts[name], rank) for name, rank in ranks.items()}
+        first, *others = ranks
+        for other in others:
+            if len(values[other]) != len(values[first]):
+                raise InputError(f"`{other}` must hold as many examples as `{first}`")
+        return self._answer(*values.values())
+
+    def numbers(self, features, per_position, rows_at_a_time=None, progress=None):
+        """What the graphs give of rows of ids, before it is made answers of; for those who judge a model.
+
+        Args:
+          features: dict of input_ids, input_mask and segment_ids, int arrays [N, S]; real tokens come first in a row.
+          per_position: whether the outputs are of tokens.
+          rows_at_a_time: after how many rows to report.
+          progress: function that takes the number of rows done since the last call.
+
+        Returns:
+          Dict from the names of outputs to float32 arrays [N, ...], of tokens [N, S, ...] with 0 at padding.
+        """
+        rows, width = rows_of(features), features["input_ids"].shape[1]
+        results, step = {}, rows_at_a_time or len(rows)
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            for place, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
+                for name, value in output.items():
+                    shape = [width, *value.shape[1:]] if per_position else value.shape
+                    result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
+                    count = len(row.ids)
+                    if per_position:
+                        result[place, :count] = value[:count]
+                    else:
+                        result[place] = value
+            if progress:
+                progress(len(part))
+        return results

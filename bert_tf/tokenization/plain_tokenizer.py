@@ -1,0 +1,139 @@
+"""The tokenizer in plain Python, the ids and spans of BertTokenizer, for processes that start without TensorFlow.
+
+BertTokenizer's kernels take many texts at a time; this one takes a text at a time, and is ready at once. What stands
+between two spaces is cut once and remembered.
+"""
+
+import bisect
+import functools
+import unicodedata
+
+from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, is_whitespace
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chunk
+
+CACHED_CHUNKS = 1 << 15  # about 10 MB
+
+
+class PlainTokenizer:
+    """Turns text into WordPiece ids. "[MASK]" in a text is three ordinary words, as for the original.
+
+    Attributes:
+      vocabulary: list of str, the piece of each id.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int, ids of the special pieces.
+    """
+
+    def __init__(self, vocabulary, lower_case=True, strip_accents=None):
+        """Args: vocabulary, list of str as `read_vocabulary` gives it; the others BertTokenizer's."""
+        self.vocabulary = vocabulary
+        self._ids = {piece: id_ for id_, piece in enumerate(vocabulary)}
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
+            self._ids.__getitem__, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
+        self._lower_case = bool(lower_case)
+        self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
+        self._longest = max(map(len, vocabulary))
+        self._ids_of_chunk = functools.lru_cache(CACHED_CHUNKS)(self._cut_chunk)
+
+    def ids(self, text):
+        """text: str -> list of int, the pieces of the text, without [CLS] and [SEP]."""
+        return [id_ for chunk in chunks(text) for id_ in self._ids_of_chunk(chunk)]
+
+    def ids_and_spans(self, text):
+        """Says where in a text each piece comes from.
+
+        Args:
+          text: str.
+
+        Returns:
+          (ids, starts, ends), lists of int: a piece comes from the characters [start, end) of the text. A span holds
+          whole characters, and those right after them that normalisation drops.
+        """
+        ids, starts, ends = [], [], []
+        kept, words = self._kept_and_words(text)
+        for characters, sources in words:
+            for id_, first, last in self._pieces("".join(characters)):
+                ids.append(id_)
+                starts.append(sources[first])
+                # A piece may end amid what was written for one character: the span ends where the next one begins.
+                following = bisect.bisect_right(kept, sources[last - 1])
+                ends.append(kept[following] if following < len(kept) else len(text))
+        return ids, starts, ends
+
+    def _cut_chunk(self, chunk):
+        words = words_of_chunk(chunk, self._lower_case, self._strip_accents)
+        return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
+
+    def _pieces(self, word):
+        """The pieces of a word, longest match first: list of (id, first character, character after the last)."""
+        unknown = [(self.unk_id, 0, len(word))]
+        if len(word) > MAX_WORD_CHARACTERS:
+            return unknown
+        pieces, start = [], 0
+        while start < len(word):
+            prefix = SUFFIX_INDICATOR if start else ""
+            for end in range(min(len(word), start + self._longest), start, -1):
+                id_ = self._ids.get(prefix + word[start:end])
+                if id_ is not None:
+                    break
+            else:
+                return unknown
+            pieces.append((id_, start, end))
+            start = end
+        return pieces
+
+    def _kept_and_words(self, text):
+        """(ascending positions of the characters that normalisation keeps; words, (characters, position of each))."""
+        kept, words, token = [], [], []
+        for position, character in enumerate(text):
+            if is_dropped(character):
+                continue
+            if is_whitespace(character):
+                kept.append(position)
+            elif not is_cjk(character):
+                token.append((character, position))
+                continue
+            self._normalize(token, kept, words)
+            token = []
+            if is_cjk(character):
+                self._normalize([(character, position)], kept, words)
+        self._normalize(token, kept, words)
+        return sorted(set(kept)), words
+
+    def _normalize(self, token, kept, words):
+        """Appends the words of one token, a list of (character, position), and the positions that they come from."""
+        if not token:
+            return
+        if self._lower_case:
+            token = self._lowered(token)
+        if self._strip_accents:
+            token = _without_accents(token)
+        kept += [position for _, position in token]
+        word = ([], [])
+        for character, position in token:
+            if is_punctuation(character):
+                words += [word, ([character], [position])]
+                word = ([], [])
+            else:
+                word[0].append(character)
+                word[1].append(position)
+        words.append(word)
+
+    def _lowered(self, token):
+        if not self._strip_accents:  # Hugging Face's rules hold, by which Σ is any letter
+            return [(lower, position) for character, position in token for lower in character.lower()]
+        # Σ depends on its neighbours, and becomes one character either way.
+        whole = iter("".join(character for character, _ in token).lower())
+        return [(next(whole), position) for character, position in token for _ in character.lower()]
+
+
+def _without_accents(token):
+    """(character, position) of NFD without marks of category Mn.
+
+    NFD sorts neighbouring marks by combining class. The graph sorts what is left of them, and leaves positions in
+    their order.
+    """
+    parts = [(part, position) for character, position in token for part in unicodedata.normalize("NFD", character)]
+    ordered = unicodedata.normalize("NFD", "".join(character for character, _ in token))
+    left = [character for character in ordered if unicodedata.category(character) != "Mn"]
+    positions = [position for part, position in parts if unicodedata.category(part) != "Mn"]
+    return list(zip(left, positions, strict=True))

@@ -1,0 +1,85 @@
+"""Exports asked by features, not by texts: so they can be judged as checkpoints are."""
+
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from bert_tf.litert import LiteRTModel
+from run.finetuning.prediction import Predictor
+from run.inference import loading, served_models
+
+ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar
+
+
+class SavedModelOfFeatures:
+    """The signature "ids" of a SavedModel.
+
+    Args:
+      path: folder of the SavedModel, with version or without.
+
+    Attributes:
+      kind: of the model, a key of loading.SERVED.
+
+    Raises:
+      InputError: no SavedModel, or not one of these scripts.
+    """
+
+    def __init__(self, path):
+        loaded = tf.saved_model.load(served_models.newest_version(path, "model"))
+        outputs = loaded.signatures["serving_default"].structured_outputs if loaded.signatures else {}
+        self.kind = loading.kind_of(outputs)
+        if self.kind is None:
+            raise InputError(f"`model`={path}: is not of a model of these scripts")
+        self._loaded, self._signature = loaded, loaded.signatures["ids"]  # the first keeps the variables
+
+    def __call__(self, features, batch_size, per_position):
+        """features as Predictor's -> what the signature answers, dict of arrays [n, ...], without strings."""
+        static_length = self._signature.structured_input_signature[1]["input_ids"].shape[-1]
+        if static_length not in (None, features["input_ids"].shape[-1]):
+            raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export takes {static_length}")
+
+        def answer(features, training):
+            answer = self._signature(**{name: tf.cast(value, tf.int32) for name, value in features.items()})
+            return {name: value for name, value in answer.items() if value.dtype != tf.string}
+
+        return Predictor(tf.distribute.get_strategy(), answer, per_position=per_position,
+                         static_shapes=static_length is not None)(features, batch_size, "export")
+
+
+class LiteRTModelOfFeatures:
+    """The graphs of a LiteRT file, whose batch sizes are its own.
+
+    Args:
+      path: of the file.
+
+    Attributes:
+      kind: as SavedModelOfFeatures'.
+
+    Raises:
+      InputError: a file of another kind.
+    """
+
+    def __init__(self, path):
+        if not files.is_file(path):
+            raise InputError(f"`model`={path}: no such file")
+        with files.local_copy(path) as local:
+            self._model = LiteRTModel(local)
+        self.kind = self._model.kind
+
+    def __call__(self, features, batch_size, per_position):
+        """features as Predictor's -> logits as of the model that it was made from, dict of arrays [n, ...]."""
+        shape = features["input_ids"].shape  # [n, S] or [n, choices, S]
+        flat = {name: values.reshape([-1, shape[-1]]) for name, values in features.items()}
+        with tqdm(total=shape[0], desc="export", unit="example", dynamic_ncols=True) as progress:
+            outputs = self._model.numbers(flat, per_position, ROWS_AT_A_TIME,
+                                          lambda rows: progress.update(rows * shape[0] // len(flat["input_ids"])))
+        if len(shape) == 3:
+            return {name: values.reshape(shape[:2]) for name, values in outputs.items()}
+        return outputs
+
+
+def open_export(path):
+    """The export at a path: a .tflite file, or a folder of a SavedModel."""
+    return (LiteRTModelOfFeatures if path.endswith(served_models.LITERT_SUFFIX) else SavedModelOfFeatures)(path)
