@@ -41,7 +41,7 @@ class SavedModelSettings(Settings):
     """An export in place of a checkpoint, and how fast it is."""
 
     model: str | None = setting(
-        None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; in "
+        None, "What answers: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; in "
               "place of --saved_model and --init_checkpoint.")
     saved_model: str | None = setting(
         None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
