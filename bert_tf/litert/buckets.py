@@ -4,12 +4,13 @@ Rows are taken by length, so that few are padded far, and in the largest batches
 much as its rows one by one.
 """
 
+import os
 import threading
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
 
 from bert_tf.errors import InputError
+from bert_tf.litert import compiled_graphs
 from bert_tf.litert.signatures import HEAD, ROWS
 
 # A batch with fewer places taken is cut into smaller ones: its empty places would cost more than its size saves.
@@ -17,7 +18,7 @@ FULL_ENOUGH = 0.8
 
 
 class Buckets:
-    """The graphs of a file, behind a lock: one interpreter serves all threads, and its memory is there once.
+    """The graphs of a file, behind a lock: threads take turns, and weights and memory are there once.
 
     Attributes:
       lengths: ascending list of int, longest rows of the buckets.
@@ -26,12 +27,11 @@ class Buckets:
     def __init__(self, path, num_threads=None):
         """Args: path, a local .tflite file; num_threads, those that a product uses, None for one a core."""
         try:
-            self._interpreter = Interpreter(model_path=path, num_threads=num_threads)
-            names = list(self._interpreter.get_signature_list())
+            self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or len(os.sched_getaffinity(0)))
         except (ValueError, RuntimeError) as error:
             raise InputError(f"{path}: is not a LiteRT model: {str(error).splitlines()[0]}") from error
+        names = self._graphs.names
         self._lock = threading.Lock()
-        self._runners = {}
         self._batch_sizes = {}
         for name in names:
             if name.startswith(ROWS):
@@ -78,9 +78,7 @@ class Buckets:
 
     def _call(self, signature, inputs):
         with self._lock:
-            if signature not in self._runners:
-                self._runners[signature] = self._interpreter.get_signature_runner(signature)
-            return self._runners[signature](**inputs)
+            return self._graphs.run(signature, inputs)
 
 
 def cut(items, sizes):

@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import models
 from bert_tf.config import BertConfig

@@ -1,0 +1,205 @@
+"""BERT-Base as a LiteRT model of int8 weights beside float32 and beside ONNX Runtime's int8.
+
+    python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
+
+First ids to answer, for each of some batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
+tf-models-official's BertEncoder and, where it is installed, ONNX Runtime with the weights of Hugging Face's BertModel
+quantized by quantize_dynamic. Then raw text to answer: the LiteRT model beside tf-models-official's export with its
+preprocessing. All have random weights, take turns in one process, on the same input, and use all cores.
+"""
+
+import dataclasses
+import functools
+import importlib.util
+import itertools
+import os
+import tempfile
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks import encoder as encoder_benchmark
+from benchmarks import measurements, serving
+from benchmarks.measurements import Comparison
+from bert_tf import export, models
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
+from bert_tf.errors import InputError
+from bert_tf.export import litert
+from bert_tf.litert import LiteRTModel
+from bert_tf.litert.buckets import Buckets
+from bert_tf.litert.inputs import Row
+from bert_tf.tokenization import BertTokenizer
+from run.settings.model import read_config
+
+ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
+PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, int8"}
+TEXT_LENGTHS = (16, 24, 32, 48, 64, 96)  # of the LiteRT model's graphs, beside those that are measured
+
+
+@dataclasses.dataclass(frozen=True)
+class LiteRTSettings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    batch_sizes: tuple[int, ...] = setting((1, 1, 8, 8), "Rows of ids in a request, for each of --lengths.", lower=1)
+    lengths: tuple[int, ...] = setting((32, 128, 128, 384), "Ids in a row.", lower=8)
+    max_seq_length: int = setting(128, "WordPieces that texts are cut to, and that the peer pads them to.", lower=4)
+    sentences: tuple[int, ...] = setting((1, 32), "Sentences in a request.", lower=1)
+    rounds: int = setting(20, "How often each has its turn; large batches have fewer.", lower=1)
+
+    def check(self):
+        """See Settings."""
+        if len(self.batch_sizes) != len(self.lengths):
+            raise InputError(f"`batch_sizes` has {len(self.batch_sizes)} numbers, `lengths` {len(self.lengths)}: they "
+                             "go together")
+
+
+def define_flags():
+    """Defines the benchmark's flags."""
+    flags.define(LiteRTSettings())
+
+
+def main(argv):
+    """Measures with the flags' settings."""
+    del argv
+    measure(flags.read(LiteRTSettings()))
+
+
+def measure(settings):
+    """Prints both tables and keeps the comparisons with the peers; settings: LiteRTSettings."""
+    config = read_config(settings.bert_config_file, max(*settings.lengths, settings.max_seq_length))
+    paths.check_file("vocab_file", settings.vocab_file)
+    texts = serving.read_sentences(settings.text_file, max(settings.sentences))
+    missing = [name for name in ONNX_PACKAGES if importlib.util.find_spec(name) is None]
+    if missing:
+        print(f"ONNX Runtime is left out: pip install {' '.join(missing)}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_litert(config, settings, folder)
+        print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
+              f"a LiteRT file of {os.path.getsize(path) / 1e6:.1f} MB")
+        comparisons = measure_ids(config, settings, path, None if missing else write_onnx(config, folder))
+        comparisons += measure_texts(config, settings, path, texts, folder)
+    measurements.keep("litert", settings, comparisons)
+
+
+def make_servable(config, settings, max_seq_length, **options):
+    """A classifier with random weights."""
+    model = models.BertClassifier(models.BertEncoder(config, remove_padding=not options), serving.NUM_LABELS)
+    return export.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
+                                   max_seq_length=max_seq_length, **options)
+
+
+def write_litert(config, settings, folder):
+    """Path of the LiteRT model, with a graph for each shape that is measured."""
+    servable = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length), static_length=True)
+    lengths = {*settings.lengths, *(length for length in TEXT_LENGTHS if length < settings.max_seq_length)}
+    path = os.path.join(folder, "model.tflite")
+    with open(path, "wb") as file:
+        file.write(litert.convert(servable, "int8", tuple(lengths), (1, 8)))
+    return path
+
+
+def write_onnx(config, folder):
+    """Path of Hugging Face's BertModel of the same size in int8, for ONNX Runtime."""
+    import onnxruntime.quantization
+    import torch
+    import transformers
+
+    model = transformers.BertModel(transformers.BertConfig(
+        config.vocab_size, config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
+        config.intermediate_size, attn_implementation="eager")).eval()
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    example = torch.ones([2, 16], dtype=torch.long)
+    whole, small = (os.path.join(folder, name) for name in ("whole.onnx", "int8.onnx"))
+
+    class Outputs(torch.nn.Module):
+        def forward(self, *features):
+            return model(**dict(zip(names, features, strict=True))).pooler_output
+
+    torch.onnx.export(Outputs(), (example,) * 3, whole, input_names=names, output_names=["pooled"], dynamo=False,
+                      opset_version=17,
+                      dynamic_axes={"pooled": {0: "batch"}} | {name: {0: "batch", 1: "length"} for name in names})
+    onnxruntime.quantization.quantize_dynamic(
+        whole, small, weight_type=onnxruntime.quantization.QuantType.QInt8)
+    return small
+
+
+def measure_ids(config, settings, litert_path, onnx_path):
+    """Prints seconds from ids to answer of all, for each shape; returns the Comparisons."""
+    buckets = Buckets(litert_path)
+    ours = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length))
+    answer = ours.signatures()["ids"]
+    garden = encoder_benchmark.garden_encoder(config)
+    official = tf.function(lambda features: garden(features)["pooled_output"], autograph=False)
+    session = onnx_session(onnx_path) if onnx_path else None
+    names = ["LiteRT int8", "ours float32", "official", *(["ONNX int8"] if session else [])]
+    print(f"\n{'ids to answer, ms':<18}" + "".join(f"{name:>14}" for name in names)
+          + "".join(f"{name + '/LiteRT':>22}" for name in names[1:]))
+    comparisons = []
+    for batch_size, length in zip(settings.batch_sizes, settings.lengths, strict=True):
+        batch = encoder_benchmark.make_batch(config, batch_size, length, 1)
+        features = {name: batch[name] for name in ("input_ids", "input_mask", "segment_ids")}
+        rows = [Row(ids, segments, False) for ids, segments in zip(
+            features["input_ids"].numpy().tolist(), features["segment_ids"].numpy().tolist(), strict=True)]
+        inputs = encoder_benchmark.garden_inputs(features)
+        turns = {"LiteRT int8": functools.partial(buckets.run, rows),
+                 "ours float32": lambda features=features: answer(**features)["probabilities"].numpy(),
+                 "official": lambda inputs=inputs: official(inputs).numpy()}
+        if session:
+            turns["ONNX int8"] = functools.partial(session.run, None, {
+                name: value.numpy().astype(np.int64) for name, value in zip(
+                    ("attention_mask", "input_ids", "token_type_ids"),
+                    (features["input_mask"], features["input_ids"], features["segment_ids"]), strict=True)})
+        times = measurements.medians(measurements.time_turns(turns, rounds_of(settings, batch_size * length), 2))
+        print(f"{f'{batch_size} x {length}':<18}" + "".join(f"{1000 * times[name]:>14.1f}" for name in names)
+              + "".join(f"{times[name] / times['LiteRT int8']:>22.2f}" for name in names[1:]), flush=True)
+        comparisons += [Comparison(f"LiteRT int8, {batch_size} x {length}", PEERS[name], 1000 * times["LiteRT int8"],
+                                   1000 * times[name], "ms", False) for name in PEERS if name in times]
+    return comparisons
+
+
+def onnx_session(path):
+    """ONNX Runtime's session of a file, on all cores."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = os.cpu_count()
+    return onnxruntime.InferenceSession(path, options)
+
+
+def measure_texts(config, settings, path, texts, folder):
+    """Prints milliseconds from raw text to answer beside tf-models-official's export; returns the Comparisons."""
+    model = LiteRTModel(path)
+    official = serving.export_official(config, settings, os.path.join(folder, "official"))
+    print(f"\n{'raw text to answer, ms':<26}{'LiteRT p50':>12}{'p99':>9}{'official p50':>14}{'p99':>9}"
+          f"{'official/LiteRT':>17}")
+    comparisons = []
+    for count in settings.sentences:
+        batches = [texts[start : start + count] for start in range(0, len(texts) - count + 1, count)]
+        turns = {"LiteRT": functools.partial(_answer_next, model, itertools.cycle(batches)),
+                 "official": functools.partial(serving.answer_next, official,
+                                               itertools.cycle(map(tf.constant, batches)))}
+        times = measurements.time_turns(turns, rounds_of(settings, 32 * count), 2)
+        middle = {name: 1000 * seconds for name, seconds in measurements.medians(times).items()}
+        late = {name: 1000 * np.percentile(each, 99) for name, each in times.items()}
+        print(f"{f'{count} sentences':<26}{middle['LiteRT']:>12.1f}{late['LiteRT']:>9.1f}{middle['official']:>14.1f}"
+              f"{late['official']:>9.1f}{middle['official'] / middle['LiteRT']:>17.2f}", flush=True)
+        comparisons.append(Comparison(f"LiteRT int8 from text, {count} sentence{'s'[:count - 1]}",
+                                      "tf-models-official's export", middle["LiteRT"], middle["official"], "ms", False))
+    return comparisons
+
+
+def _answer_next(model, batches):
+    model(text=next(batches))
+
+
+def rounds_of(settings, tokens):
+    """Turns for a request of so many tokens: `rounds` of a small one, at least 3."""
+    return max(min(3, settings.rounds), min(settings.rounds, settings.rounds * 512 // tokens))
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)
