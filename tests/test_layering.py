@@ -39,11 +39,13 @@ ALLOWED = {
 
     "data_prep": (),
     "data_prep.parallel": (),
-    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization"),
+    "data_prep.compiled": (),
+    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
+                          "data_prep.compiled"),
     "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
                              "data_prep.parallel"),
     "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
-                              "data_prep.parallel", "data_prep.records"),
+                              "data_prep.parallel", "data_prep.compiled", "data_prep.records"),
     "data_prep.tasks": ("bert_tf.errors", "bert_tf.files"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "data_prep.records", "data_prep.vocabulary",
                               "data_prep.tasks"),
@@ -70,6 +72,7 @@ LATE_IMPORTS = {
     "bert_tf.files.remote": {"tensorflow"},
     "bert_tf.export.tflite": {"ai_edge_litert"},  # these two: packages that need not be installed
     "bert_tf.export.saved_model": {"tensorflow_serving"},
+    "data_prep.compiled.numba_functions": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.local_runner",
                                   "data_prep.pretraining.beam_runner"},

@@ -1,6 +1,5 @@
 """Tokenized documents, kept as flat arrays of ids."""
 
-import array
 import dataclasses
 
 import numpy as np
@@ -19,8 +18,8 @@ class Corpus:
     """
 
     tokens: np.ndarray
-    sentence_starts: array.array  # not NumPy: taking one item is several times faster, and gives an int
-    document_starts: array.array
+    sentence_starts: np.ndarray
+    document_starts: np.ndarray
     num_bytes: int
 
     @property
@@ -57,8 +56,7 @@ def tokenize(blocks, tokenizer):
     sentence_starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     is_first = np.diff(np.concatenate(documents), prepend=-1) > 0  # several blank lines make one boundary
     document_starts = np.append(np.flatnonzero(is_first), len(is_first))
-    return Corpus(np.concatenate(tokens), array.array("q", sentence_starts.astype(np.int64).tobytes()),
-                  array.array("q", document_starts.astype(np.int64).tobytes()), num_bytes)
+    return Corpus(np.concatenate(tokens), sentence_starts, document_starts, num_bytes)
 
 
 def is_blank(line):

@@ -78,13 +78,21 @@ def _made_in_turn(plan, missing, num_workers):
         reader = stack.enter_context(shard_plan.TextReader())
         tasks = (plan.task(index, reader) for index in missing)
         if num_workers > 1:
-            made = stack.enter_context(contextlib.closing(
-                process_pool.map_in_processes(shards.make_shard, tasks, num_workers, in_order=False)))
+            made = stack.enter_context(contextlib.closing(process_pool.map_in_processes(
+                shards.make_shard, _compiled_ahead(tasks), num_workers, in_order=False)))
         else:
             made = map(shards.make_shard, tasks)
         for shard in made:
             advance(shard.counts.num_bytes)
             yield shard
+
+
+def _compiled_ahead(tasks):
+    """Tasks, the first of them when what it takes is compiled: workers are not to compile each for themselves."""
+    for number, task in enumerate(tasks):
+        if not number:
+            shards.compile_ahead(task)
+        yield task
 
 
 @contextlib.contextmanager
