@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from data_prep.parallel import map_in_threads
+
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
@@ -31,23 +33,22 @@ class Corpus:
         return len(self.document_starts) - 1
 
 
-def tokenize(blocks, tokenizer):
+def tokenize(blocks, tokenizer, num_threads=1):
     """Tokenizes text into a `Corpus`, which may be of no document.
 
     Args:
       blocks: iterable of bytes objects, each of whole lines in UTF-8: one sentence a line, documents end with a blank
         line; a document may continue in the next block. Blocks of about half a megabyte are fast.
       tokenizer: a BertTokenizer; its `tokenize` is called on batches of lines.
+      num_threads: threads that tokenize.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
     tokens, lengths, documents = [np.zeros(0, dtype)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     num_documents = num_bytes = 0
-    for block in blocks:
-        num_bytes += len(block)
-        lines = block.split(b"\n")
-        if not lines[-1]:
-            lines.pop()
-        ids, row_lengths, ends_document = _tokenize_lines(lines, tokenizer)
+
+    for ids, row_lengths, ends_document, size in map_in_threads(
+            lambda block: _tokenize_block(block, tokenizer), blocks, num_threads):
+        num_bytes += size
         is_sentence = row_lengths > 0
         tokens.append(ids.astype(dtype))
         lengths.append(row_lengths[is_sentence])
@@ -64,11 +65,14 @@ def is_blank(line):
     return not line.decode("utf-8", "replace").strip()
 
 
-def _tokenize_lines(lines, tokenizer):
-    """Ids [tokens] int32 of all lines; for each line, how many they are and whether it ends a document."""
+def _tokenize_block(block, tokenizer):
+    """Ids [tokens] int32 of all lines; for each line, how many they are and whether it ends a document; bytes."""
+    lines = block.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
     ragged = tokenizer.tokenize(lines)
     row_lengths = np.diff(ragged.row_splits.numpy())
     ends_document = np.zeros(len(lines), bool)
     for row in np.flatnonzero(row_lengths == 0):  # a line of, say, only control characters ends no document
         ends_document[row] = is_blank(lines[row])
-    return ragged.flat_values.numpy(), row_lengths, ends_document
+    return ragged.flat_values.numpy(), row_lengths, ends_document, len(block)
