@@ -41,11 +41,13 @@ ALLOWED = {
 
     "data_prep": (),
     "data_prep.parallel": (),
-    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization"),
+    "data_prep.compiled": (),
+    "data_prep.records": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
+                          "data_prep.compiled"),
     "data_prep.vocabulary": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
                              "data_prep.parallel"),
     "data_prep.pretraining": ("bert_tf.errors", "bert_tf.files", "bert_tf.cli", "bert_tf.tokenization",
-                              "data_prep.parallel", "data_prep.records"),
+                              "data_prep.parallel", "data_prep.compiled", "data_prep.records"),
     "data_prep.tasks": ("bert_tf.errors", "bert_tf.files"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "data_prep.records",
                               "data_prep.tasks"),
@@ -72,6 +74,7 @@ ALLOWED = {
 LATE_IMPORTS = {
     "bert_tf.files.remote": {"tensorflow"},
     "bert_tf.export.saved_model": {"tensorflow_serving"},  # a package that need not be installed
+    "data_prep.compiled.numba_functions": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.local_runner",
                                   "data_prep.pretraining.beam_runner"},

@@ -1,5 +1,6 @@
-"""Work spread over processes of this machine."""
+"""Work spread over processes and threads of this machine."""
 
 from data_prep.parallel.process_pool import map_in_processes
+from data_prep.parallel.thread_pool import map_in_threads
 
-__all__ = ["map_in_processes"]
+__all__ = ["map_in_processes", "map_in_threads"]

@@ -11,6 +11,8 @@ from data_prep.parallel import process_pool
 from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
 
+MOST_THREADS = 8  # that tokenize, for workers; with more, the interpreter's lock would be what they wait for
+
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, *, num_output_shards=1,
                             max_shard_bytes=0, num_workers=None, announce=lambda line: None):
@@ -56,17 +58,17 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
 
 def _made(plan, missing, num_workers):
     """Yields the Shard of each number in `missing`, as they are finished; a generator, to be closed."""
+    num_workers = num_workers or len(os.sched_getaffinity(0))
     if len(plan.units) == 1:
-        return _made_alone(plan, missing)
-    num_workers = min(num_workers or len(os.sched_getaffinity(0)), len(missing))
-    return _made_in_turn(plan, missing, num_workers)
+        return _made_alone(plan, missing, min(num_workers, MOST_THREADS))
+    return _made_in_turn(plan, missing, min(num_workers, len(missing)))
 
 
-def _made_alone(plan, missing):
+def _made_alone(plan, missing, num_threads):
     """The only shard, in this process, with a progress bar for each step."""
     for index in missing:
         with shard_plan.TextReader() as reader, _progress_bar("tokenizing", plan.num_bytes, "B") as advance:
-            task = plan.task(index, reader, advance)
+            task = plan.task(index, reader, advance, num_threads)
         yield shards.make_shard(task, _progress_bar)
 
 
@@ -76,15 +78,23 @@ def _made_in_turn(plan, missing, num_workers):
         advance = stack.enter_context(_progress_bar("making shards", plan.num_bytes, "B"))
         advance(sum(unit.num_bytes for i, unit in enumerate(plan.units) if i not in missing))
         reader = stack.enter_context(shard_plan.TextReader())
-        tasks = (plan.task(index, reader) for index in missing)
+        tasks = (plan.task(index, reader, num_threads=min(num_workers, MOST_THREADS)) for index in missing)
         if num_workers > 1:
-            made = stack.enter_context(contextlib.closing(
-                process_pool.map_in_processes(shards.make_shard, tasks, num_workers, in_order=False)))
+            made = stack.enter_context(contextlib.closing(process_pool.map_in_processes(
+                shards.make_shard, _compiled_ahead(tasks), num_workers, in_order=False)))
         else:
             made = map(shards.make_shard, tasks)
         for shard in made:
             advance(shard.counts.num_bytes)
             yield shard
+
+
+def _compiled_ahead(tasks):
+    """Tasks, the first of them when what it takes is compiled: workers are not to compile each for themselves."""
+    for number, task in enumerate(tasks):
+        if not number:
+            shards.compile_ahead(task)
+        yield task
 
 
 @contextlib.contextmanager

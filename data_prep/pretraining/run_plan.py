@@ -74,9 +74,9 @@ class Plan:
             "output_file": ",".join(map(os.path.basename, self.output_files)),
             "num_output_shards": len(self.units)})
 
-    def task(self, index, reader, on_progress=None):
-        """Reads and tokenizes a unit: its ShardTask. InputError where it has fewer than two documents."""
-        corpus = corpus_lib.tokenize(reader.read(self.units[index], on_progress), self.tokenizer)
+    def task(self, index, reader, on_progress=None, num_threads=1):
+        """Reads a unit and tokenizes it, in threads: its ShardTask. InputError for fewer than two documents."""
+        corpus = corpus_lib.tokenize(reader.read(self.units[index], on_progress), self.tokenizer, num_threads)
         self._check_documents(corpus, index)
         seed = self.seed if len(self.units) == 1 else f"{self.seed}, shard {index}"
         return shards.ShardTask(index, corpus, self.shard_files[index], self.settings, self.vocabulary,

@@ -4,19 +4,18 @@ A pair is not copied out of the corpus: its two parts are ranges of `Corpus.toke
 instance of 19 masks takes some 110 bytes until it is written.
 """
 
-import array
 import dataclasses
-from bisect import bisect_left
 
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.pretraining import masking
+from data_prep.compiled import compiled
+from data_prep.pretraining import draws, masking
 from data_prep.pretraining.settings import NUM_SPECIAL, InstanceSettings
 
-__all__ = ["InstanceSettings", "Instances", "assemble", "create_instances", "document_pairs"]
+__all__ = ["InstanceSettings", "Instances", "assemble", "create_instances"]
 
-RANDOM_DOCUMENT_TRIES = 10  # of the original's create_instances_from_document
+ROOM = 1 << 14  # sentences whose pairs are drawn together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +29,7 @@ class Instances:
       mask_starts: [N + 1] int64; the masks of instance n are mask_starts[n] up to and without its successor.
       mask_positions: [M] uint16, in the order in which they were drawn.
       mask_replacements: [M] int16, or int32 where the vocabulary needs it: the id that stands there in the
-        input, or masking.KEEP.
+        input, or draws.KEEP.
       order: [N] uint32, a permutation: the order in which the instances are to be written.
     """
 
@@ -50,19 +49,20 @@ class Instances:
         return self.spans[:, 1] - self.spans[:, 0] + self.spans[:, 3] - self.spans[:, 2] + NUM_SPECIAL
 
 
-def create_instances(corpus, settings, vocabulary, rng, on_progress=None):
+def create_instances(corpus, settings, vocabulary, rng, on_progress=lambda sentences: None, is_compiled=False):
     """Makes the instances of a corpus, as the original's `create_training_instances`.
 
-    With `random.Random(seed)`, or a RandomDraws, as `rng`, it takes the draws of the original in its order:
-    same documents, pairs, masks and order. Random second parts come from any document of `corpus`.
+    It takes the draws of the original in its order, of `random.Random` with the same seed: same documents, pairs, masks
+    and order. Random second parts come from any document of `corpus`.
 
     Args:
       corpus: Corpus.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
-      rng: random.Random; advanced.
+      rng: draws.RandomDraws; advanced.
       on_progress: called with the number of sentences done since the last call; each sentence of the corpus
         counts `settings.num_passes` times.
+      is_compiled: whether compiled functions do it, to the same result; numba must be there.
 
     Returns:
       Instances.
@@ -74,115 +74,67 @@ def create_instances(corpus, settings, vocabulary, rng, on_progress=None):
         what = "is one document" if corpus.num_documents else "has no sentence"
         raise InputError(f"the text {what}: at least two documents, with a blank line between them, are needed to "
                          f"take a random next sentence from another one")
-    documents = list(range(corpus.num_documents))
-    rng.shuffle(documents)
-    masker = None
-    if settings.masking == "static":
-        masker = masking.Masker(settings, vocabulary, corpus.tokens, rng)
-    spans, is_random_next = array.array(_typecode(len(corpus.tokens))), bytearray()
-    mask_counts, positions, replacements = array.array("H"), array.array("H"), array.array(_typecode(vocabulary.size))
+    draw = draws.CompiledDraws(rng) if is_compiled else draws.PlainDraws(rng)
+    text, rules = _text(corpus, settings, vocabulary), _rules(settings, vocabulary)
+    draw.shuffle(text.documents)
+    sizes = np.diff(corpus.document_starts)[text.documents]  # in sentences
+    drawn = _room(max(int(sizes.max()), min(ROOM, corpus.num_sentences)), settings)
+    dtypes = (np.promote_types(np.int32, _narrowest(len(corpus.tokens))), bool, np.uint16, np.uint16,
+              _narrowest(vocabulary.size))
+    columns = [[np.zeros(0, dtype)] for dtype in dtypes]  # spans, is_random_next, the masks' counts and themselves
     for _ in range(settings.num_passes):
-        for place, document in enumerate(documents):
-            # A generator: the next pair is drawn when asked for, after this one's masks, as in the original.
-            for span, is_random in document_pairs(corpus, documents, place, settings, rng):
-                spans.extend(span)
-                is_random_next.append(is_random)
-                if masker:
-                    pair_positions, pair_replacements = masker(*span)
-                    mask_counts.append(len(pair_positions))
-                    positions.extend(pair_positions)
-                    replacements.extend(pair_replacements)
-            if on_progress:
-                on_progress(corpus.document_starts[document + 1] - corpus.document_starts[document])
-    order = array.array("I", range(len(is_random_next)))
-    rng.shuffle(order)
-    return Instances(
-        spans=np.frombuffer(spans, spans.typecode).reshape(-1, 4),
-        is_random_next=np.frombuffer(is_random_next, bool),
-        mask_starts=np.concatenate([[0], np.cumsum(np.frombuffer(mask_counts, np.uint16), dtype=np.int64)]),
-        mask_positions=np.frombuffer(positions, np.uint16),
-        mask_replacements=np.frombuffer(replacements, replacements.typecode),
-        order=np.frombuffer(order, np.uint32))
+        place = 0
+        while place < len(sizes):
+            first = place
+            place, num_pairs, num_masks = draw.draw_pairs(first, text, rules, drawn)
+            lengths = 4 * num_pairs, num_pairs, num_pairs, num_masks, num_masks
+            for column, dtype, items, length in zip(columns, dtypes, drawn, lengths, strict=False):
+                column.append(items[:length].astype(dtype))
+            on_progress(int(sizes[first:place].sum()))
+    spans, is_random_next, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
+    order = np.arange(len(is_random_next), dtype=np.uint32)
+    draw.shuffle(order)
+    mask_starts = np.concatenate([[0], np.cumsum(mask_counts, dtype=np.int64)])
+    return Instances(spans.reshape(-1, 4), is_random_next, mask_starts, mask_positions, mask_replacements, order)
 
 
-def _typecode(limit):
-    """Of the narrowest signed array.array for numbers up to `limit`."""
-    return next(code for code in "hiq" if limit < 1 << 8 * array.array(code).itemsize - 1)
+def _text(corpus, settings, vocabulary):
+    """draws.Text, the documents not yet shuffled."""
+    continues = np.zeros(0, bool)
+    if settings.do_whole_word_mask and settings.masking == "static":
+        continues = vocabulary.is_continuation[corpus.tokens]
+    return draws.Text(corpus.sentence_starts, corpus.document_starts,
+                      np.arange(corpus.num_documents, dtype=np.uint32), continues)
 
 
-def document_pairs(corpus, documents, place, settings, rng):
-    """Yields the sentence pairs of a document, as the original's `create_instances_from_document`.
+def _rules(settings, vocabulary):
+    numbers = np.zeros(settings.max_seq_length + 1, np.int64)
+    if settings.masking == "static":
+        numbers[:] = [masking.number_to_predict(length, settings.masked_lm_prob, settings.max_predictions_per_seq)
+                      for length in range(len(numbers))]
+    return draws.Rules(settings.max_seq_length - NUM_SPECIAL, float(settings.short_seq_prob), numbers,
+                       settings.do_whole_word_mask, vocabulary.mask_id, vocabulary.size - 1)
 
-    Sentences are gathered until they fill a sequence, then cut in two at a random sentence. Half of the time
-    the second part is replaced by a random place's sentences, and its own are used again for the next
-    pair.
+
+def _room(num_pairs, settings):
+    """draws.Drawn for so many pairs."""
+    num_masks = num_pairs * min(settings.max_predictions_per_seq, settings.max_seq_length)
+    return draws.Drawn(
+        spans=np.empty(4 * num_pairs, np.int64), is_random_next=np.empty(num_pairs, bool),
+        mask_counts=np.empty(num_pairs, np.uint16), mask_positions=np.empty(num_masks, np.uint16),
+        mask_replacements=np.empty(num_masks, np.int32), word_starts=np.arange(settings.max_seq_length + 1))
+
+
+def _narrowest(limit):
+    """The narrowest signed dtype of at least 16 bits for numbers up to `limit`."""
+    return np.promote_types(np.int16, np.min_scalar_type(-limit - 1))
+
+
+def assemble(corpus, instances, rows, settings, vocabulary, is_compiled=False):
+    """The features of instances `rows` [B], as `settings.features` names them.
 
     Args:
-      corpus: Corpus.
-      documents: list of document numbers, shuffled.
-      place: where in it the document stands.
-      settings: InstanceSettings.
-      rng: random.Random; advanced as pairs are taken.
-
-    Yields:
-      ((a_start, a_stop, b_start, b_stop), is_random_next): ranges of `corpus.tokens`, together at most
-      max_seq_length - 3 ids.
-    """
-    starts = corpus.sentence_starts
-    max_tokens = settings.max_seq_length - NUM_SPECIAL
-    target = max_tokens
-    if rng.random() < settings.short_seq_prob:
-        target = rng.randint(2, max_tokens)
-    first = corpus.document_starts[documents[place]]
-    end = corpus.document_starts[documents[place] + 1]
-    while first < end:
-        stop = _first_filled(starts, first, end, target)
-        middle = first + (rng.randint(1, stop - first - 1) if stop - first > 1 else 1)
-        is_random_next = stop - first == 1 or rng.random() < 0.5
-        if is_random_next:
-            b_target = target - (starts[middle] - starts[first])
-            b_first, b_stop = _random_sentences(corpus, documents, place, b_target, rng)
-        else:
-            b_first, b_stop = middle, stop
-        span = starts[first], starts[middle], starts[b_first], starts[b_stop]
-        yield _truncated(span, max_tokens, rng), is_random_next
-        first = middle if is_random_next else stop
-
-
-def _first_filled(starts, first, end, target):
-    """The lowest stop for which sentences first to stop - 1 hold `target` tokens, `end` if they never do."""
-    return bisect_left(starts, starts[first] + target, first + 1, end)
-
-
-def _random_sentences(corpus, documents, place, target, rng):
-    """First and stop of sentences of another document, if ten tries find one, that hold `target` tokens."""
-    for _ in range(RANDOM_DOCUMENT_TRIES):
-        other = rng.randint(0, len(documents) - 1)
-        if other != place:
-            break
-    document_start = corpus.document_starts[documents[other]]
-    document_end = corpus.document_starts[documents[other] + 1]
-    first = document_start + rng.randint(0, document_end - document_start - 1)
-    return first, _first_filled(corpus.sentence_starts, first, document_end, target)
-
-
-def _truncated(span, max_tokens, rng):
-    """Takes tokens off the longer part's front or back, one random draw each, until both fit."""
-    a_start, a_stop, b_start, b_stop = span
-    length_a, length_b = a_stop - a_start, b_stop - b_start
-    while length_a + length_b > max_tokens:
-        from_front = rng.random() < 0.5
-        if length_a > length_b:
-            length_a -= 1
-            a_start += from_front
-        else:
-            length_b -= 1
-            b_start += from_front
-    return a_start, a_start + length_a, b_start, b_start + length_b
-
-
-def assemble(corpus, instances, rows, settings, vocabulary):
-    """The features of instances `rows` [B], as `settings.features` names them.
+      is_compiled: whether a compiled function does it, which gives the same as int32 throughout; numba must be there.
 
     Returns:
       dict: "input_ids", "input_mask" (1 for a real piece, 0 for padding), "segment_ids" [B, S] int64;
@@ -190,6 +142,8 @@ def assemble(corpus, instances, rows, settings, vocabulary):
       "masked_lm_positions", "masked_lm_ids" [B, P] int64 in rising order of position, then 0, and
       "masked_lm_weights" [B, P] float32, 1 for a prediction, 0 for padding.
     """
+    if is_compiled:
+        return _assemble_compiled(corpus, instances, rows, settings, vocabulary)
     input_ids, segment_ids, lengths = _packed(corpus.tokens, instances.spans[rows], settings, vocabulary)
     features = {
         "input_ids": input_ids,
@@ -202,7 +156,7 @@ def assemble(corpus, instances, rows, settings, vocabulary):
     positions, replacements, is_masked = _masks(instances, rows, settings.max_predictions_per_seq)
     row_index = np.arange(len(rows))[:, np.newaxis]
     masked_ids = input_ids[row_index, positions]
-    replaced = np.where(is_masked & (replacements != masking.KEEP), replacements, masked_ids)
+    replaced = np.where(is_masked & (replacements != draws.KEEP), replacements, masked_ids)
     # Padding has position 0, where [CLS] stands: it puts [CLS] back there.
     input_ids[row_index, positions] = replaced
     return features | {
@@ -240,3 +194,52 @@ def _masks(instances, rows, max_predictions):
     positions = np.where(is_masked, np.take_along_axis(positions, by_position, axis=1), 0)
     replacements = np.take_along_axis(instances.mask_replacements[source], by_position, axis=1)
     return positions, replacements, is_masked
+
+
+def _assemble_compiled(corpus, instances, rows, settings, vocabulary):
+    features = {feature.name: np.zeros((len(rows), feature.length), np.float32 if feature.is_float else np.int32)
+                for feature in settings.features}
+    compiled(fill_pairs)(corpus.tokens, instances.spans, instances.is_random_next, rows, vocabulary.cls_id,
+                         vocabulary.sep_id, *(features[name] for name in (
+                             "input_ids", "input_mask", "segment_ids", "next_sentence_labels")))
+    if settings.masking == "static":
+        compiled(fill_masks)(instances.mask_starts, instances.mask_positions, instances.mask_replacements, draws.KEEP,
+                             rows, features["input_ids"], *(features[f"masked_lm_{name}"] for name in (
+                                 "positions", "ids", "weights")))
+    return features
+
+
+def fill_pairs(tokens, spans, is_random_next, rows, cls_id, sep_id, input_ids, input_mask, segment_ids, labels):
+    """Does what `_packed` does, to be compiled: fills the last four arrays, which are 0 before."""
+    for row in range(len(rows)):
+        a_start, a_stop = spans[rows[row], 0], spans[rows[row], 1]
+        b_start, b_stop = spans[rows[row], 2], spans[rows[row], 3]
+        middle = a_stop - a_start + 1
+        last = middle + b_stop - b_start + 1
+        input_ids[row, 0] = cls_id
+        for i in range(a_stop - a_start):
+            input_ids[row, 1 + i] = tokens[a_start + i]
+        input_ids[row, middle] = sep_id
+        for i in range(b_stop - b_start):
+            input_ids[row, middle + 1 + i] = tokens[b_start + i]
+        input_ids[row, last] = sep_id
+        for i in range(last + 1):
+            input_mask[row, i] = 1
+            segment_ids[row, i] = i > middle
+        labels[row, 0] = is_random_next[rows[row]]
+
+
+def fill_masks(mask_starts, mask_positions, mask_replacements, keep, rows, input_ids, positions, ids, weights):
+    """Does what `_masks` does, to be compiled, and masks `input_ids`; fills the last three arrays, 0 before."""
+    for row in range(len(rows)):
+        start, stop = mask_starts[rows[row]], mask_starts[rows[row] + 1]
+        for i in range(stop - start):
+            position, replacement = mask_positions[start + i], mask_replacements[start + i]
+            place = i
+            while place and positions[row, place - 1] > position:
+                positions[row, place], ids[row, place] = positions[row, place - 1], ids[row, place - 1]
+                place -= 1
+            positions[row, place], ids[row, place] = position, input_ids[row, position]
+            weights[row, i] = 1
+            if replacement != keep:
+                input_ids[row, position] = replacement

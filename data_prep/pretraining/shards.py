@@ -9,13 +9,14 @@ import os
 
 import numpy as np
 
-from data_prep import records
+from data_prep import compiled, records
 from data_prep.pretraining import masking, sentence_pairs
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.python_random import RandomDraws
+from data_prep.pretraining.draws import RandomDraws
 from data_prep.pretraining.settings import InstanceSettings
 
 BATCH = 1024  # records assembled and serialized together
+COMPILED_FROM = 500_000  # tokens, each pass counted: plain Python takes 0.3 s for them, to import numba as long
 MAX_UNKNOWN_SHARE = 0.05  # a text with more [UNK] is not what the vocabulary was made for
 
 
@@ -120,19 +121,38 @@ def make_shard(task, progress=no_progress):
       OSError: a file that cannot be written; it is not left half-written.
     """
     corpus, settings = task.corpus, task.settings
+    is_compiled = pays_to_compile(len(corpus.tokens), settings)
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(records.RecordWriter(path, settings.features)) for path in task.output_files]
+        writers = [stack.enter_context(records.RecordWriter(path, settings.features, is_compiled))
+                   for path in task.output_files]
         with progress("making instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
             instances = sentence_pairs.create_instances(
-                corpus, settings, task.vocabulary, RandomDraws(task.seed), advance)
+                corpus, settings, task.vocabulary, RandomDraws(task.seed), advance, is_compiled)
         with progress("writing", len(instances), " records") as advance:
-            write_instances(corpus, instances, settings, task.vocabulary, writers, advance)
+            write_instances(corpus, instances, settings, task.vocabulary, writers, advance, is_compiled)
     files = [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
              for writer in writers]
     return Shard(task.index, files, count(corpus, instances, settings, task.unk_id))
 
 
-def write_instances(corpus, instances, settings, vocabulary, writers, on_progress):
+def pays_to_compile(num_tokens, settings):
+    """Whether a shard of so many tokens is made sooner by compiled functions, for all that these take to get ready."""
+    return num_tokens * settings.num_passes >= COMPILED_FROM and compiled.is_available()
+
+
+def compile_ahead(task):
+    """Compiles what `make_shard` needs for a task, if it does, on a text of two words; processes find it on disk."""
+    if not pays_to_compile(len(task.corpus.tokens), task.settings):
+        return
+    two = np.arange(3)
+    corpus = Corpus(np.ones(2, task.corpus.tokens.dtype), two, two, 0)
+    settings = dataclasses.replace(task.settings, dupe_factor=1)
+    instances = sentence_pairs.create_instances(corpus, settings, task.vocabulary, RandomDraws(1), is_compiled=True)
+    columns = sentence_pairs.assemble(corpus, instances, instances.order, settings, task.vocabulary, is_compiled=True)
+    records.frames(columns, settings.features, is_compiled=True)
+
+
+def write_instances(corpus, instances, settings, vocabulary, writers, on_progress, is_compiled=False):
     """Writes all instances in their order, record by record to each of `writers` (RecordWriter) in turn.
 
     `on_progress` is called with the number of records written since the last call.
@@ -140,10 +160,9 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
     batch = len(writers) * max(1, BATCH // len(writers))  # every batch starts with the first writer
     for start in range(0, len(instances), batch):
         rows = instances.order[start:start + batch]
-        serialized = records.serialize(
-            sentence_pairs.assemble(corpus, instances, rows, settings, vocabulary), settings.features)
+        columns = sentence_pairs.assemble(corpus, instances, rows, settings, vocabulary, is_compiled)
         for i, writer in enumerate(writers):
-            writer.write_serialized(serialized[i::len(writers)])
+            writer.write({name: values[i::len(writers)] for name, values in columns.items()})
         on_progress(len(rows))
 
 

@@ -14,7 +14,7 @@ from data_prep.records.schema import (
     unmasked_pretraining_features,
 )
 from data_prep.records.settings import InspectionSettings
-from data_prep.records.writer import RecordWriter, serialize
+from data_prep.records.writer import RecordWriter, frames, serialize
 
-__all__ = ["Feature", "InspectionSettings", "RecordWriter", "classification_features", "feature_spec", "parse",
-           "pretraining_features", "read_records", "serialize", "unmasked_pretraining_features"]
+__all__ = ["Feature", "InspectionSettings", "RecordWriter", "classification_features", "feature_spec", "frames",
+           "parse", "pretraining_features", "read_records", "serialize", "unmasked_pretraining_features"]

@@ -7,7 +7,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
-from data_prep.records import tfrecord_format
+from data_prep.records import compiled_frames, tfrecord_format
 
 
 class RecordWriter:
@@ -19,6 +19,8 @@ class RecordWriter:
         with RecordWriter(path, classification_features(128)) as writer:
             writer.write(columns)
 
+    `is_compiled`: whether a compiled function composes the records, to the same bytes; numba must be there.
+
     Attributes:
       path: name of the file.
       features: tuple of Feature.
@@ -29,11 +31,12 @@ class RecordWriter:
       OSError: when made or left, naming the file, when it cannot be written.
     """
 
-    def __init__(self, path, features):
+    def __init__(self, path, features, is_compiled=False):
         self.path = os.fspath(path)
         self.features = tuple(features)
         self.num_records = self.num_bytes = 0
         self.sha256 = hashlib.sha256()
+        self._is_compiled = is_compiled
         self._new_file = new_file(self.path, "wb")
         self._file = self._new_file.__enter__()
 
@@ -45,15 +48,28 @@ class RecordWriter:
 
     def write(self, columns):
         """Writes a batch of records. `columns`: dict of feature name -> [B, length] array of numbers."""
-        self.write_serialized(serialize(columns, self.features))
+        self._append(frames(columns, self.features, self._is_compiled), len(columns[self.features[0].name]))
 
     def write_serialized(self, records):
         """Writes records that `serialize` made, a list of bytes objects."""
-        data = tfrecord_format.frames(records)
+        self._append(tfrecord_format.frames(records), len(records))
+
+    def _append(self, data, num_records):
         self._file.write(data)
         self.sha256.update(data)
         self.num_bytes += len(data)
-        self.num_records += len(records)
+        self.num_records += num_records
+
+
+def frames(columns, features, is_compiled=False):
+    """The bytes that stand for a batch of records in a TFRecord file, bytes or a memoryview.
+
+    Arguments and errors are those of `serialize`; `is_compiled` is RecordWriter's.
+    """
+    if not is_compiled:
+        return tfrecord_format.frames(serialize(columns, features))
+    _check_columns(columns, features)
+    return compiled_frames.frames(columns, features)
 
 
 def serialize(columns, features):
@@ -72,20 +88,28 @@ def serialize(columns, features):
     Raises:
       InputError: columns that are not those of `features`, a wrong shape, a negative number.
     """
+    _check_columns(columns, features)
+    parts = []
+    for feature in features:
+        values = np.asarray(columns[feature.name])
+        numbers = _packed_floats(values) if feature.is_float else _packed_varints(values)
+        headers = {size: _feature_header(feature, size) for size in set(map(len, numbers))}
+        parts += [headers[len(row)] for row in numbers], numbers
+    bodies = map(b"".join, zip(*parts, strict=True))
+    return [_length_delimited(EXAMPLE_FEATURES, len(body)) + body for body in bodies]
+
+
+def _check_columns(columns, features):
     if set(columns) != {feature.name for feature in features}:
         raise InputError(f"got the features {sorted(columns)}: the record has "
                          f"{sorted(feature.name for feature in features)}")
-    parts = []
     for feature in features:
         values = np.asarray(columns[feature.name])
         if values.ndim != 2 or values.shape[1] != feature.length:
             raise InputError(f"{feature.name} has shape {list(values.shape)}: it must be "
                              f"[batch, {feature.length}]")
-        numbers = _packed_floats(values) if feature.is_float else _packed_varints(values, feature.name)
-        headers = {size: _feature_header(feature, size) for size in set(map(len, numbers))}
-        parts += [headers[len(row)] for row in numbers], numbers
-    bodies = map(b"".join, zip(*parts, strict=True))
-    return [_length_delimited(EXAMPLE_FEATURES, len(body)) + body for body in bodies]
+        if not feature.is_float and values.size and values.min() < 0:
+            raise InputError(f"{feature.name} holds {values.min()}: a record's numbers are not negative")
 
 
 # Field numbers of tensorflow/core/example/example.proto and feature.proto.
@@ -121,10 +145,8 @@ def _packed_floats(values):
     return _rows(data, np.full(len(values), 4 * values.shape[1]))
 
 
-def _packed_varints(values, name):
+def _packed_varints(values):
     """Rows of `values` [B, N] in base 128: 7 bits a byte, lowest first, bit 7 set where another follows."""
-    if values.size and values.min() < 0:
-        raise InputError(f"{name} holds {values.min()}: a record's numbers are not negative")
     largest = int(values.max(initial=0))
     if largest < 128:
         return _rows(values.astype(np.uint8).tobytes(), np.full(len(values), values.shape[1]))

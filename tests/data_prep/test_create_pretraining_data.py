@@ -1,6 +1,7 @@
 """The script: its flags, its one-line errors, and what is left when it is killed."""
 
 import gzip
+import os
 import pathlib
 import random
 import resource
@@ -13,7 +14,8 @@ import pytest
 
 from bert_tf.tokenization import BertTokenizer
 from data_prep import create_pretraining_data
-from data_prep.pretraining import local_runner
+from data_prep.compiled import is_available
+from data_prep.pretraining import local_runner, shards
 from data_prep.pretraining.sentence_pairs import InstanceSettings
 from tests import scripts
 from tests.data_prep.parallel.test_process_pool import wait_until_dead
@@ -119,6 +121,25 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
         [str(text)], [str(tmp_path / "whole" / "a.tfrecord")], BertTokenizer(VOCAB_FILE),
         InstanceSettings(max_seq_length=64, dupe_factor=9), 12345, num_output_shards=8, num_workers=1)
     assert contents(folder) == contents(tmp_path / "whole")
+
+
+@pytest.mark.skipif(not is_available(), reason="needs numba")
+def test_compiled_functions_are_compiled_once_for_all_workers(tmp_path, monkeypatch):
+    text = make_text(tmp_path / "text.txt", 12)  # in each of two shards enough that it pays
+    flags = {"input_file": text, "vocab_file": VOCAB_FILE, "num_output_shards": 2, "num_workers": 2,
+             "max_seq_length": 64}
+    done = subprocess.run(
+        scripts.command(NAME, output_file=tmp_path / "compiled" / "a.tfrecord", **flags), capture_output=True,
+        text=True, check=True, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "code"), "NUMBA_DEBUG_CACHE": "1"})
+    saved = [line for line in done.stdout.splitlines() if "data saved to" in line]
+    assert len(saved) == len(set(saved)) == 5
+    assert sum("data loaded from" in line for line in done.stdout.splitlines()) == 2 * 5
+
+    monkeypatch.setattr(shards, "COMPILED_FROM", 1 << 60)
+    local_runner.create_pretraining_data(
+        [str(text)], [str(tmp_path / "plain" / "a.tfrecord")], BertTokenizer(VOCAB_FILE),
+        InstanceSettings(max_seq_length=64), 12345, num_output_shards=2, num_workers=1)
+    assert contents(tmp_path / "compiled") == contents(tmp_path / "plain")
 
 
 def test_no_space_leaves_nothing_half_written(tmp_path):

@@ -20,11 +20,11 @@ class CharacterTokenizer:
             tf.constant([piece for row in rows for piece in row], tf.int32), list(map(len, rows)))
 
 
-def read(*paths, **kwargs):
+def read(path, num_threads=1, more_paths=(), **kwargs):
     """The corpus of files as nested lists: documents of sentences of ids; and the Corpus."""
-    (unit,) = shard_plan.plan_units([str(path) for path in paths])
+    (unit,) = shard_plan.plan_units([str(each) for each in (path, *more_paths)])
     with shard_plan.TextReader() as reader:
-        read_corpus = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer())
+        read_corpus = corpus.tokenize(reader.read(unit, **kwargs), CharacterTokenizer(), num_threads)
     sentences = [read_corpus.tokens[start:stop].tolist()
                  for start, stop in itertools.pairwise(read_corpus.sentence_starts)]
     documents = [sentences[start:stop] for start, stop in itertools.pairwise(read_corpus.document_starts)]
@@ -69,9 +69,10 @@ def test_large_vocabulary_takes_wider_ids(tmp_path, monkeypatch):
     assert read_corpus.tokens.dtype == np.uint32
 
 
+@pytest.mark.parametrize("num_threads", [1, 3])
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 4, 7, 100])
-def test_blocks_make_no_difference(tmp_path, block_bytes):
-    documents, _ = read(write(tmp_path / "a.txt", TEXT), block_bytes=block_bytes)
+def test_blocks_and_threads_make_no_difference(tmp_path, block_bytes, num_threads):
+    documents, _ = read(write(tmp_path / "a.txt", TEXT), num_threads, block_bytes=block_bytes)
 
     assert documents == DOCUMENTS
 
@@ -80,7 +81,7 @@ def test_a_document_goes_on_in_the_next_file(tmp_path):
     first = write(tmp_path / "a.txt", b"ab\n")
     second = write(tmp_path / "b.txt", b"c\n\nd\n")
 
-    assert read(first, second)[0] == DOCUMENTS
+    assert read(first, more_paths=[second])[0] == DOCUMENTS
 
 
 @pytest.mark.parametrize("text", [b"", b"\n \n", b"!\n"])

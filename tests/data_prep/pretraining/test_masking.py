@@ -1,11 +1,12 @@
 """Which pieces are masked, by what."""
 
-import random
+import functools
 
 import numpy as np
 import pytest
 
-from data_prep.pretraining import masking
+from data_prep.pretraining import draws, masking, sentence_pairs
+from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.sentence_pairs import InstanceSettings
 
 VOCABULARY = masking.Vocabulary(size=9, cls_id=1, sep_id=2, mask_id=3,
@@ -30,7 +31,16 @@ class ScriptedDraws:
 
 
 def make_masker(rng, tokens=(), **settings):
-    return masking.Masker(InstanceSettings(max_seq_length=20, **settings), VOCABULARY, np.array(tokens), rng)
+    """A function of a pair's span, as four numbers: positions and replacements of its masks, in the order drawn."""
+    return functools.partial(draw_masks, rng, InstanceSettings(max_seq_length=20, **settings), tokens)
+
+
+def draw_masks(rng, settings, tokens, *span):
+    tokens = np.array(tokens, np.uint16)
+    text = sentence_pairs._text(Corpus(tokens, np.arange(2), np.arange(2), 0), settings, VOCABULARY)
+    drawn = sentence_pairs._room(1, settings)
+    count = draws.draw_masks(rng, span, text, sentence_pairs._rules(settings, VOCABULARY), drawn, 0)
+    return drawn.mask_positions[:count].tolist(), drawn.mask_replacements[:count].tolist()
 
 
 @pytest.mark.parametrize(("length", "probability", "most", "expected"), [
@@ -50,7 +60,7 @@ def test_draws_of_single_pieces():
     positions, replacements = make_masker(rng, masked_lm_prob=0.4)(10, 13, 5, 7)
 
     assert positions == [6, 5, 3]
-    assert replacements == [VOCABULARY.mask_id, masking.KEEP, 6]
+    assert replacements == [VOCABULARY.mask_id, draws.KEEP, 6]
     assert rng.randoms == []
 
 
@@ -85,7 +95,7 @@ def test_a_rest_of_a_word_joins_the_word_before_it():
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_shares(whole_words):
     tokens = np.array([4, 8, 5, 6, 7] * 4)
-    masker = make_masker(random.Random(5), tokens, do_whole_word_mask=whole_words)
+    masker = make_masker(draws.RandomDraws(5), tokens, do_whole_word_mask=whole_words)
     masks = [masker(0, 8, 10, 17) for _ in range(4000)]  # of 18 places 2.7 are to be masked, so 3
     replacements = np.concatenate([replacements for _, replacements in masks])
     places = np.concatenate([positions for positions, _ in masks])
@@ -95,8 +105,8 @@ def test_shares(whole_words):
     assert set(places) == set(range(1, 9)) | set(range(10, 17))
     # 80 % [MASK], 10 % kept, 10 % any of nine pieces; 12,000 draws, five standard deviations
     assert np.mean(replacements == VOCABULARY.mask_id) == pytest.approx(0.8 + 0.1 / 9, abs=0.019)
-    assert np.mean(replacements == masking.KEEP) == pytest.approx(0.1, abs=0.014)
-    assert set(replacements) == {masking.KEEP, *range(9)}
+    assert np.mean(replacements == draws.KEEP) == pytest.approx(0.1, abs=0.014)
+    assert set(replacements) == {draws.KEEP, *range(9)}
 
 
 def test_vocabulary_of_a_tokenizer():

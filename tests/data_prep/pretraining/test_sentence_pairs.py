@@ -1,14 +1,15 @@
 """Documents to sentence pairs, and pairs to features."""
 
-import array
 import dataclasses
 import random
 
 import numpy as np
 import pytest
 
-from data_prep.pretraining import masking, sentence_pairs
+from data_prep.compiled import is_available
+from data_prep.pretraining import draws, masking, sentence_pairs
 from data_prep.pretraining.corpus import Corpus
+from data_prep.pretraining.draws import RandomDraws
 from data_prep.pretraining.sentence_pairs import InstanceSettings
 
 VOCABULARY = masking.Vocabulary(size=1300, cls_id=1, sep_id=2, mask_id=3, is_continuation=np.arange(1300) % 3 == 1)
@@ -34,8 +35,20 @@ def make_corpus(*documents):
     lengths = [length for document in documents for length in document]
     sentence_starts = np.cumsum([0, *lengths]).tolist()
     document_starts = np.cumsum([0, *map(len, documents)]).tolist()
-    return Corpus(np.arange(100, 100 + sum(lengths)).astype(np.uint16), array.array("q", sentence_starts),
-                  array.array("q", document_starts), num_bytes=0)
+    return Corpus(np.arange(100, 100 + sum(lengths)).astype(np.uint16), np.array(sentence_starts),
+                  np.array(document_starts), num_bytes=0)
+
+
+def document_pairs(corpus, documents, place, settings, rng):
+    """The pairs of documents[place:], drawn without masks: list of (span, is_random_next)."""
+    settings = dataclasses.replace(settings, masking="dynamic")
+    text = sentence_pairs._text(corpus, settings, VOCABULARY)._replace(documents=np.array(documents))
+    drawn = sentence_pairs._room(corpus.num_sentences, settings)
+    place, num_pairs, num_masks = draws.PlainDraws(rng).draw_pairs(
+        place, text, sentence_pairs._rules(settings, VOCABULARY), drawn)
+    assert (place, num_masks) == (len(documents), 0)
+    return [(tuple(span), is_random) for span, is_random in zip(
+        drawn.spans.reshape(-1, 4)[:num_pairs].tolist(), drawn.is_random_next[:num_pairs].tolist(), strict=True)]
 
 
 def random_corpus(seed, num_documents=11):
@@ -48,7 +61,7 @@ def test_an_actual_next():
     corpus = make_corpus([5], [3, 2, 4, 9])
     rng = ScriptedDraws(0.1, 2, 0.5,  # no short sequence; two sentences for a; not random
                         0, 0, 0.9, 0.9, 0.9, 0.9, 0.9)  # alone, so random: document 0, its sentence 0; 5 cuts
-    pairs = list(sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng))
+    pairs = document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng)
 
     # The 9 and 5 tokens of the second pair lose 4 and 1 from their ends.
     assert pairs == [((5, 10, 10, 14), False), ((14, 19, 0, 4), True)]
@@ -61,7 +74,7 @@ def test_sentences_of_a_random_next_are_used_again():
     rng = ScriptedDraws(0.1, 1, 0.49, 1, 0, 1,  # a is one sentence; document 1 itself, so again: 0, sentence 1
                         0.9, 0.9, 0.1, 0.9, 0.9, 0.9,  # 12 tokens are cut to 6
                         1, 0.5)  # the two sentences that went back
-    pairs = list(sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng))
+    pairs = document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng)
 
     # 6 tokens are wanted of sentences of 4, 1 and 7, so all three are taken.
     assert pairs == [((16, 19, 5, 11), True), ((19, 21, 21, 25), False)]
@@ -72,7 +85,7 @@ def test_ten_tries_for_another_document():
     corpus = make_corpus([4], [3])
     rng = ScriptedDraws(0.1, *[1] * 10, 0)
 
-    (pair,) = sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng)
+    (pair,) = document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng)
 
     assert pair == ((4, 7, 4, 7), True)
 
@@ -81,7 +94,7 @@ def test_a_short_sequence():
     corpus = make_corpus([5], [2, 3, 4])
     rng = ScriptedDraws(0.09, 4, 1, 0.5,  # 2 + 3 tokens fill a target of 4
                         0, 0)
-    pairs = list(sentence_pairs.document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng))
+    pairs = document_pairs(corpus, [0, 1], 1, InstanceSettings(max_seq_length=12), rng)
 
     assert pairs == [((5, 7, 7, 10), False), ((10, 14, 0, 5), True)]
     assert rng.ranges == [(2, 9), (1, 1), (0, 1), (0, 0)]
@@ -91,7 +104,7 @@ def test_truncation_takes_from_the_longer_part():
     rng = ScriptedDraws(0.4, 0.5, 0.1, 0.9)
 
     # lengths 5 and 4 -> a loses its first, b (no longer the shorter one) its last, a its first, b its last
-    assert sentence_pairs._truncated((10, 15, 20, 24), 5, rng) == (12, 15, 20, 22)
+    assert draws.draw_truncated(rng, (10, 15, 20, 24), 5) == (12, 15, 20, 22)
     assert rng.draws == []
 
 
@@ -102,8 +115,8 @@ def test_instances_of_random_corpora(seed, whole_words):
     settings = InstanceSettings(max_seq_length=23, max_predictions_per_seq=4, dupe_factor=3, short_seq_prob=0.3,
                                 do_whole_word_mask=whole_words)
     steps = []
-    made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, random.Random(seed), steps.append)
-    again = sentence_pairs.create_instances(corpus, settings, VOCABULARY, random.Random(seed))
+    made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, RandomDraws(seed), steps.append)
+    again = sentence_pairs.create_instances(corpus, settings, VOCABULARY, RandomDraws(seed))
 
     assert sum(steps) == 3 * corpus.num_sentences
     assert sorted(made.order) == list(range(len(made)))
@@ -124,7 +137,7 @@ def test_assemble():
     made = sentence_pairs.Instances(
         spans=np.array([[0, 3, 3, 5], [5, 7, 1, 2]]), is_random_next=np.array([False, True]),
         mask_starts=np.array([0, 3, 4]), mask_positions=np.array([6, 1, 5, 2], np.uint16),
-        mask_replacements=np.array([3, masking.KEEP, 77, 3], np.int32), order=np.array([1, 0]))
+        mask_replacements=np.array([3, draws.KEEP, 77, 3], np.int32), order=np.array([1, 0]))
     settings = InstanceSettings(max_seq_length=9, max_predictions_per_seq=4)
 
     features = sentence_pairs.assemble(corpus, made, made.order, settings, VOCABULARY)
@@ -142,7 +155,7 @@ def test_assemble():
 
 def test_dynamic_masking_draws_pairs_only():
     corpus = random_corpus(3)
-    rng = random.Random(8)
+    rng = RandomDraws(8)
     settings = InstanceSettings(max_seq_length=23, dupe_factor=1, masking="dynamic")
 
     made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, rng)
@@ -151,10 +164,9 @@ def test_dynamic_masking_draws_pairs_only():
     assert set(features) == {feature.name for feature in settings.features} == {
         "input_ids", "input_mask", "segment_ids", "next_sentence_labels"}
     assert len(made.mask_positions) == 0
-    again, documents = random.Random(8), list(range(corpus.num_documents))
+    again, documents = RandomDraws(8), list(range(corpus.num_documents))
     again.shuffle(documents)
-    pairs = [pair for place in range(len(documents))
-             for pair in sentence_pairs.document_pairs(corpus, documents, place, settings, again)]
+    pairs = document_pairs(corpus, documents, 0, settings, again)
     assert made.spans.tolist() == [list(span) for span, _ in pairs]
     for row, (a_start, a_stop, b_start, b_stop) in enumerate(made.spans):
         expected = [1, *corpus.tokens[a_start:a_stop], 2, *corpus.tokens[b_start:b_stop], 2]
@@ -165,14 +177,43 @@ def test_the_ids_of_a_large_vocabulary_fit_in():
     corpus = random_corpus(4)
     settings = InstanceSettings(max_seq_length=23, dupe_factor=2)
     wide = dataclasses.replace(VOCABULARY, size=40_000, is_continuation=np.zeros(40_000, bool))
-    made = sentence_pairs.create_instances(corpus, settings, wide, random.Random(2))
+    made = sentence_pairs.create_instances(corpus, settings, wide, RandomDraws(2))
 
     assert made.mask_replacements.dtype == np.int32
     assert made.mask_replacements.max() > 1 << 15
-    narrow = sentence_pairs.create_instances(corpus, settings, VOCABULARY, random.Random(2))
+    narrow = sentence_pairs.create_instances(corpus, settings, VOCABULARY, RandomDraws(2))
     assert narrow.mask_replacements.dtype == np.int16
 
 
 def test_one_document_is_refused():
     with pytest.raises(ValueError, match="the text is one document: at least two documents"):
-        sentence_pairs.create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, random.Random(1))
+        sentence_pairs.create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, RandomDraws(1))
+
+
+@pytest.mark.skipif(not is_available(), reason="needs numba")
+@pytest.mark.parametrize("num_documents", [2, 3, 30])
+@pytest.mark.parametrize("changes", [
+    {}, {"do_whole_word_mask": True}, {"short_seq_prob": 1.0}, {"short_seq_prob": 0.0, "masked_lm_prob": 1.0},
+    {"do_whole_word_mask": True, "masked_lm_prob": 1.0, "max_predictions_per_seq": 30}, {"masking": "dynamic"},
+    {"max_seq_length": 5, "max_predictions_per_seq": 1}, {"max_seq_length": 300}])
+def test_compiled_functions_make_the_same(monkeypatch, num_documents, changes):
+    """Random nexts of two documents come from the same one time and again; room for few pairs makes many calls."""
+    monkeypatch.setattr(sentence_pairs, "ROOM", 20)
+    corpus = random_corpus(9, num_documents)
+    settings = InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
+    made, columns, states, steps = [], [], [], []
+    for is_compiled in (False, True):
+        rng = RandomDraws("of this test")
+        made.append(sentence_pairs.create_instances(corpus, settings, VOCABULARY, rng, steps.append, is_compiled))
+        columns.append(sentence_pairs.assemble(
+            corpus, made[-1], made[-1].order[::2], settings, VOCABULARY, is_compiled))
+        states.append(rng.getstate())
+    for field in dataclasses.fields(made[0]):
+        plain, compiled = (getattr(each, field.name) for each in made)
+        assert plain.dtype == compiled.dtype
+        np.testing.assert_array_equal(compiled, plain)
+    assert set(columns[0]) == set(columns[1])
+    for name, values in columns[0].items():
+        np.testing.assert_array_equal(columns[1][name], values)
+    assert states[0] == states[1]
+    assert sum(steps) == 2 * 3 * corpus.num_sentences

@@ -1,5 +1,6 @@
 """Records composed without protobuf, and files of them that appear when they are whole."""
 
+import hashlib
 import os
 
 import numpy as np
@@ -8,7 +9,9 @@ import tensorflow as tf
 
 from bert_tf.files import PARTIAL_SUFFIX
 from data_prep import records
+from data_prep.compiled import is_available
 
+needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
 FEATURES = (records.Feature("ids", 5), records.Feature("weights", 3, is_float=True), records.Feature("label", 1))
 
 
@@ -52,6 +55,36 @@ def test_serialize_of_no_records():
     assert records.serialize(make_columns(0), FEATURES) == []
 
 
+@needs_numba
+@pytest.mark.parametrize("largest", [0, 127, 128, 16383, 16384, 30521, 2**31, 2**62])
+@pytest.mark.parametrize("num_records", [0, 1, 9])
+def test_compiled_records_are_the_same(largest, num_records):
+    columns = make_columns(num_records, largest)
+    assert bytes(records.frames(columns, FEATURES, is_compiled=True)) == records.frames(columns, FEATURES)
+
+
+@needs_numba
+@pytest.mark.parametrize("length", [1, 126, 127, 128, 16400])
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
+def test_compiled_records_of_any_integers(length, dtype):
+    features = (records.Feature("of a long name " * 10, length), records.Feature("b", 2))
+    columns = {features[0].name: (np.arange(3 * length).reshape(3, length) % 120).astype(dtype), "b": np.ones((3, 2))}
+    columns["b"] = columns["b"].astype(np.int64)
+    assert bytes(records.frames(columns, features, is_compiled=True)) == records.frames(columns, features)
+
+
+@needs_numba
+def test_compiled_records_of_floats_alone(tmp_path):
+    features, columns = FEATURES[1:2], {"weights": np.random.default_rng(1).normal(size=(5, 3))}
+    whole = records.frames(columns, features)
+    assert bytes(records.frames(columns, features, is_compiled=True)) == whole
+    with records.RecordWriter(tmp_path / "a", features, is_compiled=True) as writer:
+        writer.write(columns)
+    assert (writer.num_records, writer.num_bytes) == (5, len(whole))
+    assert writer.sha256.digest() == hashlib.sha256(whole).digest()
+    assert (tmp_path / "a").read_bytes() == whole
+
+
 def test_parse_returns_what_was_written(tmp_path):
     path = str(tmp_path / "a.tfrecord")
     columns = make_columns(7)
@@ -84,6 +117,9 @@ def test_serialize_refuses(change, message):
 
     with pytest.raises(ValueError, match=message):
         records.serialize(columns, FEATURES)
+    if is_available():
+        with pytest.raises(ValueError, match=message):
+            records.frames(columns, FEATURES, is_compiled=True)
 
 
 def test_serialize_refuses_columns_of_different_numbers_of_records():
@@ -92,6 +128,8 @@ def test_serialize_refuses_columns_of_different_numbers_of_records():
 
     with pytest.raises(ValueError, match="argument 3 is longer than argument"):
         records.serialize(columns, FEATURES)
+    with pytest.raises(ValueError, match="columns of 2 and of 3 records"):
+        records.frames(columns, FEATURES, is_compiled=True)
 
 
 def test_an_exception_leaves_the_file_that_was_there(tmp_path):

@@ -1,0 +1,89 @@
+"""Compiled functions: where their code is kept, and what happens where it cannot be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from data_prep.compiled import compiled, is_available
+from tests import scripts
+
+needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
+MODULE = """
+import os, subprocess, sys
+from data_prep.compiled import compiled
+
+def twice(number):
+    return add(number, number)
+
+def add(number, other):
+    return number + other
+
+if __name__ == "__main__":
+    print(compiled(twice, add)(3), compiled(twice, add)(0.5))
+    print(os.environ.get("NUMBA_CACHE_DIR"))
+    if sys.argv[1:]:
+        subprocess.run([sys.executable, __file__], check=True)
+"""
+
+
+def run(path, *arguments, **environment):
+    """What a program prints that holds MODULE, lines; numba says what it does with its code."""
+    path.write_text(MODULE)
+    os.utime(path, (1, 1))
+    done = subprocess.run([sys.executable, path, *arguments], capture_output=True, text=True, check=True, env={
+        **os.environ, "PYTHONPATH": str(scripts.ROOT), "NUMBA_DEBUG_CACHE": "1", **environment})
+    return done.stdout.splitlines()
+
+
+@needs_numba
+def test_code_is_kept_beside_the_source(tmp_path):
+    first, second = (run(tmp_path / "a.py") for _ in range(2))
+    for printed in (first, second):
+        assert {"6 1.0", "None"} < set(printed)
+    assert sum("data saved to" in line for line in first) == 2  # for integers, for floats
+    assert not any("data saved to" in line for line in second)
+    assert sum("data loaded from" in line for line in second) == 2
+    assert [path.name for path in tmp_path.iterdir() if path.name != "a.py"] == ["__pycache__"]
+
+
+@needs_numba
+def test_where_no_folder_can_be_written_processes_share_one_for_a_time(tmp_path):
+    printed = run(tmp_path / "a.py", "start another", XDG_CACHE_HOME="/dev/null/none",
+                  NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator,UserWideCacheLocator")
+    assert printed.count("6 1.0") == 2
+    assert sum("data saved to" in line for line in printed) == 2  # by the first of the two
+    (folder,) = {line for line in printed if "bert_tf_compiled_" in line and "[cache]" not in line}
+    assert not os.path.exists(folder)
+
+
+@needs_numba
+def test_a_full_disk_costs_the_code_alone(monkeypatch):
+    from numba.core import caching
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    assert compiled(next_number)(3) == 4
+    assert compiled(next_number)(0.5) == 1.5
+
+
+def next_number(number):
+    return number + 1
+
+
+def test_without_numba_plain_python_does_it():
+    code = ("import sys\nsys.modules['numba'] = None\nfrom data_prep import compiled\n"
+            "from data_prep.pretraining import InstanceSettings, shards\n"
+            "print(compiled.is_available(), shards.pays_to_compile(10**9, InstanceSettings()))")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=scripts.ROOT)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_numba_is_imported_when_it_is_needed_and_not_before():
+    code = ("import sys\nfrom data_prep.pretraining import InstanceSettings, shards\nfrom data_prep import records\n"
+            "print(shards.pays_to_compile(100, InstanceSettings()), 'numba' in sys.modules)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=scripts.ROOT)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,51 @@
+"""Items through a function in threads: all of them, in order, few at a time, errors where they belong."""
+
+import contextlib
+import threading
+import time
+
+import pytest
+
+from data_prep.parallel import map_in_threads
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+@pytest.mark.parametrize("num_items", [0, 1, 4, 30])
+def test_results_come_in_order_and_few_items_are_taken_ahead(num_threads, num_items):
+    taken, done = [], []
+
+    def items():
+        for item in range(num_items):
+            taken.append(item)
+            yield item
+
+    def square(item):
+        time.sleep(0.002 * (item % 3))
+        return item**2
+
+    for result in map_in_threads(square, items(), num_threads):
+        assert len(taken) - len(done) <= 2 * num_threads
+        done.append(result)
+    assert done == [item**2 for item in range(num_items)]
+
+
+def test_threads_work_side_by_side():
+    together = threading.Barrier(3, timeout=20)
+    assert len({*map_in_threads(lambda item: together.wait(), range(6), 3)}) == 3
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_errors_and_an_early_end(num_threads):
+    def items():
+        yield from (1, 2, 0, 4)
+        raise OSError("no more")
+
+    results = map_in_threads(lambda item: 12 // item, (1, 2, 0, 4), num_threads)
+    assert [next(results), next(results)] == [12, 6]
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    with pytest.raises(OSError, match="no more"):
+        list(map_in_threads(str, items(), num_threads))
+    with contextlib.closing(map_in_threads(str, iter(int, 1), num_threads)) as endless:
+        assert next(endless) == "0"
+    assert threading.active_count() < 20
