@@ -34,7 +34,6 @@ from run.settings.model import read_config
 
 ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
 PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, int8"}
-TEXT_LENGTHS = (16, 24, 32, 48, 64, 96)  # of the LiteRT model's graphs, beside those that are measured
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,10 +94,10 @@ def make_servable(config, settings, max_seq_length, **options):
 def write_litert(config, settings, folder):
     """Path of the LiteRT model, with a graph for each shape that is measured."""
     servable = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length), static_length=True)
-    lengths = {*settings.lengths, *(length for length in TEXT_LENGTHS if length < settings.max_seq_length)}
+    lengths = {*settings.lengths, *(length for length in litert.LENGTHS if length <= settings.max_seq_length)}
     path = os.path.join(folder, "model.tflite")
     with open(path, "wb") as file:
-        file.write(litert.convert(servable, "int8", tuple(lengths), (1, 8)))
+        file.write(litert.convert(servable, "int8", tuple(lengths), tuple({1, 8, *settings.batch_sizes})))
     return path
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.litert import metadata
+from bert_tf.litert import compaction, metadata
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.inputs import rows_of
 from bert_tf.litert.signatures import HEAD, ROWS
@@ -25,7 +25,7 @@ from bert_tf.tokenization.model_inputs import FEATURES
 
 KINDS = ("float32", "float16", "int8")
 LENGTHS = (16, 32, 64, 128, 256, 384, 512)
-BATCH_SIZES = (1, 8, 32)
+BATCH_SIZES = (1, 8)
 HEAD_SIZES = (1, 8, 32)
 KINDS_OF_ROWS = ("classifier", "multiple_choice")  # whose numbers are of rows, not of tokens
 
@@ -63,7 +63,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
-        content = converter.convert()
+        content = compaction.share_vectors(converter.convert())
     return metadata.append(content, servable.litert_metadata(), servable.tokenizer.vocabulary)
 
 

@@ -134,11 +134,11 @@ class ExportSettings(Settings):
         choices=("float32", "float16", "bfloat16", "int8"))
     with_litert: str | None = setting(
         None, "With a SavedModel: weights of a LiteRT model that is put into its folder as model.tflite, where "
-              "TensorFlow Serving finds it with --prefer_tflite_model.", choices=LITERT_WEIGHTS)
+              "TensorFlow Serving finds it with its flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
     lengths: tuple[int, ...] = setting(
         (16, 32, 64, 128, 256, 384, 512), "Lengths of LiteRT's graphs in WordPieces: a text goes through the shortest "
                                           "that holds it. Those over --max_seq_length become one of that.", lower=1)
-    batch_sizes: tuple[int, ...] = setting((1, 8, 32), "Batch sizes of LiteRT's graphs.", lower=1)
+    batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes of LiteRT's graphs.", lower=1)
 
     def check(self):
         if self.weights not in WEIGHTS[self.format]:

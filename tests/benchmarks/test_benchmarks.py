@@ -15,6 +15,7 @@ from benchmarks import (
     input_hosts,
     input_pipeline,
     length_groups,
+    litert,
     pretraining_data,
     recompute,
     serving,
@@ -147,6 +148,20 @@ def test_length_groups(capsys, config_file):
     assert printed.count("examples/s") == 2
 
 
+def test_litert(capsys, monkeypatch, config_file, vocab_file, text_file, results_dir):
+    monkeypatch.setattr(litert, "ONNX_PACKAGES", ("no_such_package",))
+    litert.measure(litert.LiteRTSettings(
+        results_dir=results_dir, text_file=text_file, vocab_file=vocab_file, bert_config_file=config_file,
+        batch_sizes=(1, 3), lengths=(9, 8), max_seq_length=10, sentences=(1, 3), rounds=1))
+    printed = capsys.readouterr().out
+    assert printed.startswith("ONNX Runtime is left out: pip install no_such_package\n")
+    rows(printed, ["1 x 9 ", "3 x 8 ", "1 sentences", "3 sentences"], 5)
+    assert set(kept(results_dir, "litert")) == {
+        ("LiteRT int8, 1 x 9", "tf-models-official, float32"), ("LiteRT int8, 3 x 8", "tf-models-official, float32"),
+        ("LiteRT int8 from text, 1 sentence", "tf-models-official's export"),
+        ("LiteRT int8 from text, 3 sentences", "tf-models-official's export")}
+
+
 def test_pretraining_data(capsys, tmp_path, vocab_file, results_dir):
     text = tmp_path / "text.txt"
     text.write_text("\n\n".join("\n".join(SENTENCES * 2) for _ in range(3)) + "\n")
@@ -231,8 +246,8 @@ def test_vocabulary(capsys, text_file, vocab_file, results_dir):
 
 
 @pytest.mark.parametrize("benchmark", [
-    dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, pretraining_data, recompute, serving,
-    tokenization, tpu_compile, vocabulary], ids=lambda module: module.__name__)
+    dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, pretraining_data, recompute,
+    serving, tokenization, tpu_compile, vocabulary], ids=lambda module: module.__name__)
 def test_flags_are_the_settings(benchmark, monkeypatch):
     measured = []
     monkeypatch.setattr(benchmark, "measure", measured.append)
