@@ -34,7 +34,7 @@ class InputPipelineSettings(Settings):
     max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
     records: int = setting(40_000, "Random records, in all files together.", lower=1)
     files: int = setting(4, "Files of random records.", lower=1)
-    batch_size: int = setting(32, "Examples in a batch of the pipeline.", lower=1)
+    batch_size: int = setting(256, "Examples in a batch of the pipeline.", lower=1)
     train_batch_size: int = setting(8, "Examples in a training step.", lower=1)
     rounds: int = setting(3, "Training steps that are timed.", lower=1)
     sizes: tuple[str, ...] = setting(("small", "base"), "Published sizes of the models that are trained.")

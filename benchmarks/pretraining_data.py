@@ -4,8 +4,10 @@
 
 Ours and theirs read the same file with the same flags (the original's defaults: dupe_factor 10, length 128), in
 turn, both on one core, and write their records to a disk. Then ours makes several shards, in this process alone and in
-two worker processes on two cores, in turn. Imports and reading the vocabulary are not counted; the start of the
-workers, a fifth of a second, is. Without --input_file the text is CPython's documentation topics.
+two worker processes on two cores, in turn. Imports, reading the vocabulary and compiling are not counted; the start of
+the workers, about a second, is. Last, what one process reads and tokenizes in a thread and in several, as shards of
+several texts, and how many workers that feeds: for more threads than cores are at hand, from the part of the time in
+which a thread holds the interpreter's lock. Without --input_file the text is CPython's documentation topics.
 
 Worker processes import this module again: what needs TensorFlow is imported in functions.
 """
@@ -39,7 +41,7 @@ class PretrainingDataSettings(measurements.KeptResults):
     max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
     max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
     dupe_factor: int = setting(10, "How often each document is gone through.", lower=1)
-    num_output_shards: int = setting(16, "Shards that one and two workers make, each of the whole text once.", lower=2)
+    num_output_shards: int = setting(24, "Shards that one and two workers make, each of the whole text once.", lower=2)
     rounds: int = setting(3, "How often each makes the records.", lower=1)
 
     @property
@@ -68,6 +70,7 @@ def measure(settings):
     with tempfile.TemporaryDirectory() as folder:
         text = settings.input_file or write_topics(os.path.join(folder, "topics.txt"))
         with measurements.on_cores(1):
+            this_project(text, settings, folder)()  # compiles
             times = compare(text, settings, "one core", {
                 THEIRS: tf_models_official(text, settings, folder), OURS: this_project(text, settings, folder)})
         print(f"ratio {times[THEIRS] / times[OURS]:.1f}")
@@ -85,6 +88,61 @@ def measure(settings):
                     this_project(shards, settings, folder, num_output_shards=num_shards, num_workers=num_workers)
                 for num_workers in (1, 2)})
         print(f"ratio {times['1 worker'] / times['2 workers']:.2f}")
+        measure_reader(shards, text, settings, folder)
+
+
+def measure_reader(long_text, text, settings, folder):
+    """Prints what reading and tokenizing give in a second, and how many workers that feeds."""
+    from bert_tf.tokenization import BertTokenizer
+    from data_prep.pretraining import local_runner, run_plan, shard_plan, shards
+
+    tokenizer = BertTokenizer(settings.vocab_file, lower_case=True)
+    lines = repeat_text(text, os.path.join(folder, "lines.txt"), 1)
+
+    def plan(path):
+        return run_plan.Plan([path], [os.path.join(folder, "worker.tfrecord")], shard_plan.plan_units([path]),
+                             tokenizer, settings.instances, SEED)
+
+    def read(num_threads, tokenizer=tokenizer):
+        with shard_plan.TextReader() as reader:
+            return dataclasses.replace(plan(long_text), tokenizer=tokenizer).task(0, reader, num_threads=num_threads)
+
+    with shard_plan.TextReader() as reader:
+        task = plan(lines).task(0, reader)
+    stand_in = OpsElsewhere(tokenizer)
+    turns = {"worker": lambda: shards.make_shard(task), "1 thread": lambda: read(1), "2 threads": lambda: read(2),
+             "lock": lambda: read(1, stand_in)}
+    with measurements.on_cores(2):
+        times = measurements.medians(measurements.time_turns(turns, settings.rounds))
+    long, short = (os.path.getsize(path) / 1e6 for path in (long_text, lines))
+    worker = short / times["worker"]
+    print(f"a worker takes {worker:.2f} MB/s of text")
+    for name in ("1 thread", "2 threads"):
+        rate = long / times[name]
+        print(f"{name + ' tokenizing':<30}{rate:8.1f} MB/s, {rate / worker:6.1f} workers")
+    for name, rate in ((f"{local_runner.MOST_THREADS} threads, by their number",
+                        local_runner.MOST_THREADS * long / times["1 thread"]),
+                       ("any threads, by the lock", long / times["lock"])):
+        print(f"{name:<30}{rate:8.1f} MB/s, {rate / worker:6.1f} workers")
+
+
+class OpsElsewhere:
+    """A tokenizer that hands its lines to TensorFlow, and then has ids at hand: what holds the interpreter's lock."""
+
+    def __init__(self, tokenizer):
+        self._tokenizer, self._known = tokenizer, {}
+        self.vocab_size, self.vocabulary, self.unk_id = tokenizer.vocab_size, tokenizer.vocabulary, tokenizer.unk_id
+        self.cls_id, self.sep_id, self.mask_id = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
+
+    def tokenize(self, lines):
+        """As BertTokenizer's, the second time that it is asked for such lines at once."""
+        import tensorflow as tf
+
+        texts = tf.convert_to_tensor(lines, tf.string)
+        key = len(lines), lines[0], lines[-1]
+        if key not in self._known:
+            self._known[key] = self._tokenizer.tokenize(texts)
+        return self._known[key]
 
 
 def compare(text, settings, how, makers):

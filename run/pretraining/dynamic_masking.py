@@ -42,10 +42,11 @@ def make_masker(settings, vocabulary, seed):
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(input_mask, axis=1))
         draws = _Draws(seed, epochs, numbers)
         is_candidate = (input_mask == 1) & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
-        begins_word = is_candidate
         if settings.do_whole_word_mask:
-            begins_word &= ~_joins_word_before(input_ids, is_candidate, vocabulary)
-        positions, is_masked = _positions(is_candidate, begins_word, counts, num_predictions, draws)
+            begins_word = is_candidate & ~_joins_word_before(input_ids, is_candidate, vocabulary)
+            positions, is_masked = _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws)
+        else:
+            positions, is_masked = _positions_of_pieces(is_candidate, counts, num_predictions, draws)
         masked_ids = tf.gather(input_ids, positions, batch_dims=1)
         replacements = tf.where(is_masked, _replacements(masked_ids, vocabulary, length, draws), masked_ids)
         return {
@@ -87,7 +88,24 @@ def _joins_word_before(input_ids, is_candidate, vocabulary):
     return tf.gather(tf.constant(vocabulary.is_continuation), input_ids) & ~is_first
 
 
-def _positions(is_candidate, begins_word, counts, num_predictions, draws):
+def _positions_of_pieces(is_candidate, counts, num_predictions, draws):
+    """Draws so many pieces: those with the lowest random numbers; what `_positions_of_words` does with words of one.
+
+    Args:
+      is_candidate: [B, S] bool.
+      counts: [B] int32, at most P.
+
+    Returns:
+      As `_positions_of_words`.
+    """
+    length = is_candidate.shape[1]
+    pieces = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # of each candidate: its number, from 1
+    keys, order = _in_order(_random_keys(is_candidate, pieces, draws), min(num_predictions, length))
+    is_taken = (tf.range(keys.shape[1]) < counts[:, tf.newaxis]) & (keys < tf.int64.max)
+    return _rising(tf.where(is_taken, order, length), length, num_predictions)
+
+
+def _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws):
     """Draws whole words in random order, passing over each that would make the pieces more than `counts` [B].
 
     Args:
@@ -98,24 +116,51 @@ def _positions(is_candidate, begins_word, counts, num_predictions, draws):
     """
     length = is_candidate.shape[1]
     words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # of each position: its word's number, from 1
-    # Sorting by random numbers that a word's pieces share is sorting the words: ties stay in order.
-    keys = tf.where(is_candidate, draws.bits(words, 62), tf.int64.max)
-    _, order = tf.math.top_k(-keys, length)
-    sizes = tf.gather(_word_sizes(is_candidate, words), order, batch_dims=1)
-    begins_word = tf.gather(begins_word, order, batch_dims=1)
-    is_taken = _take_words(sizes, begins_word, counts)
+    keys = _random_keys(is_candidate, words, draws)
+    sizes = tf.math.bincount(  # of each word
+        words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
+
+    def take(num_pieces):
+        """Positions taken of the first so many pieces in random order, else S; whether no more is to be taken."""
+        # Sorting by random numbers that a word's pieces share is sorting the words: ties stay in order.
+        least, order = _in_order(keys, num_pieces)
+        numbers = tf.gather(words, order, batch_dims=1)
+        is_piece = least < tf.int64.max
+        last = tf.where(is_piece[:, -1], numbers[:, -1], 0)[:, tf.newaxis]
+        if num_pieces < length:
+            is_piece &= numbers != last  # the rest of this word may be left out
+        begins = tf.pad(numbers[:, 1:] != numbers[:, :-1], [[0, 0], [1, 0]], constant_values=True)
+        is_taken = _take_words(tf.where(is_piece, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
+        is_done = (tf.reduce_sum(tf.cast(is_taken, tf.int32), axis=1) == counts) | (last[:, 0] == 0)
+        return tf.where(is_taken, order, length), tf.reduce_all(is_done)
+
+    num_first = min(num_predictions + 16, length)
+    taken, is_done = take(num_first)
+    positions = _rising(taken, length, num_predictions)
+    if num_first < length:
+        # Seldom: of the first pieces, some row's are not enough, as where most words are long.
+        positions = tf.cond(is_done, lambda: positions, lambda: _rising(take(length)[0], length, num_predictions))
+    return positions
+
+
+def _random_keys(is_candidate, numbers, draws):
+    """Items `numbers` [B, S] of `draws` for candidates, the largest int64 for other positions: int64 [B, S]."""
+    return tf.where(is_candidate, draws.bits(numbers, 62), tf.int64.max)
+
+
+def _in_order(keys, count):
+    """The `count` lowest of each row of `keys` [B, S], rising, and their positions: int64, int32 [B, count]."""
+    negative, order = tf.math.top_k(-keys, count)
+    return -negative, order
+
+
+def _rising(positions, length, num_predictions):
+    """The lowest P of `positions` [B, N], in order, 0 for those that are `length`; which are less, [B, P] bool."""
     num_drawn = min(num_predictions, length)
-    positions = -tf.math.top_k(tf.where(is_taken, -order, -length), num_drawn).values
+    positions = -tf.math.top_k(-positions, num_drawn).values
     positions = tf.pad(positions, [[0, 0], [0, num_predictions - num_drawn]], constant_values=length)
     is_real = positions < length
     return tf.where(is_real, positions, 0), is_real
-
-
-def _word_sizes(is_candidate, words):
-    """[B, S] int32: of each candidate how many its word (its number in `words`) has, 0 for other positions."""
-    ones = tf.cast(is_candidate, tf.int32)
-    sizes = tf.math.bincount(words, ones, minlength=words.shape[1] + 1, maxlength=words.shape[1] + 1, axis=-1)
-    return tf.gather(sizes, words, batch_dims=1) * ones
 
 
 def _take_words(sizes, begins_word, counts):

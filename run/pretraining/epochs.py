@@ -10,26 +10,39 @@ import tensorflow as tf
 SHUFFLE_RECORDS = 10_000  # records held to draw from: about 10 MB at length 128
 READ_FILES = 8  # record files read side by side in training
 READ_RECORDS = 16  # records taken from one file before the next has its turn
+PLACES = 2**36  # more than an epoch's records
 
 
-def all_records(paths, seed, epoch, first_place):
+def numbers(epoch, places):
+    """One int64 of a record's epoch, below 2^27, and its place there: a tensor more would cost each a microsecond."""
+    return epoch * PLACES + places
+
+
+def epochs_and_places(numbers):
+    """What `numbers` was made of: two int64 tensors of its shape."""
+    return numbers // PLACES, numbers % PLACES
+
+
+def all_records(paths, is_remote, seed, epoch, first_place):
     """The records of files.
 
     Args:
       paths: [F] string tensor.
+      is_remote: bool; files that are not are read in turn, not in threads of their own, which would cost as much as
+        all else that is done here.
       seed: int.
       epoch: int64 scalar tensor.
       first_place: int64 scalar tensor, how many of the epoch's records to leave out at its start.
 
     Returns:
-      Dataset of (epoch int64, place int64, serialized string), scalars; the place counts the epoch's records.
+      Dataset of (number int64, serialized string), scalars: `numbers` of the epoch and of the record's place there.
     """
     file_seed, record_seed = _seeds(seed, epoch)
     files = tf.data.Dataset.from_tensor_slices(paths)
-    records = _interleaved(files, paths.shape[0], file_seed, tf.data.TFRecordDataset, READ_RECORDS)
+    records = _interleaved(files, paths.shape[0], is_remote, file_seed, tf.data.TFRecordDataset, READ_RECORDS)
     records = records.shuffle(SHUFFLE_RECORDS, seed=record_seed)
-    return tf.data.Dataset.zip(
-        tf.data.Dataset.from_tensors(epoch).repeat(), tf.data.Dataset.range(tf.int64.max), records).skip(first_place)
+    first = numbers(epoch, 0)
+    return tf.data.Dataset.zip(tf.data.Dataset.range(first, first + PLACES), records).skip(first_place)
 
 
 def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
@@ -42,11 +55,11 @@ def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
       rows: slice, the rows of each batch that are the host's.
 
     Returns:
-      Dataset of (epochs int64 [n], places int64 [n], serialized string [n]); n differs.
+      Dataset of (numbers int64 [n], serialized string [n]); n differs.
     """
     num_records, (file_seed, record_seed) = sum(counts), _seeds(seed, epoch)
     files = tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
-    blocks = _interleaved(files, len(counts), file_seed, _blocks, 2)
+    blocks = _interleaved(files, len(counts), True, file_seed, _blocks, 2)
     # No place is drawn before its turn by SHUFFLE_RECORDS or more: by then the next part has been read.
     read = blocks.rebatch(SHUFFLE_RECORDS).prefetch(1)
     drawn = tf.data.Dataset.range(num_records).shuffle(SHUFFLE_RECORDS, seed=record_seed)
@@ -67,10 +80,10 @@ def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
         places = num_drawn + _range(drawn_places)
         in_batch = (epoch * num_records + places) % batch_size
         is_own = (in_batch >= rows.start) & (in_batch < rows.stop) & (places >= first_place)
-        own = tf.boolean_mask(places, is_own), tf.gather(held, tf.boolean_mask(indices, is_own))
+        own = numbers(epoch, tf.boolean_mask(places, is_own)), tf.gather(held, tf.boolean_mask(indices, is_own))
         state = (tf.gather(held_places, left), tf.gather(held, left), num_read + tf.size(new, tf.int64),
                  num_drawn + tf.size(drawn_places, tf.int64))
-        return state, (tf.fill(tf.shape(own[0]), epoch), *own)
+        return state, own
 
     zero = tf.constant(0, tf.int64)
     nothing = tf.zeros([0], tf.int64), tf.zeros([0], tf.string), zero, zero
@@ -82,12 +95,12 @@ def _seeds(seed, epoch):
     return tf.unstack(tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
 
 
-def _interleaved(files, num_files, seed, read, block_length):
+def _interleaved(files, num_files, in_threads, seed, read, block_length):
     """The datasets that `read` makes of the elements of a dataset of files, in shuffled order, READ_FILES at a time."""
     side_by_side = min(num_files, READ_FILES)
     return files.shuffle(num_files, seed=seed).interleave(
-        read, cycle_length=side_by_side, block_length=block_length, num_parallel_calls=side_by_side,
-        deterministic=True)
+        read, cycle_length=side_by_side, block_length=block_length,
+        num_parallel_calls=side_by_side if in_threads else None, deterministic=True if in_threads else None)
 
 
 def _blocks(path, count):

@@ -7,11 +7,14 @@ without parsing it.
 
 import tensorflow as tf
 
+from bert_tf.files import is_remote
 from data_prep import records
 from run.pretraining import epochs, record_checks
 from run.training.host_batches import WHOLE
 
-MANY_EPOCHS = 2**40  # no run ends with them
+MANY_EPOCHS = 2**27  # no run ends with them
+PARSED_TOGETHER = 16  # batches, on as many threads as there are cores
+PARSED_AHEAD = 8  # batches
 
 
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
@@ -35,23 +38,23 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
     """
     counts = count_records(files) if skip_steps or share != WHOLE else None
     first_epoch, first_place = divmod(skip_steps * batch_size, sum(counts)) if skip_steps else (0, 0)
-    paths, rows = tf.constant(files), share.rows(batch_size)
+    paths, rows, remote = tf.constant(files), share.rows(batch_size), any(map(is_remote, files))
 
     @tf.autograph.experimental.do_not_convert  # there is nothing to convert, here and below, and to look takes a second
     def epoch_from(epoch):
         start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
         if share == WHOLE:
-            return epochs.all_records(paths, seed, epoch, start)
-        return epochs.own_records(paths, counts, seed, epoch, start, batch_size, rows).unbatch()
+            return epochs.all_records(paths, remote, seed, epoch, start)
+        return epochs.own_records(paths, counts, seed, epoch, start, batch_size, rows)
 
     @tf.autograph.experimental.do_not_convert
-    def parse(epoch_numbers, places, serialized):
+    def parse(numbers, serialized):
         parsed = _parse(serialized, features, limits)
-        return transform(parsed, epoch_numbers, places) if transform else parsed
+        return transform(parsed, *epochs.epochs_and_places(numbers)) if transform else parsed
 
     examples = tf.data.Dataset.range(first_epoch, MANY_EPOCHS).flat_map(epoch_from)
-    batches = examples.batch(rows.stop - rows.start, drop_remainder=True)
-    return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    batch = examples.batch if share == WHOLE else examples.rebatch
+    return _parsed(batch(rows.stop - rows.start, drop_remainder=True), parse)
 
 
 def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None,
@@ -68,8 +71,18 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
         parsed = _parse(serialized[rows], features, limits)
         return transform(parsed, tf.zeros_like(places[rows]), places[rows]) if transform else parsed
 
-    batches = tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder)
-    return batches.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    return _parsed(tf.data.TFRecordDataset(files).enumerate().batch(batch_size, drop_remainder=drop_remainder), parse)
+
+
+def _parsed(batches, parse):
+    """The dataset of what `parse` makes of each batch.
+
+    Nothing is tuned while it runs: to time each step from one stage to the next took as long as all that they do with a
+    record until it is parsed.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    return batches.map(parse, num_parallel_calls=PARSED_TOGETHER).prefetch(PARSED_AHEAD).with_options(options)
 
 
 def _parse(serialized, features, limits):

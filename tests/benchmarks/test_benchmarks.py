@@ -173,6 +173,9 @@ def test_pretraining_data(capsys, tmp_path, vocab_file, results_dir):
     for name in ("tf-models-official", "this project", "1 worker ", "2 workers"):
         assert re.search(rf"^{name} +{NUMBER} s +{NUMBER} MB/s$", printed, re.MULTILINE), printed
     assert len(re.findall(rf"^ratio {NUMBER}$", printed, re.MULTILINE)) == 2
+    assert re.search(rf"^a worker takes {NUMBER} MB/s of text$", printed, re.MULTILINE), printed
+    rows(printed, ["1 thread tokenizing ", "2 threads tokenizing ", "8 threads, by their number ",
+                   "any threads, by the lock "], 2)
     assert set(kept(results_dir, "pretraining_data")) == {
         ("Pre-training records, one core", "tf-models-official create_pretraining_data")}
 

@@ -21,13 +21,13 @@ SPLITMIX64 = [6457827717110365317, 3203168211198807973, 9817491932198370423]  # 
 SEED = 7
 
 
-def make_pairs(count, lengths, seed=3):
-    """Unmasked records of `lengths`; pieces are 4 to 30, of which the last seven go on with a word."""
+def make_pairs(count, lengths, seed=3, lowest=4):
+    """Unmasked records of `lengths`; pieces are `lowest` to 30, of which the last seven go on with a word."""
     generator = np.random.default_rng(seed)
     lengths = np.broadcast_to(lengths, count)
     places = np.arange(S)
     is_real = places < lengths[:, np.newaxis]
-    ids = np.where(is_real, generator.integers(4, V, (count, S)), 0)
+    ids = np.where(is_real, generator.integers(lowest, V, (count, S)), 0)
     middles = generator.integers(2, lengths - 2)
     ids[:, 0] = CLS
     ids[np.arange(count), middles] = ids[np.arange(count), lengths - 1] = SEP
@@ -107,6 +107,21 @@ def test_draws_are_splitmix64():
     (False, 0.15, P), (True, 0.15, P), (True, 0.3, 40), (True, 1.0, 80), (False, 1.0, 80), (True, 0.01, 5)])
 def test_positions_are_those_of_the_record_maker(pairs, whole_words, probability, most):
     """With the words in the order of our draws, data_prep.pretraining.draws itself takes the same positions."""
+    assert_positions_of_the_record_maker(pairs, whole_words, probability, most)
+
+
+@pytest.mark.parametrize(("lowest", "most"), [(22, P), (22, 3), (23, 30)])
+def test_where_words_are_long_more_than_the_first_pieces_are_looked_at(monkeypatch, lowest, most):
+    """Of two or one in eight pieces words begin, so that few fit in what is left."""
+    tried = []
+    take_words = dynamic_masking._take_words
+    monkeypatch.setattr(dynamic_masking, "_take_words", lambda sizes, *others: (
+        tried.append(sizes.shape[1]), take_words(sizes, *others))[1])
+    assert_positions_of_the_record_maker(make_pairs(500, S, lowest=lowest), True, 0.15, most)
+    assert tried == [most + 16, S]
+
+
+def assert_positions_of_the_record_maker(pairs, whole_words, probability, most):
     masked = mask(pairs, masked_lm_prob=probability, max_predictions_per_seq=most, do_whole_word_mask=whole_words)
     draws = dynamic_masking._Draws(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
