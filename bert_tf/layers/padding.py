@@ -11,7 +11,13 @@ import tensorflow as tf
 
 
 class AllTokens:
-    """Every position is a token, T = B * S: shapes stay static, as TPUs and XLA need."""
+    """Every position is a token, T = B * S: shapes stay static, as TPUs and XLA need.
+
+    Attributes:
+      num_real: None, or how many tokens, the first, are no padding.
+    """
+
+    num_real = None
 
     def pack(self, x):
         """[B * S, W] -> [T, W]."""
@@ -27,12 +33,21 @@ class RealTokens:
 
     Args:
       input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
+      multiple: T is to be a multiple of this, so far as there are positions: then some padding is computed along, after
+        the real tokens. What is compiled for each shape is compiled less often.
+
+    Attributes:
+      num_real: int32 scalar, how many tokens, the first, are no padding; None with a multiple of 1, where all are.
     """
 
-    def __init__(self, input_mask):
+    def __init__(self, input_mask, multiple=1):
         flat = tf.reshape(input_mask, [-1])
         self._num_positions = tf.size(flat)
+        self.num_real = None
         positions = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
+        if multiple > 1:
+            self.num_real = tf.shape(positions)[0]
+            positions = tf.concat([positions, tf.where(flat <= 0)[: -self.num_real % multiple]], axis=0)
         self._rows = positions[:, 0]  # to gather; a GPU slices int64 in its own memory, but int32 on the host
         self._positions = tf.cast(positions, tf.int32)  # to scatter
 

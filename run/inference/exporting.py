@@ -6,6 +6,7 @@ from bert_tf import export, files
 from bert_tf.export import tflite
 from bert_tf.files import new_file
 from run.inference import loading
+from run.training import strategies
 
 
 def run(settings, given):
@@ -23,7 +24,8 @@ def run(settings, given):
         given["labels"] = settings.read_labels()
     if settings.format == "tflite":
         given["static_length"] = True
-    servable, served = loading.load(settings.model.init_checkpoint, given)
+    strategies.warn_of_slow_precision(settings.compute, "CPU")
+    servable, served = loading.load(settings.model.init_checkpoint, given, compute=settings.compute)
     if settings.format == "tflite":
         export_tflite(servable, settings.export_dir, settings.weights)
     else:

@@ -16,6 +16,7 @@ from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
 UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
 KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"), "tflite": ("float32", "float16", "int8")}
+COMPUTE_TYPES = ("float32", "bfloat16")
 LATENCY_CALLS = 20
 MASK = "[MASK]"
 
@@ -122,14 +123,20 @@ class ExportSettings(Settings):
         "saved_model", "saved_model: for TensorFlow Serving; tflite: for small devices, from ids.",
         choices=("saved_model", "tflite"))
     weights: str = setting(
-        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all float32 once loaded; tflite: "
-                   "float32, float16, or int8 (dynamic range, which computes in integers).",
+        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all of --compute's type once loaded; "
+                   "tflite: float32, float16, or int8 (dynamic range, which computes in integers).",
         choices=("float32", "float16", "bfloat16", "int8"))
+    compute: str = setting(
+        "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 is "
+                   "faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",
+        choices=COMPUTE_TYPES)
 
     def check(self):
         if self.weights not in WEIGHTS[self.format]:
             raise InputError(f"`weights`={self.weights}: `format`={self.format} stores "
                              f"{', '.join(WEIGHTS[self.format])}")
+        if self.compute != "float32" and self.format != "saved_model":
+            raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
 
     def check_files(self):
         """Raises InputError unless `export_dir` is, or may become, a folder, and the labels can be read."""
@@ -168,6 +175,9 @@ class ExtractionSettings(Settings):
         "none", "none: a vector for each token; cls: that of [CLS] alone; mean: the mean over the tokens of a line, "
                 "[CLS] and [SEP] included, under the token [MEAN].", choices=("none", "cls", "mean"))
     batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
+    compute: str = setting(
+        "float32", "What matrices are multiplied in; bfloat16, rounded to 8 bits, is faster on CPUs with instructions "
+                   "for it and on newer GPUs.", choices=COMPUTE_TYPES)
     use_one_hot_embeddings: bool = setting(
         False, "Whether to look words up by a matrix product, as suits a TPU; the vectors are the same.")
 

@@ -33,6 +33,7 @@ def run(settings, config):
     data = PretrainingData(settings, config)
     for note in settings.notes():
         print(note)
+    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     started_with = _started_with(settings, data) if schedule.do_train else {}
     run_metadata.check(output_dir, config, started_with)
     files.make_dirs(output_dir)
