@@ -61,7 +61,8 @@ class BertEncoder(tf_keras.Model):
             self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings)
             with tf.name_scope("encoder"):
                 self.encoder_layers = [
-                    EncoderLayer(config, self.initializer, compile_blocks=compile_blocks, name=f"layer_{i}", dtype=dtype)
+                    EncoderLayer(config, self.initializer, compile_blocks=compile_blocks, name=f"layer_{i}",
+                                 dtype=dtype)
                     for i in range(config.num_hidden_layers)]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,

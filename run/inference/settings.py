@@ -123,12 +123,12 @@ class ExportSettings(Settings):
         "saved_model", "saved_model: for TensorFlow Serving; tflite: for small devices, from ids.",
         choices=("saved_model", "tflite"))
     weights: str = setting(
-        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all of --compute's type once loaded; "
-                   "tflite: float32, float16, or int8 (dynamic range, which computes in integers).",
+        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all of --compute's type once "
+                   "loaded; tflite: float32, float16, or int8 (dynamic range, which computes in integers).",
         choices=("float32", "float16", "bfloat16", "int8"))
     compute: str = setting(
-        "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 is "
-                   "faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",
+        "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 "
+                   "is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",
         choices=COMPUTE_TYPES)
 
     def check(self):

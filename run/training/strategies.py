@@ -13,6 +13,7 @@ from bert_tf.errors import InputError
 
 CPU_INFO = "/proc/cpuinfo"
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
+LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver makes one for each GPU
 
 
@@ -96,6 +97,16 @@ def warn_of_slow_precision(precision, device):
     if precision == "bfloat16" and device == "CPU" and not multiplies_bfloat16():
         print("this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it",
               file=sys.stderr)
+
+
+def encoder_options(strategy, config, jit_compile=False):
+    """What makes a BertEncoder of a BertConfig faster on the devices of a strategy: dict of its arguments.
+
+    jit_compile: whether XLA compiles forward and backward pass as a whole.
+    """
+    is_cpu = device_type(strategy) == "CPU" and not jit_compile
+    return {"prune_last_layer": is_cpu,
+            "compile_blocks": is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED}
 
 
 def _check_cluster(text):
