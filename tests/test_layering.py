@@ -35,7 +35,8 @@ ALLOWED = {
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                             "bert_tf.tokenization", "bert_tf.model_folder"),
     "bert_tf.optimization": ("bert_tf.errors", "bert_tf.checkpoints"),
-    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.checkpoints"),
+    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.layers", "bert_tf.tokenization",
+                       "bert_tf.checkpoints"),
 
     "data_prep": (),
     "data_prep.parallel": (),

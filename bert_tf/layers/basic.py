@@ -40,9 +40,10 @@ class WeightInitializer:
 
 def normalize(x, gamma, beta):
     """x float32 [..., W] to mean 0 and variance 1 over its last axis, times gamma [W], plus beta [W]."""
-    mean, variance = tf.nn.moments(x, axes=[-1], keepdims=True)
-    scale = tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * gamma
-    return x * scale + (beta - mean * scale)
+    # Four passes over [..., W] but for the means; tf.nn.moments and its variance would lead to six.
+    centred = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
+    return beta + centred * (tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * gamma)
 
 
 class Projection(tf_keras.layers.Layer):
