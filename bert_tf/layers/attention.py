@@ -48,7 +48,7 @@ class SelfAttention(tf_keras.layers.Layer):
         """
         sequence_length = tf.shape(bias)[-1]
         shape = [-1, sequence_length, 3, self._num_heads, self._head_width]
-        qkv = tf.reshape(tokens.unpack(self.qkv(x)), shape)  # [B, S, 3, N, D]
+        qkv = tf.reshape(tokens.spread(self.qkv(x)), shape)  # [B, S, 3, N, D]
         query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)  # each [B, N, S, D]
         if positions is not None:
             query = tf.gather(query, positions, axis=2, batch_dims=1)  # [B, N, P, D]
