@@ -25,7 +25,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.models import BertEncoder, BertPretrainer
 from run.settings.model import read_config
-from run.training import utilisation
+from run.training import strategies, utilisation
 
 PARTS = ("forward", "step", "padding")
 REAL_TOKENS = 0.42  # MRPC's share, padded to 128
@@ -118,7 +118,8 @@ def measure_step(config, settings, machine):
     times = {}
     for dropout in (0.1, 0.0):
         sized = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-        turns = {"ours": our_step(BertEncoder(sized), features), "official": garden_step(sized, features)}
+        options = strategies.encoder_options(tf.distribute.get_strategy(), sized)
+        turns = {"ours": our_step(BertEncoder(sized, **options), features), "official": garden_step(sized, features)}
         times[dropout] = time_calls(turns, settings.rounds)
         print_row(f"dropout {dropout}", times[dropout], flops, machine)
     print(f"dropout costs ours {times[0.1]['ours'] / times[0.0]['ours'] - 1:.1%} of a step")
@@ -156,15 +157,20 @@ def gradient_step(encoder, features):
 
 
 def our_step(encoder, features):
-    """A traced training step of this project: forward, losses, backward, clipping, AdamW."""
-    model = BertPretrainer(encoder)
+    """A traced pre-training step of this project: forward, losses, backward, clipping, AdamW."""
+    return model_step(BertPretrainer(encoder), features,
+                      lambda outputs: losses.pretraining_loss(outputs, features)["loss"])
+
+
+def model_step(model, features, loss_of):
+    """Such a step of any model of this project; loss_of: outputs -> scalar."""
     optimizer = optimization.create_optimizer(1e-4, 10_000, 100)
     optimizer.build(model.trainable_variables)
 
     @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
-            loss = losses.pretraining_loss(model(features, training=True), features)["loss"]
+            loss = loss_of(model(features, training=True))
         gradients = tape.gradient(loss, model.trainable_variables)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
@@ -176,17 +182,21 @@ def garden_step(config, features):
     model = garden_models.BertPretrainerV2(
         garden_encoder(config), mlm_activation=lambda x: tf.nn.gelu(x, approximate=True),
         classification_heads=[garden_layers.ClassificationHead(config.hidden_size, 2, name="next_sentence")])
+    inputs = {**garden_inputs(features), "masked_lm_positions": features["masked_lm_positions"]}
+    return garden_model_step(model, inputs, lambda outputs: losses.pretraining_loss({
+        "masked_lm_logits": outputs["mlm_logits"], "next_sentence_logits": outputs["next_sentence"]}, features)["loss"])
+
+
+def garden_model_step(model, inputs, loss_of):
+    """A step of any model of tf-models-official, with its AdamW; loss_of: outputs -> scalar."""
     optimizer = legacy_adamw.AdamWeightDecay(
         1e-4, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=0.0,
         exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
-    inputs = {**garden_inputs(features), "masked_lm_positions": features["masked_lm_positions"]}
 
     @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
-            outputs = model(inputs, training=True)
-            loss = losses.pretraining_loss({"masked_lm_logits": outputs["mlm_logits"],
-                                            "next_sentence_logits": outputs["next_sentence"]}, features)["loss"]
+            loss = loss_of(model(inputs, training=True))
         gradients, _ = tf.clip_by_global_norm(tape.gradient(loss, model.trainable_variables), 1.0)
         optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
         return loss
@@ -215,8 +225,8 @@ def make_batch(config, batch_size, length, predictions, real_tokens=1.0):
     are padding.
     """
     generator = np.random.default_rng(1)
-    spread = np.linspace(0.5, 1.5, batch_size) if real_tokens < 1 else np.ones(batch_size)
-    lengths = np.round(length * real_tokens * spread).astype(int)
+    spread = min(0.5, 1 / real_tokens - 1)  # of lengths, about their mean
+    lengths = np.round(length * real_tokens * np.linspace(1 - spread, 1 + spread, batch_size)).astype(int)
     arrays = {
         "input_ids": generator.integers(config.vocab_size, size=[batch_size, length]),
         "input_mask": np.arange(length) < lengths[:, np.newaxis],

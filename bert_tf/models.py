@@ -25,8 +25,8 @@ from bert_tf.layers import (
     RealTokens,
     WeightInitializer,
     attention_bias,
-    gather_positions,
 )
+from bert_tf.layers.compiled import TOKENS_MULTIPLE
 
 
 class BertEncoder(tf_keras.Model):
@@ -41,22 +41,29 @@ class BertEncoder(tf_keras.Model):
         and under XLA.
       recompute_activations: in training, keep only each layer's output and compute the rest of its activations
         again in the backward pass: less memory for about a third more work.
+      compile_blocks: in training, have XLA compile the element-wise work of a layer and of its gradient, which is
+        faster on a CPU; see bert_tf.layers.compiled. With remove_padding outputs at padding are then not all zero.
+      prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
     """
 
     def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
-                 recompute_activations=False, dtype=None):
+                 recompute_activations=False, compile_blocks=False, prune_last_layer=False, dtype=None):
         super().__init__(name="bert", dtype=dtype)
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
         self._remove_padding = remove_padding
         self._recompute_activations = recompute_activations
+        self._compile_blocks = compile_blocks
+        self._prune_last_layer = prune_last_layer
         with tf.name_scope("bert/"):
             self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings)
             with tf.name_scope("encoder"):
-                self.encoder_layers = [EncoderLayer(config, self.initializer, name=f"layer_{i}", dtype=dtype)
-                                       for i in range(config.num_hidden_layers)]
+                self.encoder_layers = [
+                    EncoderLayer(config, self.initializer, compile_blocks=compile_blocks, name=f"layer_{i}",
+                                 dtype=dtype)
+                    for i in range(config.num_hidden_layers)]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation="tanh", name="dense", dtype=dtype)
@@ -77,20 +84,9 @@ class BertEncoder(tf_keras.Model):
         Raises:
           InputError: the sequence is longer than the position table.
         """
-        input_ids = features["input_ids"]
-        self._check_length(input_ids.shape[1])
-        tokens = RealTokens(features["input_mask"]) if self._remove_padding else AllTokens()
-        bias = attention_bias(features["input_mask"])
-        embedding_seed, *layer_seeds = self._dropout_seeds(training)
-        embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed)
-        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
-        outputs, scores = [], []
-        for layer, seeds in zip(self.encoder_layers, layer_seeds, strict=True):
-            x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, recompute=training)
-            outputs.append(x)
-            scores.append(probabilities)
-
-        shape = [*tf.unstack(tf.shape(input_ids)), self.config.hidden_size]
+        tokens = self._tokens(features, training)
+        embedded, outputs, scores = self._run_layers(features, tokens, training)
+        shape = [*tf.unstack(tf.shape(features["input_ids"])), self.config.hidden_size]
         outputs = [tf.reshape(tokens.unpack(output), shape) for output in outputs]
         encoded = {
             "sequence_output": outputs[-1],
@@ -100,11 +96,59 @@ class BertEncoder(tf_keras.Model):
         }
         return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
 
-    def _run_layer(self, layer, x, tokens, bias, seeds, recompute):
+    def encode_positions(self, features, positions=None, training=False):
+        """The last layer's output at some positions of each sequence, and the pooled output.
+
+        Args:
+          features: as a call's.
+          positions: int32 [B, P], each in [0, S); None for none.
+          training: bool, whether dropout is applied.
+
+        Returns:
+          [B, P, H], None without positions, and [B, H], in the compute dtype.
+        """
+        if not self._prune_last_layer:
+            encoded = self(features, training=training)
+            at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
+            return at_positions, encoded["pooled_output"]
+        first = tf.zeros_like(features["input_ids"][:, :1])
+        read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P]
+        _, outputs, _ = self._run_layers(features, self._tokens(features, training), training, read)
+        output = tf.reshape(outputs[-1], [*tf.unstack(tf.shape(read)), self.config.hidden_size])
+        return None if positions is None else output[:, 1:], self.pooler(output[:, 0])
+
+    def _tokens(self, features, training):
+        """Which positions of a batch are computed: RealTokens or AllTokens."""
+        if not self._remove_padding:
+            return AllTokens()
+        return RealTokens(features["input_mask"], TOKENS_MULTIPLE if self._compile_blocks and training else 1)
+
+    def _run_layers(self, features, tokens, training, positions=None):
+        """The embeddings [T, H], the layers' outputs, L tensors [T, H], and attention probabilities, L [B, N, S, S].
+
+        With positions int32 [B, P] the last layer's are [B * P, H] and [B, N, P, S].
+        """
+        input_ids = features["input_ids"]
+        self._check_length(input_ids.shape[1])
+        bias = attention_bias(features["input_mask"])
+        embedding_seed, *layer_seeds = self._dropout_seeds(training)
+        embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed)
+        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
+        outputs, scores = [], []
+        for layer, seeds in zip(self.encoder_layers, layer_seeds, strict=True):
+            is_last = layer is self.encoder_layers[-1]
+            x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
+                                               recompute=training)
+            outputs.append(x)
+            scores.append(probabilities)
+        return embedded, outputs, scores
+
+    def _run_layer(self, layer, x, tokens, bias, seeds, positions, recompute):
         """A layer's output; where asked for, its inner activations are computed again in the backward pass."""
-        if not (self._recompute_activations and recompute):
-            return layer(x, tokens, bias, dropout_seeds=seeds)
-        return tf.recompute_grad(lambda x: layer(x, tokens, bias, dropout_seeds=seeds))(x)
+        def run(x):
+            return layer(x, tokens, bias, dropout_seeds=seeds, positions=positions)
+
+        return tf.recompute_grad(run)(x) if self._recompute_activations and recompute else run(x)
 
     def next_dropout_seed(self, training):
         """A fresh seed int64 [2] for a head's own dropout, or None when not training."""
@@ -139,8 +183,7 @@ class _TaskModel(tf_keras.Model):
         self.encoder = encoder
 
     def _linear_head(self, num_classes, name):
-        return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name,
-                          dtype=self.dtype_policy)
+        return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
 
 
 class BertPretrainer(_TaskModel):
@@ -148,14 +191,14 @@ class BertPretrainer(_TaskModel):
 
     Args:
       encoder: BertEncoder or BertConfig.
-      vocabulary_multiple: see MaskedLMHead; the outputs are the same.
+      vocabulary_multiple, float32_logits: see MaskedLMHead; the first does not change the outputs.
     """
 
-    def __init__(self, encoder, vocabulary_multiple=1):
+    def __init__(self, encoder, vocabulary_multiple=1, float32_logits=False):
         super().__init__(encoder)
         with tf.name_scope("cls/"):
             self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy,
-                                          vocabulary_multiple=vocabulary_multiple)
+                                          vocabulary_multiple=vocabulary_multiple, float32_logits=float32_logits)
             with tf.name_scope("seq_relationship"):
                 self.next_sentence = self._linear_head(2, "next_sentence")
 
@@ -171,14 +214,14 @@ class BertPretrainer(_TaskModel):
           Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], where class 1 means
           that the second sentence is a random one.
         """
-        encoded = self.encoder(features, training=training)
         positions = features["masked_lm_positions"]
-        masked = gather_positions(encoded["sequence_output"], positions)  # [B * P, H]
+        masked, pooled = self.encoder.encode_positions(features, positions, training=training)
+        masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
         logits = self.masked_lm(masked, self.encoder.embeddings.word_embeddings)  # [B * P, V]
         shape = [-1, tf.shape(positions)[1], self.encoder.config.vocab_size]
         return {
             "masked_lm_logits": tf.reshape(logits, shape),
-            "next_sentence_logits": self.next_sentence(encoded["pooled_output"]),
+            "next_sentence_logits": self.next_sentence(pooled),
         }
 
 
@@ -205,7 +248,7 @@ class BertClassifier(_LinearModel):
 
     def call(self, features, training=False):
         """features as BertEncoder's -> {"logits": float32 [B, num_labels]}."""
-        pooled = self.encoder(features, training=training)["pooled_output"]
+        _, pooled = self.encoder.encode_positions(features, training=training)
         pooled = self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))
         return {"logits": self.head(pooled)}
 

@@ -36,7 +36,7 @@ ALLOWED = {
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                             "bert_tf.tokenization", "bert_tf.model_folder"),
     "bert_tf.optimization": ("bert_tf.errors", "bert_tf.checkpoints"),
-    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.litert",
+    "bert_tf.export": ("bert_tf.errors", "bert_tf.files", "bert_tf.layers", "bert_tf.tokenization", "bert_tf.litert",
                        "bert_tf.checkpoints"),
 
     "data_prep": (),

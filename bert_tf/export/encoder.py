@@ -1,5 +1,7 @@
 """The served encoder: a text's vectors."""
 
+import tensorflow as tf
+
 from bert_tf.export.classifier import PAIR_EXAMPLE, PAIR_INPUTS
 from bert_tf.export.servable import Servable
 
@@ -21,7 +23,7 @@ class ServedEncoder(Servable):
 
     def answer(self, features):
         encoded = self.model(features)
-        return {"pooled_output": encoded["pooled_output"], "sequence_output": encoded["sequence_output"],
+        return {**{name: tf.cast(encoded[name], tf.float32) for name in ("pooled_output", "sequence_output")},
                 "input_mask": features["input_mask"],
                 "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}
 

@@ -1,7 +1,8 @@
-"""Weights in a SavedModel: as they are, or in fewer bits and turned into float32 when the file is loaded.
+"""Weights in a SavedModel: how they are stored, and what they are multiplied in.
 
-A file half or a quarter of the size downloads and loads that much sooner; the model then computes in float32, as fast
-as the whole one. (Cast at each request, BERT-Base's weights would take longer than a sentence does.)
+They are stored as they are, or in fewer bits and turned into what is multiplied when the file is loaded: a file half or
+a quarter of the size downloads and loads that much sooner. (Cast at each request, BERT-Base's weights would take longer
+than a sentence does.) What is multiplied are float32 matrices, or bfloat16 on CPUs and GPUs that multiply it faster.
 """
 
 import contextlib
@@ -10,13 +11,17 @@ import uuid
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.layers import projection_weights, replaced
 
 KINDS = ("float32", "bfloat16", "int8")
+COMPUTE_TYPES = ("float32", "bfloat16")
 
 
 @contextlib.contextmanager
 def attached(model, kind, module):
     """A context in which functions that are traced compute with stored weights; they become attributes of `module`.
+
+    Projections of a model under the policy mixed_bfloat16 are then held in bfloat16, and not cast at each request.
 
     Args:
       model: a model of bert_tf.models; outside the context it is as before.
@@ -29,43 +34,43 @@ def attached(model, kind, module):
     """
     if kind not in KINDS:
         raise InputError(f"`weights`={kind}: it must be one of {', '.join(KINDS)}")
-    if kind == "float32":
-        module.weights = model.variables
-        yield
-        return
-    stored, replaced = {}, []
-    for layer in (model, *model.submodules):
-        for name, value in vars(layer).items():
-            if isinstance(value, tf.Variable) and value.dtype == tf.float32 and value.shape.rank == 2:
-                if value.ref() not in stored:
-                    stored[value.ref()] = _StoredMatrix(value, kind)
-                replaced.append((layer, name, value, stored[value.ref()]))
-    module.matrices = list(stored.values())
-    module.stored_values = [matrix.variables for matrix in module.matrices]  # a resource does not track its own
+    multiplied = {} if model.compute_dtype == "float32" else {
+        weight.ref(): tf.as_dtype(model.compute_dtype) for weight in projection_weights(model)}
+    stored = {}
+    for variable in model.variables:
+        kept_as = kind if variable.dtype == tf.float32 and variable.shape.rank == 2 else "float32"
+        dtype = multiplied.get(variable.ref(), tf.float32)
+        if (kept_as, dtype) != ("float32", tf.float32):
+            stored[variable.ref()] = _stored(variable, kept_as, dtype)
+    module.stored = list(stored.values())
+    # A resource does not track its own variables.
+    module.stored_values = [weight.variables for weight in module.stored if isinstance(weight, _StoredWeight)]
     module.weights = [variable for variable in model.variables if variable.ref() not in stored]
-    try:
-        for layer, name, _, matrix in replaced:
-            vars(layer)[name] = matrix  # past Keras, which would track it as a new weight
+    with replaced(model, stored):
         yield
-    finally:
-        for layer, name, variable, _ in replaced:
-            vars(layer)[name] = variable
 
 
-class _StoredMatrix(tf.saved_model.experimental.TrackableResource):
-    """A float32 variable that is made of few-bit values when the SavedModel that holds it is loaded.
+def _stored(variable, kind, dtype):
+    """What stands for a float32 variable that is stored as `kind` and read as `dtype`."""
+    if kind == dtype.name:
+        return tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False)
+    return _StoredWeight(variable, kind, dtype)
+
+
+class _StoredWeight(tf.saved_model.experimental.TrackableResource):
+    """A variable that is made of values of another type when the SavedModel that holds it is loaded.
 
     Stands for the tf.Variable it is made from wherever a layer reads one. It has no function that frees it:
     TensorFlow would call that once the loaded object is gone, though one of its signatures may still be in use.
     """
 
-    def __init__(self, variable, kind):
+    def __init__(self, variable, kind, dtype):
         super().__init__()
-        self._shape = variable.shape
+        self._shape, self._dtype = variable.shape, dtype
         self._unique_name = f"{variable.name}_{uuid.uuid4().hex}"
-        value = variable.read_value()
-        if kind == "bfloat16":
-            self.values, self.scale = tf.Variable(tf.cast(value, tf.bfloat16), trainable=False), None
+        value = tf.cast(variable.read_value(), tf.float32)
+        if kind != "int8":
+            self.values, self.scale = tf.Variable(tf.cast(value, kind), trainable=False), None
         else:
             # One scale an output: kernels are [inputs, outputs], tables and heads [rows or classes, H].
             axis = 0 if variable.name.split("/")[-1].startswith("kernel") else 1
@@ -74,16 +79,16 @@ class _StoredMatrix(tf.saved_model.experimental.TrackableResource):
             self.scale = tf.Variable(scale, trainable=False)
 
     def _create_resource(self):
-        return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=self._shape, shared_name=self._unique_name)
+        return tf.raw_ops.VarHandleOp(dtype=self._dtype, shape=self._shape, shared_name=self._unique_name)
 
     def _initialize(self):
         value = tf.cast(self.values, tf.float32)
-        tf.raw_ops.AssignVariableOp(resource=self.resource_handle,
-                                    value=value if self.scale is None else value * self.scale)
+        value = tf.cast(value if self.scale is None else value * self.scale, self._dtype)
+        tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=value)
 
     def read(self):
-        """float32, the shape of the variable."""
-        value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=tf.float32)
+        """Of the type it is read as, and the shape of the variable."""
+        value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=self._dtype)
         return tf.ensure_shape(value, self._shape)
 
     @property
@@ -99,4 +104,4 @@ class _StoredMatrix(tf.saved_model.experimental.TrackableResource):
         return self._shape
 
 
-tf.register_tensor_conversion_function(_StoredMatrix, lambda value, dtype=None, name=None, as_ref=False: value.read())
+tf.register_tensor_conversion_function(_StoredWeight, lambda value, dtype=None, name=None, as_ref=False: value.read())

@@ -2,10 +2,12 @@
 
 from bert_tf.layers.attention import SelfAttention, attention_bias
 from bert_tf.layers.basic import Dropout, LayerNorm, Projection, WeightInitializer
+from bert_tf.layers.cast_weights import CastWeights, projection_weights, replaced
 from bert_tf.layers.embeddings import Embeddings
 from bert_tf.layers.encoder_layer import EncoderLayer
-from bert_tf.layers.heads import LinearHead, MaskedLMHead, gather_positions
+from bert_tf.layers.heads import LinearHead, MaskedLMHead
 from bert_tf.layers.padding import AllTokens, RealTokens
 
-__all__ = ["AllTokens", "Dropout", "Embeddings", "EncoderLayer", "LayerNorm", "LinearHead", "MaskedLMHead",
-           "Projection", "RealTokens", "SelfAttention", "WeightInitializer", "attention_bias", "gather_positions"]
+__all__ = ["AllTokens", "CastWeights", "Dropout", "Embeddings", "EncoderLayer", "LayerNorm", "LinearHead",
+           "MaskedLMHead", "Projection", "RealTokens", "SelfAttention", "WeightInitializer", "attention_bias",
+           "projection_weights", "replaced"]

@@ -32,7 +32,7 @@ class SelfAttention(tf_keras.layers.Layer):
             self.qkv = Projection(width, 3 * width, initializer, name="qkv", dtype=dtype)
         self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
 
-    def call(self, x, tokens, bias, dropout_seed=None):
+    def call(self, x, tokens, bias, dropout_seed=None, positions=None):
         """Attends.
 
         Args:
@@ -40,18 +40,32 @@ class SelfAttention(tf_keras.layers.Layer):
           tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
           bias: [B, 1, 1, S] from `attention_bias`.
           dropout_seed: int [2], or None when not training.
+          positions: int32 [B, P], those whose tokens alone attend, to all; or None.
 
         Returns:
-          The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S].
+          The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S]; with
+          positions [B * P, H] and [B, N, P, S].
         """
         sequence_length = tf.shape(bias)[-1]
         shape = [-1, sequence_length, 3, self._num_heads, self._head_width]
-        qkv = tf.reshape(tokens.unpack(self.qkv(x)), shape)  # [B, S, 3, N, D]
+        qkv = tf.reshape(tokens.spread(self.qkv(x)), shape)  # [B, S, 3, N, D]
         query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)  # each [B, N, S, D]
+        if positions is not None:
+            query = tf.gather(query, positions, axis=2, batch_dims=1)  # [B, N, P, D]
         query *= self._head_width**-0.5
         scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
         probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
-        context = tf.matmul(self.dropout(probabilities, seed=dropout_seed), value)  # [B, N, S, D]
+        dropped = probabilities
+        if dropout_seed is not None:
+            dropped = self._drop(probabilities, tf.shape(key)[:3], dropout_seed, positions)
+        context = tf.matmul(dropped, value)  # [B, N, S, D]
         context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, N, D]
         context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
-        return tokens.pack(context), probabilities
+        return context if positions is not None else tokens.pack(context), probabilities
+
+    def _drop(self, probabilities, shape, seed, positions):
+        """Drops probabilities by the mask of all positions; shape: [B, N, S]."""
+        keep = self.dropout.mask(tf.concat([shape, shape[2:]], axis=0), seed)
+        if positions is not None and keep.shape.rank:
+            keep = tf.gather(keep, positions, axis=2, batch_dims=1)
+        return self.dropout.drop(probabilities, keep) if keep.shape.rank else probabilities

@@ -38,6 +38,14 @@ class WeightInitializer:
         return self._standard_deviation * tf.random.stateless_truncated_normal(shape, seed=stream, dtype=dtype)
 
 
+def normalize(x, gamma, beta):
+    """x float32 [..., W] to mean 0 and variance 1 over its last axis, times gamma [W], plus beta [W]."""
+    # Four passes over [..., W] but for the means; tf.nn.moments and its variance would lead to six.
+    centred = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
+    return beta + centred * (tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * gamma)
+
+
 class Projection(tf_keras.layers.Layer):
     """activation(x W + b), on matrices.
 
@@ -51,10 +59,11 @@ class Projection(tf_keras.layers.Layer):
             self.bias = self.add_weight("bias", [output_width], initializer="zeros")
         self._activation = ACTIVATIONS[activation]
 
-    def call(self, x):
-        """x [T, input_width] -> [T, output_width]."""
+    def call(self, x, activation=None):
+        """x [T, input_width] -> [T, output_width]; activation: what computes it in place of the usual operations."""
         y = tf.nn.bias_add(tf.matmul(x, self.kernel), self.bias)
-        return y if self._activation is None else self._activation(y)
+        activation = activation or self._activation
+        return y if activation is None else activation(y)
 
 
 class LayerNorm(tf_keras.layers.Layer):
@@ -71,10 +80,7 @@ class LayerNorm(tf_keras.layers.Layer):
 
     def call(self, x):
         """x [..., width] of any float dtype -> the same shape and dtype."""
-        x32 = tf.cast(x, tf.float32)
-        mean, variance = tf.nn.moments(x32, axes=[-1], keepdims=True)
-        scale = tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * self.gamma
-        return tf.cast(x32 * scale + (self.beta - mean * scale), x.dtype)
+        return tf.cast(normalize(tf.cast(x, tf.float32), self.gamma, self.beta), x.dtype)
 
 
 class Dropout(tf_keras.layers.Layer):
@@ -87,20 +93,40 @@ class Dropout(tf_keras.layers.Layer):
     def __init__(self, rate, *, name="dropout", dtype=None):
         super().__init__(name=name, dtype=dtype)
         self._dropped_values = round(rate * 2**16)  # of the values of 16 bits, how many drop an element
-        self._scale = 2**16 / (2**16 - self._dropped_values)
+        self.scale = 2**16 / (2**16 - self._dropped_values)
 
-    def call(self, x, seed=None):
-        """x of rank 1 or more; seed int [2], one for each use, or None when not training -> the same shape."""
+    def call(self, x, seed=None, num_rows=None):
+        """x of rank 1 or more; seed int [2], one for each use, or None when not training -> the same shape.
+
+        num_rows: see `mask`.
+        """
         if seed is None or not self._dropped_values:
             return x
-        keep = self._draw(tf.shape(x), seed)
+        return self.drop(x, self.mask(tf.shape(x), seed, num_rows))
 
+    def drop(self, x, keep):
+        """x, of which the elements stay where keep, bool of its shape, is True."""
         @tf.custom_gradient
         def drop(x):
             # Not the product again for the gradient: TensorFlow would keep its factor, of floats, from here to there.
-            return x * (tf.cast(keep, x.dtype) * self._scale), lambda dy: tf.where(
-                keep, dy * self._scale, tf.zeros([], dy.dtype))
+            return x * (tf.cast(keep, x.dtype) * self.scale), lambda dy: tf.where(
+                keep, dy * self.scale, tf.zeros([], dy.dtype))
         return drop(x)
+
+    def mask(self, shape, seed, num_rows=None):
+        """Which elements stay: bool of `shape`, int [rank], or True where all do.
+
+        Args:
+          shape: of what elements are dropped of.
+          seed: int [2].
+          num_rows: int scalar, how many rows the mask is drawn for; those after them stay. None for all.
+        """
+        if not self._dropped_values:
+            return tf.constant(True)
+        if num_rows is None:
+            return self._draw(shape, seed)
+        drawn = self._draw(tf.concat([[num_rows], shape[1:]], axis=0), seed)
+        return tf.pad(drawn, [[0, shape[0] - num_rows]] + [[0, 0]] * (shape.shape[0] - 1), constant_values=True)
 
     def _draw(self, shape, seed):
         """A mask: bool of `shape`, True where an element stays.

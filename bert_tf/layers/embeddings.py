@@ -56,9 +56,10 @@ class Embeddings(tf_keras.layers.Layer):
         positions = self.position_embeddings[:sequence_length]  # [S, H]
         x = self._look_up_words(input_ids) + segments + positions
         x = tokens.pack(tf.reshape(x, [-1, self._config.hidden_size]))  # [T, H]
-        return self.dropout(self.layer_norm(x), seed=dropout_seed)
+        return self.dropout(self.layer_norm(x), seed=dropout_seed, num_rows=tokens.num_real)
 
     def _look_up_words(self, input_ids):
         if self._use_one_hot_embeddings:
             return tf.matmul(tf.one_hot(input_ids, self._config.vocab_size), self.word_embeddings)
-        return tf.gather(self.word_embeddings, input_ids)
+        # Of the table as a tensor: once a variable was gathered from, TensorFlow copies it each time it is read.
+        return tf.gather(tf.convert_to_tensor(self.word_embeddings), input_ids)

@@ -11,7 +11,13 @@ import tensorflow as tf
 
 
 class AllTokens:
-    """Every position is a token, T = B * S: shapes stay static, as TPUs and XLA need."""
+    """Every position is a token, T = B * S: shapes stay static, as TPUs and XLA need.
+
+    Attributes:
+      num_real: None, or how many tokens, the first, are no padding.
+    """
+
+    num_real = None
 
     def pack(self, x):
         """[B * S, W] -> [T, W]."""
@@ -21,20 +27,35 @@ class AllTokens:
         """[T, W] -> [B * S, W]."""
         return x
 
+    def spread(self, x):
+        """[T, W] -> [B * S, W]."""
+        return x
+
 
 class RealTokens:
     """The positions where a mask is 1 are tokens.
 
     Args:
       input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
+      multiple: T is to be a multiple of this, so far as there are positions: then some padding is computed along, after
+        the real tokens. What is compiled for each shape is compiled less often.
+
+    Attributes:
+      num_real: int32 scalar, how many tokens, the first, are no padding; None with a multiple of 1, where all are.
     """
 
-    def __init__(self, input_mask):
+    def __init__(self, input_mask, multiple=1):
         flat = tf.reshape(input_mask, [-1])
-        self._num_positions = tf.size(flat)
-        positions = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
+        real = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
+        num_real = tf.shape(real)[0]
+        self.num_real = num_real if multiple > 1 else None
+        # One of padding where there is nothing else, so that there is a row to take in place of others.
+        num_filled = tf.maximum(-num_real % multiple, 1 - num_real)
+        positions = tf.concat([real, tf.where(flat <= 0)[:num_filled]], axis=0)
         self._rows = positions[:, 0]  # to gather; a GPU slices int64 in its own memory, but int32 on the host
-        self._positions = tf.cast(positions, tf.int32)  # to scatter
+        # Where in [T] each position is, counted from 1; 0 at padding.
+        numbers = tf.range(1, tf.size(self._rows, tf.int64) + 1, dtype=tf.int64)
+        self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
 
     def pack(self, x):
         """[B * S, W] -> [T, W]."""
@@ -46,4 +67,19 @@ class RealTokens:
 
     def unpack(self, x):
         """[T, W] -> [B * S, W], zeros at padding."""
-        return tf.scatter_nd(self._positions, x, [self._num_positions, x.shape[-1]])
+        @tf.custom_gradient
+        def unpack(x):
+            # Faster than a scatter, which a CPU does row by row on one core.
+            rows = tf.concat([tf.zeros([1, x.shape[-1]], x.dtype), x], axis=0)
+            return tf.gather(rows, self._numbers), self.pack
+        return unpack(x)
+
+    def spread(self, x):
+        """[T, W] -> [B * S, W], where what stands at padding means nothing and must not be used.
+
+        The gradient must be zero there, as it is in attention: what is masked has a probability of exactly 0.
+        """
+        @tf.custom_gradient
+        def spread(x):
+            return tf.gather(x, tf.maximum(self._numbers - 1, 0)), self.pack
+        return spread(x)

@@ -33,6 +33,7 @@ def run(task_class, settings, config):
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
     for note in settings.devices.notes():
         print(note)
+    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, runs.may_group_by_length(settings, strategy))
     shared = _prepare(settings, runs.Shared(strategy, config, task))

@@ -1,11 +1,15 @@
 """Answers of a model for examples that are held in arrays."""
 
+import contextlib
+
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
+from bert_tf.layers import CastWeights
 from run.finetuning import batches
+from run.training import strategies
 from run.training.host_batches import HostShare
 
 
@@ -19,16 +23,19 @@ class Predictor:
       model: features -> dict of tensors, the batch on axis 0.
       per_position: whether the outputs have the positions of the sequence on axis 1.
       static_shapes: whether every batch is to have one shape, as TPUs and XLA need.
+      network: the model of bert_tf.models that `model` runs; None if it is `model` itself.
     """
 
-    def __init__(self, strategy, model, *, per_position=False, static_shapes=False):
+    def __init__(self, strategy, model, *, per_position=False, static_shapes=False, network=None):
         self._strategy = strategy
+        self._cast_weights = cast_weights = _cast_weights(strategy, network or model)
         self._per_position = per_position
         self._static_shapes = static_shapes
 
         @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
         def answer(features):
-            return model(features, training=False)
+            with cast_weights.in_use() if cast_weights else contextlib.nullcontext():
+                return model(features, training=False)
 
         self._run = tf.function(
             lambda features: strategy.run(answer, args=(features,)), autograph=False, reduce_retracing=True)
@@ -51,6 +58,8 @@ class Predictor:
         num_examples, width = len(features["input_ids"]), features["input_ids"].shape[-1]
         if not num_examples:
             raise InputError(f"{description}: there are no examples")
+        if self._cast_weights:
+            self._cast_weights.refresh()
         order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
         outputs = {}
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
@@ -74,3 +83,11 @@ class Predictor:
 
         outputs = self._run(self._strategy.experimental_distribute_values_from_function(part_of_replica))
         return {name: self._strategy.gather(value, axis=0).numpy()[:num_real] for name, value in outputs.items()}
+
+
+def _cast_weights(strategy, network):
+    """CastWeights of a model in 16 bits on one CPU; None for any other, which casts at each use or not at all."""
+    is_one_cpu = strategies.device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
+    if not is_one_cpu or tf.as_dtype(getattr(network, "compute_dtype", tf.float32)) == tf.float32:
+        return None
+    return CastWeights(network)

@@ -117,7 +117,8 @@ def one_run(settings, shared):
     with strategy.scope():
         encoder = models.BertEncoder(
             shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
-            recompute_activations=settings.step.recompute_activations)
+            recompute_activations=settings.step.recompute_activations,
+            **strategies.encoder_options(strategy, shared.config, settings.step.jit_compile))
         model = task.make_model(encoder, task.metadata)
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))

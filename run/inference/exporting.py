@@ -7,6 +7,7 @@ from bert_tf import export, files
 from bert_tf.export import litert
 from bert_tf.files import new_file
 from run.inference import loading
+from run.training import strategies
 
 
 def run(settings, given):
@@ -26,7 +27,8 @@ def run(settings, given):
         export_litert(settings, given)
         return
     content = convert(settings, given, settings.with_litert)[1] if settings.with_litert else None
-    servable, served = loading.load(settings.model.init_checkpoint, given)
+    strategies.warn_of_slow_precision(settings.compute, "CPU")
+    servable, served = loading.load(settings.model.init_checkpoint, given, compute=settings.compute)
     export_saved_model(servable, served, settings, content)
 
 

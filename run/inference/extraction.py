@@ -12,6 +12,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.files import open_bytes
 from run.finetuning import prediction
 from run.inference.formats import vector_files
+from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"
@@ -31,15 +32,18 @@ def run(settings, config):
     strategies.check_batch_size("batch_size", settings.batch_size, strategy)
     for note in settings.devices.notes():
         print(note)
+    strategies.warn_of_slow_precision(settings.compute, strategies.device_type(strategy))
     checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
     tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
     is_dynamic = strategies.allows_dynamic_shapes(strategy)
     with strategy.scope():
         encoder = models.BertEncoder(
-            config, use_one_hot_embeddings=settings.use_one_hot_embeddings, remove_padding=is_dynamic)
+            config, use_one_hot_embeddings=settings.use_one_hot_embeddings, remove_padding=is_dynamic,
+            dtype=DTYPE_POLICIES[settings.compute])
     print(load_pretrained(encoder, checkpoint), file=sys.stderr)
     predictor = prediction.Predictor(
-        strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic)
+        strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic,
+        network=encoder)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
     cut = CutTexts(tokenizer, max_seq_length)
     rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,

@@ -12,7 +12,7 @@ from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
 from run.inference.settings import KINDS, UNTRAINED_KINDS, QuestionSettings
-from run.settings import TokenizerSettings, from_folder
+from run.settings import DTYPE_POLICIES, TokenizerSettings, from_folder
 from run.settings.model import read_config, read_tokenizer
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
@@ -95,7 +95,7 @@ def kind_of(outputs):
     return next((kind for kind, task in SERVED.items() if not task.answers.isdisjoint(outputs)), None)
 
 
-def load(checkpoint, given, *, remove_padding=True):
+def load(checkpoint, given, *, remove_padding=True, compute="float32"):
     """The Servable of a checkpoint.
 
     Args:
@@ -103,6 +103,7 @@ def load(checkpoint, given, *, remove_padding=True):
       given: as `settle`'s. Config, vocabulary and casing that lie beside the checkpoint are taken where they are not
         given.
       remove_padding: see BertEncoder; not with static lengths.
+      compute: the type that projections are multiplied in, a key of run.settings.DTYPE_POLICIES.
 
     Returns:
       (bert_tf.export.Servable, Served).
@@ -120,7 +121,8 @@ def load(checkpoint, given, *, remove_padding=True):
     paths.check_file("vocab_file", given["vocab_file"])
     tokenizer = read_tokenizer(given["vocab_file"], served.metadata.do_lower_case, checkpoint, config,
                                served.metadata.strip_accents)
-    encoder = models.BertEncoder(config, remove_padding=remove_padding and not served.options.static_length)
+    encoder = models.BertEncoder(config, remove_padding=remove_padding and not served.options.static_length,
+                                 dtype=DTYPE_POLICIES[compute])
     model = served.task.make_model(encoder, served.metadata)
     missing = [name for name in load_pretrained(model, checkpoint).missing if served.task.needs(name)]
     if missing:

@@ -19,6 +19,7 @@ KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
 LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
            **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
+COMPUTE_TYPES = ("float32", "bfloat16")
 LATENCY_CALLS = 20
 MASK = "[MASK]"
 
@@ -129,8 +130,8 @@ class ExportSettings(Settings):
                        "and, with int8 weights, is the fastest on a CPU; tflite is the same.",
         choices=tuple(WEIGHTS))
     weights: str = setting(
-        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all float32 once loaded; litert: "
-                   "float32, float16, or int8 (dynamic range, which computes in integers).",
+        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all of --compute's type once "
+                   "loaded; litert: float32, float16, or int8 (dynamic range, which computes in integers).",
         choices=("float32", "float16", "bfloat16", "int8"))
     with_litert: str | None = setting(
         None, "With a SavedModel: weights of a LiteRT model that is put into its folder as model.tflite, where "
@@ -139,6 +140,10 @@ class ExportSettings(Settings):
         (16, 32, 64, 128, 256, 384, 512), "Lengths of LiteRT's graphs in WordPieces: a text goes through the shortest "
                                           "that holds it. Those over --max_seq_length become one of that.", lower=1)
     batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes of LiteRT's graphs.", lower=1)
+    compute: str = setting(
+        "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 "
+                   "is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",
+        choices=COMPUTE_TYPES)
 
     def check(self):
         if self.weights not in WEIGHTS[self.format]:
@@ -149,6 +154,8 @@ class ExportSettings(Settings):
         for name in ("lengths", "batch_sizes"):
             if not getattr(self, name):
                 raise InputError(f"`{name}`: at least one is needed")
+        if self.compute != "float32" and self.format != "saved_model":
+            raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
 
     def check_files(self):
         """Raises InputError unless `export_dir` is, or may become, a folder, and the labels can be read."""
@@ -276,6 +283,9 @@ class ExtractionSettings(Settings):
         "none", "none: a vector for each token; cls: that of [CLS] alone; mean: the mean over the tokens of a line, "
                 "[CLS] and [SEP] included, under the token [MEAN].", choices=("none", "cls", "mean"))
     batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
+    compute: str = setting(
+        "float32", "What matrices are multiplied in; bfloat16, rounded to 8 bits, is faster on CPUs with instructions "
+                   "for it and on newer GPUs.", choices=COMPUTE_TYPES)
     use_one_hot_embeddings: bool = setting(
         False, "Whether to look words up by a matrix product, as suits a TPU; the vectors are the same.")
 

@@ -33,6 +33,7 @@ def run(settings, config):
     data = PretrainingData(settings, config)
     for note in settings.notes():
         print(note)
+    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     started_with = _started_with(settings, data) if schedule.do_train else {}
     run_metadata.check(output_dir, config, started_with)
     files.make_dirs(output_dir)
@@ -96,7 +97,8 @@ def start(settings, strategy, config):
         model = models.BertPretrainer(models.BertEncoder(
             config, seed=settings.training.random_seed, dtype=settings.step.dtype_policy,
             recompute_activations=settings.step.recompute_activations,
-            remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile),
+            remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
+            **strategies.encoder_options(strategy, config, settings.step.jit_compile)),
             vocabulary_multiple(strategy, settings.step))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)

@@ -34,8 +34,9 @@ class StepSettings(Settings):
         1, "Micro-batches into which each replica cuts its part of a batch, one after the other, to need less memory; "
            "the update is that of the whole batch.", lower=1)
     mixed_precision: str = setting(
-        "float32", "Type to compute in; weights, their updates, normalisation and losses stay float32. bfloat16 on TPU "
-                   "and newer GPUs; float16, with a loss scale against underflow, on older ones.",
+        "float32", "Type to compute in; weights, their updates, normalisation and losses stay float32. bfloat16 on "
+                   "TPU, newer GPUs and CPUs with instructions for it (avx512_bf16, amx_bf16); float16, with a loss "
+                   "scale against underflow, on older GPUs.",
         choices=DTYPE_POLICIES)
     jit_compile: bool = setting(
         False, "Whether XLA compiles forward and backward pass. Padding is then computed too, since XLA needs fixed "

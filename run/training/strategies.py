@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import sys
 
 import tensorflow as tf
@@ -10,6 +11,9 @@ from official.common import distribute_utils
 
 from bert_tf.errors import InputError
 
+CPU_INFO = "/proc/cpuinfo"
+BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
+LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver makes one for each GPU
 
 
@@ -71,6 +75,38 @@ def device_type(strategy):
     except RuntimeError:  # what tf.distribute.get_strategy() gives outside of all scopes has none
         return "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
     return tf.DeviceSpec.from_string(devices[0]).device_type
+
+
+def multiplies_bfloat16():
+    """Whether this machine's CPU has instructions for products in bfloat16; True where nothing tells."""
+    try:
+        with open(CPU_INFO, encoding="utf-8") as file:
+            flags = re.search(r"^(?:flags|Features)\s*:(.*)$", file.read(), re.MULTILINE)
+    except OSError:
+        return True
+    return not flags or not BFLOAT16_FLAGS.isdisjoint(flags[1].split())
+
+
+def warn_of_slow_precision(precision, device):
+    """Says so on standard error where bfloat16 is asked for on a CPU that has no instructions for it.
+
+    Args:
+      precision: name of the type to multiply in.
+      device: "CPU", "GPU" or "TPU".
+    """
+    if precision == "bfloat16" and device == "CPU" and not multiplies_bfloat16():
+        print("this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it",
+              file=sys.stderr)
+
+
+def encoder_options(strategy, config, jit_compile=False):
+    """What makes a BertEncoder of a BertConfig faster on the devices of a strategy: dict of its arguments.
+
+    jit_compile: whether XLA compiles forward and backward pass as a whole.
+    """
+    is_cpu = device_type(strategy) == "CPU" and not jit_compile
+    return {"prune_last_layer": is_cpu,
+            "compile_blocks": is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED}
 
 
 def _check_cluster(text):

@@ -10,6 +10,7 @@ import pytest
 from absl import flags as absl_flags
 
 from benchmarks import (
+    bfloat16,
     dynamic_masking,
     encoder,
     input_hosts,
@@ -20,6 +21,7 @@ from benchmarks import (
     recompute,
     serving,
     tokenization,
+    training_step,
     vocabulary,
 )
 from benchmarks.tpu_compile import __main__ as tpu_compile
@@ -113,6 +115,30 @@ def test_encoder(capsys, config_file, results_dir):
         ("Forward pass, 2 x 7 tokens", "tf-models-official BertEncoder"),
         ("Forward pass, 1 x 9 tokens", "tf-models-official BertEncoder"),
         ("Pre-training step, 3 x 10 tokens", "tf-models-official BertPretrainerV2, AdamWeightDecay")}
+
+
+def test_training_step(capsys, config_file, results_dir):
+    training_step.measure(training_step.TrainingStepSettings(
+        results_dir=results_dir, bert_config_file=config_file, train_batch_size=3, max_seq_length=10,
+        max_predictions_per_seq=4, rounds=1))
+    rows(capsys.readouterr().out, training_step.KINDS.values(), 5)
+    assert set(kept(results_dir, "training_step")) == {
+        (f"{kind}, a step{of_type}", peer) for kind in training_step.KINDS.values() for of_type, peer in (
+            ("", "tf-models-official, AdamWeightDecay"), (" in bfloat16", "this project in float32"))}
+
+
+def test_bfloat16(capsys, config_file, vocab_file, results_dir, monkeypatch):
+    monkeypatch.setattr(bfloat16.importlib.util, "find_spec", lambda name: None)
+    bfloat16.measure(bfloat16.Bfloat16Settings(
+        results_dir=results_dir, bert_config_file=config_file, vocab_file=vocab_file, batch_sizes=("2", "1"),
+        lengths=("7", "9"), rounds=1))
+    printed = capsys.readouterr().out
+    assert "PyTorch is left out: torch and transformers are not installed" in printed
+    for shape in ("2 x 7", "1 x 9"):
+        assert re.search(rf"^{shape} +({NUMBER}s +){{3}}{NUMBER} +{NUMBER} +\d+ +\d+%$", printed, re.MULTILINE), printed
+    assert set(kept(results_dir, "bfloat16")) == {
+        (f"Export in bfloat16, {shape} tokens", f"{peer} in float32") for shape in ("2 x 7", "1 x 9")
+        for peer in ("this project", "tf-models-official")}
 
 
 def test_input_hosts(capsys):
@@ -249,8 +275,8 @@ def test_vocabulary(capsys, text_file, vocab_file, results_dir):
 
 
 @pytest.mark.parametrize("benchmark", [
-    dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, pretraining_data, recompute,
-    serving, tokenization, tpu_compile, vocabulary], ids=lambda module: module.__name__)
+    bfloat16, dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, pretraining_data, recompute,
+    serving, tokenization, tpu_compile, training_step, vocabulary], ids=lambda module: module.__name__)
 def test_flags_are_the_settings(benchmark, monkeypatch):
     measured = []
     monkeypatch.setattr(benchmark, "measure", measured.append)

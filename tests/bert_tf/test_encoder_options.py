@@ -21,6 +21,8 @@ OPTIONS = {
     "remove_padding": {"remove_padding": True},
     "recompute_activations": {"recompute_activations": True},
     "both": {"remove_padding": True, "recompute_activations": True},
+    "prune_last_layer": {"prune_last_layer": True},
+    "all": {"compile_blocks": True, "prune_last_layer": True, "remove_padding": True, "recompute_activations": True},
 }
 
 
@@ -52,7 +54,7 @@ def test_outputs_at_real_tokens_stay(reference, reference_config, batch, options
     real = batch["input_mask"].numpy() > 0
     for name in ("sequence_output", "embedding_output"):
         np.testing.assert_allclose(other[name][real], plain[name][real], rtol=0, atol=CLOSE)
-        if "remove_padding" in options:
+        if "remove_padding" in options and "compile_blocks" not in options:
             assert not np.any(other[name][~real])
     for first, second in zip(other["encoder_outputs"], plain["encoder_outputs"], strict=True):
         np.testing.assert_allclose(first[real], second[real], rtol=0, atol=CLOSE)
@@ -81,11 +83,16 @@ def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, refere
         np.testing.assert_array_equal(first, second, err_msg=variable.name)
 
 
-def test_recomputing_draws_the_same_dropout(reference, reference_config, batch):
-    config = dataclasses.replace(reference_config, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3)
-    loss, gradients = loss_and_gradients(make_pretrainer(reference, config, seed=5), batch)
-    other_loss, other_gradients = loss_and_gradients(
-        make_pretrainer(reference, config, seed=5, recompute_activations=True), batch)
+@pytest.mark.parametrize(("options", "than", "activation"), [
+    ({"recompute_activations": True}, {}, "gelu"), ({"prune_last_layer": True}, {}, "gelu"),
+    ({"compile_blocks": True, "prune_last_layer": True, "remove_padding": True}, {"remove_padding": True},
+     "gelu_exact")], ids=["recompute", "prune", "on a CPU"])
+def test_dropout_of_a_seed_stays(reference, reference_config, batch, options, than, activation):
+    """Also where the number of tokens, 78 here, is filled up, and where the last layer is computed in part."""
+    config = dataclasses.replace(reference_config, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3,
+                                 hidden_act=activation)
+    loss, gradients = loss_and_gradients(make_pretrainer(reference, config, seed=5, **than), batch)
+    other_loss, other_gradients = loss_and_gradients(make_pretrainer(reference, config, seed=5, **options), batch)
     np.testing.assert_allclose(other_loss, loss, rtol=0, atol=CLOSE)
     for first, second in zip(other_gradients, gradients, strict=True):
         np.testing.assert_allclose(first, second, rtol=0, atol=CLOSE)
@@ -105,10 +112,23 @@ def test_packing_by_hand():
     assert AllTokens().pack(rows) is AllTokens().unpack(rows) is rows
 
 
-def test_a_batch_of_padding_alone_is_finite(reference_config):
-    encoder = models.BertEncoder(reference_config, remove_padding=True)
+def test_tokens_filled_up_by_hand():
+    """Three real tokens and a multiple of 2: the first padding comes along, after them."""
+    tokens = RealTokens(tf.constant([[1, 0, 1], [0, 0, 1]]), multiple=2)
+    rows = tf.reshape(tf.range(12.0), [6, 2])
+    packed = tokens.pack(rows)
+    assert tokens.num_real == 3
+    np.testing.assert_array_equal(packed, [[0, 1], [4, 5], [10, 11], [2, 3]])
+    np.testing.assert_array_equal(tokens.unpack(packed), [[0, 1], [2, 3], [4, 5], [0, 0], [0, 0], [10, 11]])
+    assert RealTokens(tf.ones([1, 3], tf.int32), multiple=2).pack(rows[:3]).shape == [3, 2]  # there are no more
+
+
+@pytest.mark.parametrize("prune", [False, True])
+def test_a_batch_of_padding_alone_is_finite(reference_config, prune):
+    encoder = models.BertEncoder(reference_config, remove_padding=True, prune_last_layer=prune)
     empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     assert np.isfinite(encoder(empty)["pooled_output"]).all()
+    assert np.isfinite(models.BertClassifier(encoder, 3)(empty)["logits"]).all()
 
 
 def test_attention_scores_are_those_that_made_the_output(reference, reference_config, batch):
@@ -155,6 +175,42 @@ def test_a_training_step_under_xla(reference, reference_config, batch):
         return model.trainable_variables
     for plain, compiled in zip(after_two_steps(None), after_two_steps(True), strict=True):
         np.testing.assert_allclose(compiled, plain, rtol=0, atol=CLOSE)
+
+
+def test_blocks_are_compiled_once_for_all_layers(reference, reference_config, batch):
+    """Forward and backward of two blocks: four functions, which every layer of every model calls."""
+    def functions_of(num_layers):
+        config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
+        model = models.BertPretrainer(models.BertEncoder(config, compile_blocks=True))
+        graph = tf.function(lambda: tf.gradients(
+            losses.pretraining_loss(model(batch, training=True), batch)["loss"], model.trainable_variables)
+        ).get_concrete_function().graph
+        calls = [operation for operation in graph.get_operations() if "_XlaMustCompile" in operation.node_def.attr
+                 and operation.get_attr("_XlaMustCompile")]
+        assert len(calls) == 6 * num_layers
+        return {call.get_attr("f").name for call in calls}
+    assert len(functions_of(3)) == 4
+    assert functions_of(2) == functions_of(3)
+
+
+def test_blocks_are_of_training_alone(reference_config, batch):
+    """Elsewhere the graph optimizer fuses product, bias and activation, which it cannot with a block between them."""
+    model = models.BertPretrainer(models.BertEncoder(reference_config, compile_blocks=True))
+    graph = tf.function(lambda: model(batch)).get_concrete_function().graph
+    assert not any("_XlaMustCompile" in operation.node_def.attr for operation in graph.get_operations())
+
+
+def test_a_pruned_last_layer_multiplies_less(reference_config, batch):
+    """3 positions of 32 and [CLS] of 6 predictions: the last products have 4 * 7 rows."""
+    def rows_of_products(**options):
+        model = models.BertPretrainer(models.BertEncoder(reference_config, **options))
+        graph = tf.function(lambda: model(batch)["masked_lm_logits"]).get_concrete_function().graph
+        return [operation.outputs[0].shape[0] for operation in graph.get_operations() if operation.type == "MatMul"]
+    batch_size, length = batch["input_ids"].shape
+    predictions = batch["masked_lm_positions"].shape[1]
+    whole, pruned = rows_of_products(), rows_of_products(prune_last_layer=True)
+    assert whole.count(batch_size * length) == pruned.count(batch_size * length) + 3  # of four in a layer
+    assert pruned.count(batch_size * (1 + predictions)) == 3
 
 
 # Unit roundoff: 2^-8 of bfloat16, 2^-11 of float16; activations here are of size 1 to 3, after two layers.

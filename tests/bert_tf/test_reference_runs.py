@@ -15,6 +15,7 @@ from bert_tf.optimization import create_optimizer
 
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
+CPU_OPTIONS = {"remove_padding": True, "compile_blocks": True, "prune_last_layer": True}  # the drivers'
 
 
 def make_model(kind, encoder):
@@ -86,9 +87,11 @@ def test_classifier_forward(reference, reference_config, reference_batches, refe
                                reference_numbers("classify")["forward/logits"], rtol=0, atol=ACTIVATIONS)
 
 
+@pytest.mark.parametrize("options", [{}, CPU_OPTIONS], ids=["plain", "on a CPU"])
 @pytest.mark.parametrize("kind", ["pretrain", "classify"])
-def test_training(kind, reference, reference_config, reference_batches, reference_schedule, reference_numbers):
-    model = make_model(kind, reference_config)
+def test_training(kind, options, reference, reference_config, reference_batches, reference_schedule,
+                  reference_numbers):
+    model = make_model(kind, models.BertEncoder(reference_config, **options))
     load_pretrained(model, str(reference / f"{kind}_init.ckpt"))
     found = train(kind, model, create_optimizer(**reference_schedule), reference_batches)
 

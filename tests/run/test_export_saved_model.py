@@ -49,6 +49,14 @@ def test_a_folder_needs_nothing_else(folder):
     assert (folder / "served" / "tagger" / "1" / "assets.extra" / "tf_serving_warmup_requests").stat().st_size > 0
 
 
+def test_bfloat16(folder):
+    """The export multiplies in bfloat16, and says nothing of it where the CPU can."""
+    scripts.succeed("run.export_saved_model", folder, init_checkpoint="tagger", export_dir="served/half",
+                    compute="bfloat16", weights="bfloat16")
+    variables = tf.train.load_checkpoint(str(folder / "served" / "half" / "1" / "variables" / "variables"))
+    assert tf.bfloat16 in variables.get_variable_to_dtype_map().values()
+
+
 def test_litert(folder):
     output = scripts.succeed("run.export_saved_model", folder, init_checkpoint="tagger", export_dir="small",
                              format="tflite", weights="int8", max_seq_length=17, lengths="8,64", batch_sizes=2)
@@ -221,6 +229,8 @@ def test_saved_models_that_cannot_be_asked(folder, tmp_path):
 @pytest.mark.parametrize(("script", "flags", "message"), [
     ("run.answer", {"question": "Who?"}, "either --context or --context_file is needed"),
     ("run.answer", {"context_file": "none.txt"}, "--context_file=none.txt: no such file"),
+    ("run.export_saved_model", {"export_dir": "x", "format": "tflite", "compute": "bfloat16"},
+     "--compute=bfloat16: goes with --format=saved_model"),
     ("run.export_saved_model", {"export_dir": "x", "weights": "float16"},
      "--weights=float16: --format=saved_model stores float32, bfloat16, int8"),
     ("run.export_saved_model", {"export_dir": "x", "format": "litert", "with_litert": "int8"},

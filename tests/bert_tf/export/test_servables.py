@@ -14,7 +14,7 @@ from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
 from bert_tf.files import remote
-from tests import toy_servables
+from tests import gpu_kernels, toy_servables
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
 pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
@@ -283,6 +283,53 @@ def test_smaller_weights(wide_model, tokenizer, tmp_path, weights, ratio, tolera
 
     size = (tmp_path / "small" / "1" / "variables" / "variables.data-00000-of-00001").stat().st_size
     assert size < ratio * 4 * wide_model.count_params()
+
+
+@pytest.mark.parametrize(("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)])
+def test_products_in_bfloat16(wide_model, tokenizer, tmp_path, weights, ratio):
+    """However they are stored: kernels are held in bfloat16, not cast at a request; scores are float32."""
+    plain = export.ServedClassifier(wide_model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+    expected = plain.answer_texts(text=tf.constant(TEXTS))["probabilities"].numpy()
+    model = models.BertClassifier(models.BertEncoder(wide_model.encoder.config, dtype="mixed_bfloat16"), 3)
+    for variable, value in zip(model.variables, wide_model.variables, strict=True):
+        variable.assign(value)
+    servable = export.ServedClassifier(model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+    path, _ = export.save(servable, str(tmp_path / "small"), weights=weights)
+    assert all(variable.dtype != tf.bfloat16 for variable in model.variables)
+    signature = tf.saved_model.load(path).signatures["serving_default"]
+    answer = signature(text=tf.constant(TEXTS))["probabilities"]
+    assert answer.dtype == tf.float32
+    assert 0 < np.abs(answer - expected).max() < 0.05
+
+    products = [operation for operation in gpu_kernels.operations(signature.graph) if operation.type == "MatMul"
+                and operation.get_attr("T") == tf.bfloat16]
+    assert len(products) == 4 * model.encoder.config.num_hidden_layers + 1  # and the pooler
+    for product in products:
+        kernel = product.inputs[1].op
+        while kernel.type in ("EnsureShape", "Identity"):
+            kernel = kernel.inputs[0].op
+        assert kernel.type == "ReadVariableOp"
+    size = (tmp_path / "small" / "1" / "variables" / "variables.data-00000-of-00001").stat().st_size
+    assert size < ratio * 4 * wide_model.count_params()
+
+
+@pytest.mark.parametrize("name", ["encoder", "masked_lm"])
+def test_answers_of_bfloat16_are_float32(tokenizer, tmp_path, name):
+    encoder = models.BertEncoder(CONFIG, remove_padding=True, dtype="mixed_bfloat16")
+    model = encoder if name == "encoder" else models.BertPretrainer(encoder, float32_logits=True)
+    serve = {"encoder": export.ServedEncoder, "masked_lm": export.ServedMaskedLM}[name]
+    answer = serve(model, tokenizer, max_seq_length=MAX_SEQ_LENGTH).answer_texts(text=tf.constant(["a [MASK] dog"]))
+    found = {key: value for key, value in answer.items() if value.dtype.is_floating}
+    assert found
+    assert all(value.dtype == tf.float32 for value in found.values())
+    if name == "masked_lm":  # scores of 8 bits would often be equal
+        assert len(np.unique(model({**encoder_features(), "masked_lm_positions": tf.constant([[1, 2, 3]])})[
+            "masked_lm_logits"][0, 0])) == CONFIG.vocab_size
+
+
+def encoder_features():
+    return {"input_ids": tf.constant([[2, 5, 6, 3]]), "input_mask": tf.ones([1, 4], tf.int32),
+            "segment_ids": tf.zeros([1, 4], tf.int32)}
 
 
 def test_static_length(tokenizer):

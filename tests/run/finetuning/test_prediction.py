@@ -66,3 +66,18 @@ def test_no_examples(features):
     predictor = Predictor(tf.distribute.get_strategy(), lambda batch, training: batch)
     with pytest.raises(ValueError, match="evaluating: there are no examples"):
         predictor({name: values[:0] for name, values in features.items()}, BATCH, "evaluating")
+
+
+def test_weights_are_cast_once_in_16_bits(reference_config, features):
+    """Not at each batch, but anew in each call: training may have gone on."""
+    model = models.BertClassifier(models.BertEncoder(reference_config, dtype="mixed_bfloat16"), 3)
+    predictor = Predictor(tf.distribute.get_strategy(), model)
+    for _ in range(2):
+        expected = model({name: tf.constant(features[name]) for name in features})["logits"]
+        np.testing.assert_allclose(predictor(features, BATCH)["logits"], expected, atol=0.02)
+        model.encoder.pooler.kernel.assign(-model.encoder.pooler.kernel)
+    graph = predictor._run.get_concrete_function({name: tf.constant(features[name][:BATCH]) for name in (
+        "input_ids", "input_mask", "segment_ids")}).graph
+    casts = [operation for operation in graph.get_operations() if operation.type == "Cast"
+             and operation.inputs[0].op.type == "ReadVariableOp"]
+    assert casts == []

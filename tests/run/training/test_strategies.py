@@ -2,6 +2,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.config import BertConfig
 from run.settings import DeviceSettings
 from run.training import strategies
 from run.training.step import Trainer
@@ -32,6 +33,34 @@ def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match=message):
         strategies.make_strategy(DeviceSettings(distribution_strategy="multi_worker_mirrored"))
+
+
+@pytest.mark.parametrize(("cpu_info", "is_slow"), [
+    ("processor\t: 0\nflags\t\t: fpu avx512f avx512_bf16 sse\n", False), ("flags : fpu amx_bf16\n", False),
+    ("Features\t: fp asimd bf16\n", False), ("flags\t\t: fpu avx512f\n", True), ("processor\t: 0\n", False),
+    (None, False)])
+def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, is_slow):
+    if cpu_info is not None:
+        (tmp_path / "cpuinfo").write_text(cpu_info)
+    monkeypatch.setattr(strategies, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    for precision, device in (("float32", "CPU"), ("float16", "CPU"), ("bfloat16", "GPU"), ("bfloat16", "TPU")):
+        strategies.warn_of_slow_precision(precision, device)
+    assert capsys.readouterr().err == ""
+    strategies.warn_of_slow_precision("bfloat16", "CPU")
+    assert capsys.readouterr().err == is_slow * (
+        "this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it\n")
+
+
+def test_what_makes_a_cpu_faster_is_left_off_elsewhere(two_replicas, monkeypatch):
+    base, tiny = (BertConfig(9, hidden_size=size, num_attention_heads=2) for size in (768, 128))
+    one = tf.distribute.OneDeviceStrategy("CPU:0")
+    assert strategies.encoder_options(one, base) == {"prune_last_layer": True, "compile_blocks": True}
+    for other in ((one, tiny), (two_replicas, base)):
+        assert strategies.encoder_options(*other) == {"prune_last_layer": True, "compile_blocks": False}
+    nothing = {"prune_last_layer": False, "compile_blocks": False}
+    assert strategies.encoder_options(one, base, jit_compile=True) == nothing
+    monkeypatch.setattr(strategies, "device_type", lambda strategy: "GPU")
+    assert strategies.encoder_options(one, base) == nothing
 
 
 def test_one_process_is_its_own_chief(two_replicas):

@@ -1,0 +1,172 @@
+"""SavedModels of BERT-Base that compute in bfloat16, beside float32, tf-models-official and PyTorch.
+
+    python -m benchmarks.bfloat16
+
+From ids to the encoder's output, exported with --compute=float32 and --compute=bfloat16 and loaded again; the peers are
+tf-models-official's encoder in float32 and, where torch and transformers can be imported, their BertModel in bfloat16.
+All take turns in one process. The rate is of the encoder's matrix products; the share is of what this machine reaches
+on bfloat16 products of 2048 x 2048, measured in turn with them.
+"""
+
+import dataclasses
+import functools
+import importlib.util
+import os
+import tempfile
+
+import tensorflow as tf
+
+from benchmarks import encoder as encoder_benchmark
+from benchmarks import measurements
+from benchmarks.measurements import Comparison
+from bert_tf import export
+from bert_tf.cli import flags, paths, script
+from bert_tf.cli.settings import setting
+from bert_tf.errors import InputError
+from bert_tf.models import BertEncoder
+from bert_tf.tokenization import BertTokenizer
+from run.settings import DTYPE_POLICIES
+from run.settings.model import read_config
+from run.training import strategies, utilisation
+
+PRODUCT_WIDTH = 2048
+TYPES = ("float32", "bfloat16")
+
+
+@dataclasses.dataclass(frozen=True)
+class Bfloat16Settings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "A vocabulary for the exports; the tests' own unless given.")
+    batch_sizes: tuple[str, ...] = setting(("1", "1", "8"), "Examples in a batch, for each of --lengths.")
+    lengths: tuple[str, ...] = setting(("32", "128", "128"), "Tokens in an example.")
+    rounds: int = setting(5, "How often each has its turn; small batches have more turns.", lower=1)
+
+    def check(self):
+        """See Settings."""
+        if len(self.batch_sizes) != len(self.lengths):
+            raise InputError(f"`batch_sizes` has {len(self.batch_sizes)} numbers, `lengths` {len(self.lengths)}: they "
+                             "go together")
+
+    @property
+    def shapes(self):
+        """Batch size and length of each measurement."""
+        return list(zip(measurements.whole_numbers("batch_sizes", self.batch_sizes),
+                        measurements.whole_numbers("lengths", self.lengths), strict=True))
+
+
+def define_flags():
+    """Defines the benchmark's flags."""
+    flags.define(Bfloat16Settings())
+
+
+def main(argv):
+    """Measures with the flags' settings."""
+    del argv
+    measure(flags.read(Bfloat16Settings()))
+
+
+def measure(settings):
+    """Exports, prints a row for each shape and keeps the comparisons; settings: Bfloat16Settings."""
+    paths.check_file("vocab_file", settings.vocab_file)
+    vocab_size = BertTokenizer(settings.vocab_file).vocab_size
+    config = read_config(settings.bert_config_file, max(length for _, length in settings.shapes))
+    has_instructions = "" if strategies.multiplies_bfloat16() else ", which has no instructions for bfloat16"
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores{has_instructions}")
+    torch_call = make_torch(config)
+    if torch_call is None:
+        print("PyTorch is left out: torch and transformers are not installed")
+    peer = encoder_benchmark.garden_encoder(config)
+    official = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
+    with tempfile.TemporaryDirectory() as folder:
+        ours = {name: load_export(config, settings.vocab_file, name, folder) for name in TYPES}
+    names = (*TYPES, "official", *(["PyTorch"] if torch_call else []))
+    print(f"\n{'seconds, batch x length':<24}" + "".join(f"{name:>11}" for name in names)
+          + f"{'float32/bfloat16':>18}{'official/bfloat16':>19}{'GFLOP/s':>9}{'share':>7}")
+    comparisons = []
+    for batch_size, length in settings.shapes:
+        features = encoder_benchmark.make_batch(config, batch_size, length, 1)
+        ids = {name: features[name] for name in ("input_mask", "segment_ids")}
+        ids["input_ids"] = features["input_ids"] % vocab_size
+        calls = {name: functools.partial(answer, call, ids) for name, call in ours.items()}
+        calls["official"] = functools.partial(finish, official, encoder_benchmark.garden_inputs(features))
+        if torch_call:
+            calls["PyTorch"] = torch_call(ids)
+        calls["product"] = make_product()
+        rounds = settings.rounds * max(1, 1024 // (batch_size * length))
+        times = measurements.medians(measurements.time_turns(calls, rounds, warm_up=2))
+        print_row(f"{batch_size} x {length}", names, times, utilisation.encoder_flops(config, batch_size, length))
+        comparisons += compare(f"{batch_size} x {length} tokens", times)
+    measurements.keep("bfloat16", settings, comparisons)
+
+
+def load_export(config, vocab_file, compute, folder):
+    """The signature "ids" of an encoder that was exported to compute in a type, and loaded again."""
+    encoder = BertEncoder(config, dtype=DTYPE_POLICIES[compute], remove_padding=True)
+    servable = export.ServedEncoder(encoder, BertTokenizer(vocab_file), max_seq_length=config.max_position_embeddings)
+    path, _ = export.save(servable, os.path.join(folder, compute), weights=compute)
+    return tf.saved_model.load(path).signatures["ids"]
+
+
+def answer(call, ids):
+    """Waits for the answer of an export."""
+    call(**ids)["sequence_output"].numpy()
+
+
+def finish(call, inputs):
+    """Waits for the output of a traced function."""
+    call(inputs).numpy()
+
+
+def make_product():
+    """A function of a product of two square matrices in bfloat16."""
+    matrix = tf.cast(tf.random.stateless_normal([PRODUCT_WIDTH] * 2, (1, 2)), tf.bfloat16)
+    multiply = tf.function(lambda: tf.matmul(matrix, matrix)[0, 0], autograph=False)
+    return lambda: multiply().numpy()
+
+
+def make_torch(config):
+    """(ids) -> a call of PyTorch's BertModel in bfloat16 on them; None where it cannot be imported."""
+    if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
+        return None
+    import torch
+    import transformers
+
+    size = {name: getattr(config, name) for name in (
+        "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size")}
+    model = transformers.BertModel(transformers.BertConfig(**size)).to(torch.bfloat16).eval()
+
+    def make_call(ids):
+        inputs = {theirs: torch.from_numpy(ids[name].numpy()).long() for theirs, name in (
+            ("input_ids", "input_ids"), ("attention_mask", "input_mask"), ("token_type_ids", "segment_ids"))}
+
+        def call():
+            with torch.inference_mode():
+                model(**inputs)
+        return call
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    return make_call
+
+
+def print_row(name, names, times, flops):
+    """One line of the table."""
+    rate = flops / times["bfloat16"] / 1e9
+    machine = 2 * PRODUCT_WIDTH**3 / times["product"] / 1e9
+    print(f"{name:<24}" + "".join(f"{times[each]:>10.4f}s" for each in names)
+          + f"{times['float32'] / times['bfloat16']:>18.2f}{times['official'] / times['bfloat16']:>19.2f}"
+          f"{rate:>9.0f}{rate / machine:>7.0%}", flush=True)
+
+
+def compare(shape, times):
+    """The Comparisons of a shape."""
+    theirs = {"this project in float32": times["float32"], "tf-models-official in float32": times["official"]}
+    if "PyTorch" in times:
+        theirs["PyTorch in bfloat16"] = times["PyTorch"]
+    return [Comparison(f"Export in bfloat16, {shape}", peer, times["bfloat16"], seconds, "s", False)
+            for peer, seconds in theirs.items()]
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)
