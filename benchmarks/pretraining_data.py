@@ -41,7 +41,7 @@ class PretrainingDataSettings(measurements.KeptResults):
     max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
     max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
     dupe_factor: int = setting(10, "How often each document is gone through.", lower=1)
-    num_output_shards: int = setting(24, "Shards that one and two workers make, each of the whole text once.", lower=2)
+    num_output_shards: int = setting(64, "Shards that one and two workers make, each of the whole text once.", lower=2)
     rounds: int = setting(3, "How often each makes the records.", lower=1)
 
     @property

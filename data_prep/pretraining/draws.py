@@ -1,7 +1,7 @@
 """The random draws of instances: which sentences make a pair, what of them is cut off, which pieces are masked.
 
 `draw_pairs` runs in two ways that give the same numbers: as the plain Python that it is, and compiled
-(`compiled_draws`), thirty times as fast. What draws is RandomDraws in the one, in the other an array with its state,
+(`CompiledDraws`), six times as fast. What draws is RandomDraws in the one, in the other an array with its state,
 which there has the same methods. All of it is in this one file: see data_prep.compiled.
 
 It follows the original's `create_instances_from_document` and `create_masked_lm_predictions`, draw by draw: 15 % of the

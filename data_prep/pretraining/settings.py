@@ -95,7 +95,7 @@ class JobSettings(Settings):
            "random next sentences come from the same shard.", lower=1)
     max_shard_mb: float = setting(
         32.0, "Most text of a shard, in millions of bytes, not counting the rest of its last document; a larger text "
-              "is made into more shards. A worker takes 60 MB and, at a `dupe_factor` of 10, four times this; the "
+              "is made into more shards. A worker takes 160 MB and, at a `dupe_factor` of 10, four times this; the "
               "process that reads, 0.9 GB. 0: no limit, the whole text in memory.", lower=0)
     num_workers: int | None = setting(
         None, "Processes that make records, with the `runner` local or direct; one a core unless given, at most one "
