@@ -108,8 +108,9 @@ def write_onnx(config, folder):
     import transformers
 
     model = transformers.BertModel(transformers.BertConfig(
-        config.vocab_size, config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
-        config.intermediate_size, attn_implementation="eager")).eval()
+        vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
+        attn_implementation="eager")).eval()
     names = ["input_ids", "attention_mask", "token_type_ids"]
     example = torch.ones([2, 16], dtype=torch.long)
     whole, small = (os.path.join(folder, name) for name in ("whole.onnx", "int8.onnx"))
