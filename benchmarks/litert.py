@@ -116,8 +116,12 @@ def write_onnx(config, folder):
     whole, small = (os.path.join(folder, name) for name in ("whole.onnx", "int8.onnx"))
 
     class Outputs(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model  # as its part, its weights are parameters
+
         def forward(self, *features):
-            return model(**dict(zip(names, features, strict=True))).pooler_output
+            return self.model(**dict(zip(names, features, strict=True))).pooler_output
 
     torch.onnx.export(Outputs(), (example,) * 3, whole, input_names=names, output_names=["pooled"], dynamo=False,
                       opset_version=17,
