@@ -108,15 +108,20 @@ def write_onnx(config, folder):
     import transformers
 
     model = transformers.BertModel(transformers.BertConfig(
-        config.vocab_size, config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
-        config.intermediate_size, attn_implementation="eager")).eval()
+        vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_hidden_layers=config.num_hidden_layers,
+        num_attention_heads=config.num_attention_heads, intermediate_size=config.intermediate_size,
+        attn_implementation="eager")).eval()
     names = ["input_ids", "attention_mask", "token_type_ids"]
     example = torch.ones([2, 16], dtype=torch.long)
     whole, small = (os.path.join(folder, name) for name in ("whole.onnx", "int8.onnx"))
 
     class Outputs(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model  # as its part, its weights are parameters
+
         def forward(self, *features):
-            return model(**dict(zip(names, features, strict=True))).pooler_output
+            return self.model(**dict(zip(names, features, strict=True))).pooler_output
 
     torch.onnx.export(Outputs(), (example,) * 3, whole, input_names=names, output_names=["pooled"], dynamo=False,
                       opset_version=17,
