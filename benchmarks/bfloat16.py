@@ -76,7 +76,7 @@ def measure(settings):
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores{has_instructions}")
     torch_call = make_torch(config)
     if torch_call is None:
-        print("PyTorch is left out: torch and transformers are not installed")
+        print("PyTorch is left out: pip install -e '.[peers]'")
     peer = encoder_benchmark.garden_encoder(config)
     official = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
     with tempfile.TemporaryDirectory() as folder:
@@ -98,7 +98,7 @@ def measure(settings):
         times = measurements.medians(measurements.time_turns(calls, rounds, warm_up=2))
         print_row(f"{batch_size} x {length}", names, times, utilisation.encoder_flops(config, batch_size, length))
         comparisons += compare(f"{batch_size} x {length} tokens", times)
-    measurements.keep("bfloat16", settings, comparisons)
+    measurements.keep("bfloat16", settings, comparisons, left_out=[] if torch_call else ["PyTorch"])
 
 
 def load_export(config, vocab_file, compute, folder):

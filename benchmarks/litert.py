@@ -74,14 +74,14 @@ def measure(settings):
     texts = serving.read_sentences(settings.text_file, max(settings.sentences))
     missing = [name for name in ONNX_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"ONNX Runtime is left out: pip install {' '.join(missing)}")
+        print(f"ONNX Runtime is left out, {', '.join(missing)} cannot be imported: pip install -e '.[peers]'")
     with tempfile.TemporaryDirectory() as folder:
         path = write_litert(config, settings, folder)
         print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
               f"a LiteRT file of {os.path.getsize(path) / 1e6:.1f} MB")
         comparisons = measure_ids(config, settings, path, None if missing else write_onnx(config, folder))
         comparisons += measure_texts(config, settings, path, texts, folder)
-    measurements.keep("litert", settings, comparisons)
+    measurements.keep("litert", settings, comparisons, left_out=["ONNX Runtime"] if missing else [])
 
 
 def make_servable(config, settings, max_seq_length, **options):

@@ -14,6 +14,7 @@ import traceback
 from multiprocessing import connection
 
 AHEAD = 2  # items begun for each worker before the first of them must be done, where order is kept
+SIGNAL_SECONDS = 1  # after which a signal is seen at the latest
 END_SECONDS = 5  # what a process that closed its connection may take to end
 
 
@@ -65,7 +66,10 @@ def map_in_processes(function, items, num_workers, in_order=True):
 def _wait(busy):
     """Waits until at least one of the busy workers is done; dict of item's index -> result."""
     by_connection = {worker.connection: worker for worker in busy}
-    return dict(by_connection[ready].receive() for ready in connection.wait(by_connection))
+    done = []
+    while not done:  # Ctrl-C just before a wait without end would not be seen until it ends
+        done = connection.wait(by_connection, SIGNAL_SECONDS)
+    return dict(by_connection[ready].receive() for ready in done)
 
 
 def _end(workers):

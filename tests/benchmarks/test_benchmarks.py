@@ -133,7 +133,7 @@ def test_bfloat16(capsys, config_file, vocab_file, results_dir, monkeypatch):
         results_dir=results_dir, bert_config_file=config_file, vocab_file=vocab_file, batch_sizes=("2", "1"),
         lengths=("7", "9"), rounds=1))
     printed = capsys.readouterr().out
-    assert "PyTorch is left out: torch and transformers are not installed" in printed
+    assert "PyTorch is left out: pip install -e '.[peers]'" in printed
     for shape in ("2 x 7", "1 x 9"):
         assert re.search(rf"^{shape} +({NUMBER}s +){{3}}{NUMBER} +{NUMBER} +\d+ +\d+%$", printed, re.MULTILINE), printed
     assert set(kept(results_dir, "bfloat16")) == {
@@ -180,7 +180,8 @@ def test_litert(capsys, monkeypatch, config_file, vocab_file, text_file, results
         results_dir=results_dir, text_file=text_file, vocab_file=vocab_file, bert_config_file=config_file,
         batch_sizes=(1, 3), lengths=(9, 8), max_seq_length=10, sentences=(1, 3), rounds=1))
     printed = capsys.readouterr().out
-    assert printed.startswith("ONNX Runtime is left out: pip install no_such_package\n")
+    assert printed.startswith("ONNX Runtime is left out, no_such_package cannot be imported: "
+                              "pip install -e '.[peers]'\n")
     rows(printed, ["1 x 9 ", "3 x 8 ", "1 sentences", "3 sentences"], 5)
     assert set(kept(results_dir, "litert")) == {
         ("LiteRT int8, 1 x 9", "tf-models-official, float32"), ("LiteRT int8, 3 x 8", "tf-models-official, float32"),
