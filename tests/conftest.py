@@ -7,6 +7,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import faulthandler
 import json
 import pathlib
+import signal
 
 import numpy as np
 import pytest
@@ -14,6 +15,11 @@ import pytest
 from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
+
+# What is started in the background ignores Ctrl-C, and so would all processes that tests start, also those that are to
+# be stopped by one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 standard_error = None  # a file descriptor of what the tests' capturing does not reach
 
