@@ -22,7 +22,6 @@ from benchmarks.measurements import Comparison
 from bert_tf import export
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
-from bert_tf.errors import InputError
 from bert_tf.models import BertEncoder
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
@@ -45,15 +44,12 @@ class Bfloat16Settings(measurements.KeptResults):
 
     def check(self):
         """See Settings."""
-        if len(self.batch_sizes) != len(self.lengths):
-            raise InputError(f"`batch_sizes` has {len(self.batch_sizes)} numbers, `lengths` {len(self.lengths)}: they "
-                             "go together")
+        measurements.shapes(self.batch_sizes, self.lengths)
 
     @property
     def shapes(self):
         """Batch size and length of each measurement."""
-        return list(zip(measurements.whole_numbers("batch_sizes", self.batch_sizes),
-                        measurements.whole_numbers("lengths", self.lengths), strict=True))
+        return measurements.shapes(self.batch_sizes, self.lengths)
 
 
 def define_flags():

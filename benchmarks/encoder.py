@@ -50,15 +50,12 @@ class EncoderSettings(measurements.KeptResults):
         for part in self.parts:
             if part not in PARTS:
                 raise InputError(f"`parts`={part}: the parts are {', '.join(PARTS)}")
-        if len(self.batch_sizes) != len(self.lengths):
-            raise InputError(f"`batch_sizes` has {len(self.batch_sizes)} numbers, `lengths` {len(self.lengths)}: they "
-                             "go together")
+        measurements.shapes(self.batch_sizes, self.lengths)
 
     @property
     def shapes(self):
         """Batch size and length of each forward pass."""
-        return list(zip(measurements.whole_numbers("batch_sizes", self.batch_sizes),
-                        measurements.whole_numbers("lengths", self.lengths), strict=True))
+        return measurements.shapes(self.batch_sizes, self.lengths)
 
 
 def define_flags():

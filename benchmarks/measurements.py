@@ -130,6 +130,13 @@ def on_cores(count):
         os.sched_setaffinity(0, allowed)
 
 
+def shapes(batch_sizes, lengths):
+    """Pairs of int that the settings of these names, tuples of str, stand for; InputError if they are not as many."""
+    if len(batch_sizes) != len(lengths):
+        raise InputError(f"`batch_sizes` has {len(batch_sizes)} numbers, `lengths` {len(lengths)}: they go together")
+    return list(zip(whole_numbers("batch_sizes", batch_sizes), whole_numbers("lengths", lengths), strict=True))
+
+
 def whole_numbers(name, values):
     """The ints, at least 1, that the strings of the setting `name` stand for; InputError names another."""
     for value in values:

@@ -95,5 +95,5 @@ def read(path):
             vocabulary = archive.read(VOCABULARY_FILE).decode().split("\n")[:-1]
     except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: is not a LiteRT model that answers text: it must be one that export_saved_model "
-                         f"wrote with `format`=litert ({error})") from error
+                         f"wrote in the format litert ({error})") from error
     return metadata, vocabulary

@@ -38,7 +38,7 @@ def run(settings, given):
             raise InputError(f"`input_file`={settings.input_file}: holds no row")
     if settings.output_file != answer_files.STANDARD_OUTPUT:
         cut = f"; {num_cut:,} were longer than the model takes, and were cut" if num_cut else ""
-        print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} rows{cut}")
+        print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} row{'s' * (num_rows > 1)}{cut}")
 
 
 def answers(model, requests, batch_size):

@@ -5,6 +5,7 @@ are given (`bert_tf.cli.flags.given`); for the others task.json comes before the
 """
 
 import dataclasses
+import os
 
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
@@ -210,8 +211,13 @@ class PredictionSettings(Settings):
         """Raises InputError for files that are not given, cannot be read, or cannot be written."""
         if self.input_file != request_files.STANDARD_INPUT:
             paths.check_file("input_file", self.input_file)
-        if self.output_file != request_files.STANDARD_INPUT:
-            paths.check_output_file("output_file", self.output_file)
+        if self.output_file == request_files.STANDARD_INPUT:
+            return
+        paths.check_output_file("output_file", self.output_file)
+        for name in ("input_file", "model", "vocab_file"):
+            given = self.tokenizer.vocab_file if name == "vocab_file" else getattr(self, name)
+            if given and os.path.realpath(given) == os.path.realpath(self.output_file):
+                raise InputError(f"`output_file`={self.output_file}: is `{name}`, which would be lost")
 
 
 @dataclasses.dataclass(frozen=True)

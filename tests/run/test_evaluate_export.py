@@ -10,11 +10,11 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.export import litert
-from run.finetuning.task_metadata import TaskMetadata, keep
+from run.finetuning.task_metadata import TaskMetadata
 from run.inference import export_evaluation, feature_models, loading
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings
-from tests import scripts
+from tests import scripts, toy_runs
 
 SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
     {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
@@ -55,17 +55,9 @@ def folder(tmp_path_factory, reference):
     (folder / "dev.json").write_text(json.dumps(SQUAD))
     (folder / "dev.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
         f"It stops.,Then,{text},b,c,d,{number % 4}\n" for number, text in enumerate(texts)))
-    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
-                        initializer_range=0.5)
-    for name, (task, make_model) in TASKS.items():
-        (folder / name).mkdir()
-        (folder / name / "bert_config.json").write_text(config.to_json())
-        (folder / name / "run.json").write_text(json.dumps(STARTED_WITH[name]))
-        shutil.copy(reference / "text" / "vocab.txt", folder / name)
-        keep(folder / name, task)
-        tf.train.Checkpoint(model=make_model(config)).write(str(folder / name / "ckpt-3"))
-        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    toy_runs.write(folder, reference, TASKS)
+    for name, started_with in STARTED_WITH.items():
+        (folder / name / "run.json").write_text(json.dumps(started_with))
     return folder
 
 

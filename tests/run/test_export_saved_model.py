@@ -1,7 +1,6 @@
 """export_saved_model, fill_mask and answer: what the folder of a run says, what flags may change, answers as lines."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -9,11 +8,10 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import models
-from bert_tf.config import BertConfig
 from bert_tf.litert import LiteRTModel
 from run.finetuning import task_metadata
 from run.inference import loading, served_models
-from tests import scripts
+from tests import scripts, toy_runs
 
 TASKS = {
     "tagger": task_metadata.TaskMetadata("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
@@ -26,19 +24,10 @@ TASKS = {
 def folder(tmp_path_factory, reference):
     """A folder of output folders of runs: checkpoint, config, vocabulary and, if fine-tuned, task in each."""
     folder = tmp_path_factory.mktemp("exports")
-    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
-                        initializer_range=0.5)
-    made = {"pretrained": models.BertPretrainer(config), "tagger": models.BertTokenClassifier(config, 3),
-            "squad": models.BertSpanLabeler(config)}
-    for name, model in made.items():
-        (folder / name).mkdir()
-        (folder / name / "bert_config.json").write_text(config.to_json())
-        shutil.copy(reference / "text" / "vocab.txt", folder / name)
-        if name in TASKS:
-            task_metadata.keep(folder / name, TASKS[name])
-        tf.train.Checkpoint(model=model).write(str(folder / name / "ckpt-3"))
-        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    toy_runs.write(folder, reference, {
+        "pretrained": (None, models.BertPretrainer),
+        "tagger": (TASKS["tagger"], lambda config: models.BertTokenClassifier(config, 3)),
+        "squad": (TASKS["squad"], models.BertSpanLabeler)})
     return folder
 
 

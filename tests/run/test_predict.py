@@ -2,19 +2,16 @@
 
 import io
 import json
-import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.config import BertConfig
 from bert_tf.export import litert
-from run.finetuning.task_metadata import TaskMetadata, keep
+from run.finetuning.task_metadata import TaskMetadata
 from run.inference import loading, predicting, served_models
 from run.inference.formats import answer_files, request_files
-from tests import scripts
+from tests import scripts, toy_runs
 
 REVIEWS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
 MODELS = {  # name -> its task and what makes its model
@@ -36,17 +33,7 @@ MODELS = {  # name -> its task and what makes its model
 def folder(tmp_path_factory, reference):
     """A folder of output folders of runs, as MODELS names them."""
     folder = tmp_path_factory.mktemp("predict")
-    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
-    config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
-                        initializer_range=0.5)
-    for name, (task, make_model) in MODELS.items():
-        (folder / name).mkdir()
-        (folder / name / "bert_config.json").write_text(config.to_json())
-        shutil.copy(reference / "text" / "vocab.txt", folder / name)
-        if task:
-            keep(folder / name, task)
-        tf.train.Checkpoint(model=make_model(config)).write(str(folder / name / "ckpt-3"))
-        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+    toy_runs.write(folder, reference, MODELS)
     return folder
 
 
@@ -186,6 +173,8 @@ def test_what_is_odd_in_a_table_is_escaped(tmp_path):
     ({}, "--input_file is needed"),
     ({"input_file": "reviews/vocab.txt"}, "--output_file is needed"),
     ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl"}, "--model is needed"),
+    ({"input_file": "reviews/vocab.txt", "output_file": "./reviews/vocab.txt", "model": "reviews"},
+     "--output_file=./reviews/vocab.txt: is --input_file, which would be lost"),
     ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "none"},
      "--model=none: no such file or folder"),
     ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "pretrained"},
