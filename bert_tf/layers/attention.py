@@ -1,6 +1,6 @@
 """Multi-head self-attention (section 3.2 of "Attention Is All You Need"; the original's `attention_layer`).
 
-Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D).
+Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D, unless heads were pruned).
 """
 
 import tensorflow as tf
@@ -19,17 +19,22 @@ def attention_bias(input_mask, dtype=tf.float32):
 class SelfAttention(tf_keras.layers.Layer):
     """Every token attends to every real token of its sequence.
 
-    Query, key and value kernels lie side by side in `qkv/kernel` [H, 3 H], so that one matrix product makes
+    Query, key and value kernels lie side by side in `qkv/kernel` [H, 3 N D], so that one matrix product makes
     all three; checkpoints in and out see the original's three kernels.
+
+    Args:
+      config: BertConfig.
+      initializer: WeightInitializer.
+      num_heads: N; None takes the config's. Heads are as wide with any number.
     """
 
-    def __init__(self, config, initializer, *, name="self", dtype=None):
+    def __init__(self, config, initializer, *, num_heads=None, name="self", dtype=None):
         super().__init__(name=name, dtype=dtype)
-        self._num_heads = config.num_attention_heads
+        self._num_heads = num_heads or config.num_attention_heads
         self._head_width = config.head_width
-        width = config.hidden_size
         with tf.name_scope(name):
-            self.qkv = Projection(width, 3 * width, initializer, name="qkv", dtype=dtype)
+            self.qkv = Projection(config.hidden_size, 3 * self._num_heads * self._head_width, initializer, name="qkv",
+                                  dtype=dtype)
         self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
 
     def call(self, x, tokens, bias, dropout_seed=None, positions=None):
@@ -43,8 +48,8 @@ class SelfAttention(tf_keras.layers.Layer):
           positions: int32 [B, P], those whose tokens alone attend, to all; or None.
 
         Returns:
-          The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S]; with
-          positions [B * P, H] and [B, N, P, S].
+          The heads' outputs side by side, [T, N D], and the attention probabilities before dropout, [B, N, S, S]; with
+          positions [B * P, N D] and [B, N, P, S].
         """
         sequence_length = tf.shape(bias)[-1]
         shape = [-1, sequence_length, 3, self._num_heads, self._head_width]
@@ -60,7 +65,7 @@ class SelfAttention(tf_keras.layers.Layer):
             dropped = self._drop(probabilities, tf.shape(key)[:3], dropout_seed, positions)
         context = tf.matmul(dropped, value)  # [B, N, S, D]
         context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, N, D]
-        context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
+        context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, N D]
         return context if positions is not None else tokens.pack(context), probabilities
 
     def _drop(self, probabilities, shape, seed, positions):

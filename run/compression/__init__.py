@@ -1,0 +1,1 @@
+"""Smaller models from fine-tuned ones, a package for each way to make them."""
