@@ -10,12 +10,14 @@ import os
 from bert_tf import files, model_folder
 from bert_tf.cli.script import with_flags
 from bert_tf.compression.pruning import drop_layers, prune
+from bert_tf.compression.tables import factorise, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from run.compression.folders import Origin, write_json
 from run.compression.pruning import report
 from run.compression.pruning.selection import select
 from run.compression.pruning.stages import Stage, importance_of, scores_of, train
+from run.compression.vocabularies import smaller_vocabulary
 from run.finetuning import task_metadata
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
@@ -47,15 +49,19 @@ def run(settings, given):
     task_settings.task.check_files(("train", "dev"))
     strategy = strategies.make_strategy(task_settings.devices)
     task = TASKS[metadata.kind](task_settings, metadata)
-    task.read(task_settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config), ignore_padding=True)
+    tokenizer = task_settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    vocabulary = None
+    if settings.pruning.prune_vocabulary:
+        vocabulary = smaller_vocabulary(settings.pruning.prune_vocabulary, tokenizer)
+    task.read(vocabulary.tokenizer if vocabulary else tokenizer, ignore_padding=True)
     if task.eval_features is None:
         raise InputError(f"`predict_file`={settings.data.predict_file}: has no answers to compare with")
     if settings.pruning.num_train_epochs:
         task_settings.num_train_steps(task.num_train_examples)
     _keep_settings(settings, task)
     task.write_training_data(settings.training.output_dir)
-    _Pruning(settings, Origin(task, settings.tokenizer.vocab_file), strategy).run(
-        Stage(settings.model.init_checkpoint, config))
+    _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy).run(
+        Stage(settings.model.init_checkpoint, config), vocabulary)
 
 
 class _Pruning:
@@ -75,16 +81,17 @@ class _Pruning:
         self._strategy = strategy
         self._length = origin.task.settings.tokenizer.max_seq_length
 
-    def run(self, whole):
-        """Prunes the Stage `whole`, and writes what comes out."""
+    def run(self, whole, vocabulary):
+        """Prunes the Stage `whole`, and writes what comes out; vocabulary: vocabularies.Smaller, or None."""
         task, least = self._origin.task, self._settings.least_score
-        scores = scores_of(whole, task)
-        print(f"{whole.folder}: {task.metric} {scores[task.metric]:.4f}", flush=True)
+        start = self._with_vocabulary(whole, vocabulary) if vocabulary else whole
+        scores = scores_of(start, task)
+        print(f"{start.folder}: {task.metric} {scores[task.metric]:.4f}", flush=True)
         if least is not None and scores[task.metric] < least:
             raise InputError(f"`least_score`={least:g}: the whole model has {task.metric} {scores[task.metric]:.4f}")
         stages, entries = [], [report.entry(whole.config, scores, whole.config, self._length)]
         for number in range(1, self._settings.rounds + 1):
-            stage, scores = self._round(number, stages[-1] if stages else whole, whole.config)
+            stage, scores = self._round(number, stages[-1] if stages else start, whole.config)
             stages.append(stage)
             entries.append(report.entry(stage.config, scores, whole.config, self._length))
             print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the operations, "
@@ -119,21 +126,43 @@ class _Pruning:
         mark = os.path.join(folder, report.REPORT_FILE)
         if exists(mark):
             return Stage(folder, model_folder.read_config(model_folder.find_config(folder)))
-        stage = before
-        if number == 1 and self._settings.drop_layers:
-            tensors, config = drop_layers(before.tensors(), before.config, self._settings.drop_layers)
-            stage = Stage(os.path.join(self._output_dir, "without_layers"), config)
-            self._origin.write(stage.folder, tensors, config)
-        if self._settings.drop_layers:
-            whole = _without(whole, self._settings.drop_layers)
-        scores = importance_of(stage, self._origin.task, self._settings.importance_examples, self._seed)
-        kept = select(scores, stage.config, whole, self._settings, number / self._settings.rounds, self._length)
-        tensors, config = prune(stage.tensors(), stage.config, kept)
+        stage = self._without_layers_and_table(before) if number == 1 else before
+        tensors, config, said = stage.tensors(), stage.config, {}
+        if self._settings.takes_out_units:
+            scores = importance_of(stage, self._origin.task, self._settings.importance_examples, self._seed)
+            kept = select(scores, config, drop_layers({}, whole, self._settings.drop_layers)[1], self._settings,
+                          number / self._settings.rounds, self._length)
+            tensors, config = prune(tensors, config, kept)
+            said = {"importance_examples": scores.num_examples,
+                    "heads": [each.tolist() for each in kept.heads],
+                    "neurons": [each.tolist() for each in kept.neurons],
+                    "head_importance": [each.tolist() for each in scores.normalised().heads]}
         self._origin.write(folder, tensors, config)
-        write_json(mark, {"importance_examples": scores.num_examples,
-                          "heads": [each.tolist() for each in kept.heads],
-                          "neurons": [each.tolist() for each in kept.neurons],
-                          "head_importance": [each.tolist() for each in scores.normalised().heads]})
+        write_json(mark, said)
+        return Stage(folder, config)
+
+    def _with_vocabulary(self, stage, vocabulary):
+        """The Stage with the pieces that stay."""
+        tensors, config = keep_pieces(stage.tensors(), stage.config, vocabulary.ids)
+        print(f"vocabulary: {len(vocabulary.ids):,} of {stage.config.vocab_size:,} pieces stay")
+        return self._written("vocabulary", tensors, config)
+
+    def _without_layers_and_table(self, stage):
+        """The Stage without `drop_layers`, its word table factorised to `embedding_size`; itself without either."""
+        settings = self._settings
+        if not (settings.drop_layers or settings.embedding_size):
+            return stage
+        tensors, config = drop_layers(stage.tensors(), stage.config, settings.drop_layers)
+        if settings.embedding_size:
+            tensors, config, share = factorise(tensors, config, settings.embedding_size)
+            print(f"word table: {settings.embedding_size} of {config.hidden_size} directions hold {share:.1%} of its "
+                  "squares")
+        return self._written("start", tensors, config)
+
+    def _written(self, name, tensors, config):
+        """The Stage of a model in a folder of output_dir."""
+        folder = os.path.join(self._output_dir, name)
+        self._origin.write(folder, tensors, config)
         return Stage(folder, config)
 
     def _choose(self, entries):
@@ -152,11 +181,6 @@ class _Pruning:
                              f"of round {chosen}, with {metric} {score:.4f}")
         stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
         print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
-
-
-def _without(config, layers):
-    """The BertConfig without some layers."""
-    return drop_layers({}, config, layers)[1]
 
 
 def _fine_tuning_settings(settings, metadata, given):

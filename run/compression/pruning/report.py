@@ -17,6 +17,7 @@ def entry(config, scores, whole, length):
     operations = flops(config, length)
     return {"heads": [heads for heads, _ in config.layer_sizes],
             "neurons": [neurons for _, neurons in config.layer_sizes],
+            "vocab_size": config.vocab_size, "embedding_size": config.embedding_size or config.hidden_size,
             "parameters": config.num_parameters, "flops": operations, "flops_share": operations / flops(whole, length),
             "scores": {name: float(value) for name, value in scores.items()}}
 

@@ -59,6 +59,12 @@ class PruningSettings(Settings):
               "now.", lower=0)
     drop_layers: tuple[int, ...] = setting(
         (), "Numbers of layers, from 0, to take out as a whole before anything else.")
+    embedding_size: int | None = setting(
+        None, "Factorise the word table into two matrices with so many columns and rows, as ALBERT's; less than the "
+              "model's hidden_size.", lower=1)
+    prune_vocabulary: tuple[str, ...] = setting(
+        (), "UTF-8 text files, such as the training data: the vocabulary keeps the pieces that they use, special ones "
+            "and their single characters.")
     prune_across: str = setting(
         "model", "model: the least important heads and neurons of all layers together go; layer: the same share of "
                  "each layer.", choices=("model", "layer"))
@@ -73,6 +79,11 @@ class PruningSettings(Settings):
     least_score: float | None = setting(
         None, "Stop when the score on the development data, the task's first metric, falls below this; the model "
               "before is what comes out.")
+
+    @property
+    def takes_out_units(self):
+        """Whether heads or neurons go."""
+        return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
 
     def check(self):
         if self.keep_flops is not None and (self.keep_heads, self.keep_neurons) != (1.0, 1.0):

@@ -102,6 +102,26 @@ def test_a_number_of_operations(folder, monkeypatch):
         prune("sst", "none", keep_flops=0.1)
 
 
+def test_a_smaller_table(folder, monkeypatch, capfd):
+    """The pieces of the training data suffice for its texts; factors of the table are trained on like all weights."""
+    monkeypatch.chdir(folder)
+    report = prune("sst", "table", prune_vocabulary=("sst-2/train.tsv",), embedding_size=3, num_train_epochs=1.0)
+    assert "table/vocabulary: eval_accuracy" in capfd.readouterr().out
+    whole = prune("sst", "whole")["whole"]
+    assert report["whole"]["scores"] == pytest.approx(whole["scores"])
+    pieces = (folder / "table" / "vocab.txt").read_text(encoding="utf-8").split()
+    config = BertConfig.from_json_file(folder / "table" / "bert_config.json")
+    assert len(pieces) == config.vocab_size == report["rounds"][0]["vocab_size"] < whole["vocab_size"] / 2
+    assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "w", "##w", "2", "##2"} < {*pieces}
+    assert "z" not in pieces
+    assert config.embedding_size == 3
+    tables = [open_checkpoint(str(folder / "table" / name)).tensors["bert/embeddings/embedding_projection"].read()
+              for name in ("start", "")]
+    assert np.abs(tables[0] - tables[1]).max() > 1e-6
+    servable, _ = loading.load("table", {})
+    assert servable.tokenizer.vocab_size == len(pieces)
+
+
 def test_a_floor(folder, monkeypatch):
     """Scores here are chance: what counts is which model comes out."""
     monkeypatch.chdir(folder)
