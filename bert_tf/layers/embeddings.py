@@ -21,6 +21,8 @@ class Embeddings(tf_keras.layers.Layer):
         place of a gather; the output is the same.
     """
 
+    quantization = None  # as Projection's
+
     def __init__(self, config, initializer, use_one_hot_embeddings=False, *, name="embeddings"):
         # In float32 under mixed precision too: a cast of the whole word table would cost more than it saves.
         super().__init__(name=name, dtype="float32")
@@ -61,7 +63,8 @@ class Embeddings(tf_keras.layers.Layer):
         positions = self.position_embeddings[:sequence_length]  # [S, H]
         words = self._look_up_words(input_ids)
         if self.embedding_projection is not None:
-            words = tf.matmul(tf.reshape(words, [-1, self._config.embedding_size]), self.embedding_projection)
+            multiply = tf.matmul if self.quantization is None else self.quantization.product
+            words = multiply(tf.reshape(words, [-1, self._config.embedding_size]), self.embedding_projection)
             words = tf.reshape(words, tf.shape(segments))  # [B, S, H]
         x = words + segments + positions
         x = tokens.pack(tf.reshape(x, [-1, self._config.hidden_size]))  # [T, H]
@@ -75,6 +78,8 @@ class Embeddings(tf_keras.layers.Layer):
 
     def _look_up_words(self, input_ids):
         if self._use_one_hot_embeddings:
-            return tf.matmul(tf.one_hot(input_ids, self._config.vocab_size), self.word_embeddings)
-        # Of the table as a tensor: once a variable was gathered from, TensorFlow copies it each time it is read.
-        return tf.gather(tf.convert_to_tensor(self.word_embeddings), input_ids)
+            words = tf.matmul(tf.one_hot(input_ids, self._config.vocab_size), self.word_embeddings)
+        else:
+            # Of the table as a tensor: once a variable was gathered from, TensorFlow copies it each time it is read.
+            words = tf.gather(tf.convert_to_tensor(self.word_embeddings), input_ids)
+        return words if self.quantization is None else self.quantization.rows(words, self.word_embeddings)

@@ -58,6 +58,8 @@ class LinearHead(tf_keras.layers.Layer):
     product is in float32 under mixed precision too: it is small, and scores in 16 bits would often be equal.
     """
 
+    quantization = None  # as Projection's
+
     def __init__(self, config, num_classes, initializer, *, name):
         super().__init__(name=name, dtype="float32")
         self.output_weights = self.add_weight(
@@ -66,4 +68,6 @@ class LinearHead(tf_keras.layers.Layer):
 
     def call(self, x):
         """x [T, H] -> logits float32 [T, classes]."""
-        return tf.nn.bias_add(tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias)
+        if self.quantization is None:
+            return tf.nn.bias_add(tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias)
+        return tf.nn.bias_add(self.quantization.product(x, tf.transpose(self.output_weights)), self.output_bias)
