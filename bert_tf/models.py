@@ -43,12 +43,14 @@ class BertEncoder(tf_keras.Model):
         again in the backward pass: less memory for about a third more work.
       compile_blocks: in training, have XLA compile the element-wise work of a layer and of its gradient, which is
         faster on a CPU; see bert_tf.layers.compiled. With remove_padding outputs at padding are then not all zero.
+      einsum_attention: compute attention as a TPU's compiler does best; slower on a CPU. See SelfAttention.
       prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
     """
 
     def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
-                 recompute_activations=False, compile_blocks=False, prune_last_layer=False, dtype=None):
+                 recompute_activations=False, compile_blocks=False, einsum_attention=False, prune_last_layer=False,
+                 dtype=None):
         super().__init__(name="bert", dtype=dtype)
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
@@ -62,7 +64,7 @@ class BertEncoder(tf_keras.Model):
             with tf.name_scope("encoder"):
                 groups = [
                     EncoderLayer(config, self.initializer, sizes=sizes, compile_blocks=compile_blocks,
-                                 name=f"layer_{i}", dtype=dtype)
+                                 einsum_attention=einsum_attention, name=f"layer_{i}", dtype=dtype)
                     for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
                 self.encoder_layers = [groups[i] for i in config.layer_groups]
             with tf.name_scope("pooler"):

@@ -112,7 +112,7 @@ def quantize(model, quantization, only=None):
       only: names of `quantizable` layers; None for all.
 
     Raises:
-      InputError: the layers of the model share their weights.
+      InputError: the layers of the model share their weights, or compute attention for TPUs.
     """
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():
@@ -129,6 +129,8 @@ def _norms_before(encoder):
                          "cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
+        if layer.attention.use_einsum:
+            raise InputError("attention that is computed for TPUs cannot be trained for int8")
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm
     return norms

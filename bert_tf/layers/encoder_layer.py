@@ -16,18 +16,21 @@ class EncoderLayer(tf_keras.layers.Layer):
       initializer: WeightInitializer.
       sizes: of BertConfig.layer_sizes, heads and width of the feed-forward layer; None takes the config's.
       compile_blocks: whether XLA compiles the element-wise work of training; see bert_tf.layers.compiled.
+      einsum_attention: see SelfAttention.
     """
 
     NUM_DROPOUTS = 3  # seeds that one call uses
 
-    def __init__(self, config, initializer, *, sizes=None, compile_blocks=False, name, dtype=None):
+    def __init__(self, config, initializer, *, sizes=None, compile_blocks=False, einsum_attention=False, name,
+                 dtype=None):
         super().__init__(name=name, dtype=dtype)
         width = config.hidden_size
         num_heads, inner = sizes or (config.num_attention_heads, config.intermediate_size)
         self._activation_block = compiled.activation(config.hidden_act) if compile_blocks else None
         with tf.name_scope(name):
             with tf.name_scope("attention"):
-                self.attention = SelfAttention(config, initializer, num_heads=num_heads, dtype=dtype)
+                self.attention = SelfAttention(config, initializer, num_heads=num_heads, use_einsum=einsum_attention,
+                                               dtype=dtype)
                 with tf.name_scope("output"):
                     self.attention_output = Projection(num_heads * config.head_width, width, initializer, name="dense",
                                                        dtype=dtype)

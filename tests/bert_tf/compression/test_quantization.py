@@ -116,5 +116,5 @@ def test_names_and_one_layer_alone(features):
 
 def test_layers_that_share_their_weights_are_refused():
     model = models.BertClassifier(dataclasses.replace(CONFIG, num_hidden_groups=1), 3)
-    with pytest.raises(InputError, match="num_hidden_groups is 1: layers that share their weights cannot be trained for"):
+    with pytest.raises(InputError, match="num_hidden_groups is 1: layers that share their weights cannot be trained"):
         quantize(model, FakeQuantization())
