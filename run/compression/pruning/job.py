@@ -16,14 +16,13 @@ from bert_tf.files import exists, read_json_object
 from run.compression.folders import Origin, write_json
 from run.compression.pruning import report
 from run.compression.pruning.selection import select
-from run.compression.pruning.stages import Stage, importance_of, scores_of, train
+from run.compression.pruning.steps import importance_of, train
+from run.compression.stages import Stage, scores_of
+from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.compression.vocabularies import smaller_vocabulary
-from run.finetuning import task_metadata
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import TuningSettings
 from run.finetuning.tasks import TASKS
-from run.settings import ModelSettings
 from run.training import run_metadata, strategies
-from run.training.run_metadata import RUN_FILE
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
 ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
@@ -40,11 +39,12 @@ def run(settings, given):
       InputError: a model that was not fine-tuned, settings or data that do not suit it or each other, another pruning
         in output_dir; no model reaches `least_score`, and then the best one has been written all the same.
     """
-    metadata = task_metadata.read(settings.model.init_checkpoint)
-    if metadata is None or metadata.kind not in TASKS:
-        raise InputError(f"`init_checkpoint`={settings.model.init_checkpoint}: no {task_metadata.TASK_FILE} there says "
-                         "that it was fine-tuned for a task")
-    task_settings = _fine_tuning_settings(settings, metadata, given)
+    metadata = read_metadata(settings.model.init_checkpoint)
+    tuning = TuningSettings(
+        do_train=True, do_eval=True, warmup_proportion=settings.pruning.warmup_proportion,
+        num_train_epochs=settings.pruning.num_train_epochs or TuningSettings().num_train_epochs)
+    task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given), tuning=tuning,
+                                        training=settings.training, step=settings.step, optimizer=settings.optimizer)
     config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
     task_settings.task.check_files(("train", "dev"))
     strategy = strategies.make_strategy(task_settings.devices)
@@ -181,22 +181,6 @@ class _Pruning:
                              f"of round {chosen}, with {metric} {score:.4f}")
         stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
         print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
-
-
-def _fine_tuning_settings(settings, metadata, given):
-    """The FineTuningSettings with which a model of TaskMetadata is judged and trained on."""
-    checkpoint = settings.model.init_checkpoint
-    path = model_folder.find_file(checkpoint, RUN_FILE)
-    length = settings.tokenizer.max_seq_length
-    if "max_seq_length" not in given and "max_seq_length" not in metadata.unknown:
-        length = metadata.max_seq_length
-    return FineTuningSettings(
-        model=ModelSettings(), training=settings.training, step=settings.step, optimizer=settings.optimizer,
-        tokenizer=dataclasses.replace(settings.tokenizer, max_seq_length=length),
-        tuning=TuningSettings(
-            do_train=True, do_eval=True, warmup_proportion=settings.pruning.warmup_proportion,
-            num_train_epochs=settings.pruning.num_train_epochs or TuningSettings().num_train_epochs),
-        task=settings.data.task_settings(metadata.kind, read_json_object(path) if path else {}))
 
 
 def _keep_settings(settings, task):

@@ -10,8 +10,9 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from run.compression.data_settings import DataSettings
 from run.compression.pruning import job
-from run.compression.pruning.settings import DataSettings, PruneModelSettings, PruningSettings
+from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_metadata import TaskMetadata
