@@ -7,11 +7,13 @@ import pytest
 
 from bert_tf import models
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.compression.importance import Importance
+from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from run.compression.data_settings import DataSettings
-from run.compression.pruning import job
+from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -93,14 +95,23 @@ def test_nothing_is_taken_out_unless_it_is_asked_for(folder, monkeypatch):
         np.testing.assert_array_equal(tensor.read(), before[name].read(), err_msg=name)
 
 
-def test_a_number_of_operations(folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    report = prune("sst", "flops", keep_flops=0.7)["rounds"][0]
-    assert 0.5 < report["flops_share"] <= 0.7
-    absolute = prune("sst", "operations", keep_flops=report["flops"])["rounds"][0]
-    assert (absolute["heads"], absolute["neurons"]) == (report["heads"], report["neurons"])
-    with pytest.raises(InputError, match=r"`keep_flops`=0.1: with one head and one neuron a layer the encoder takes "):
-        prune("sst", "none", keep_flops=0.1)
+def test_a_number_of_operations():
+    """The largest share of heads and neurons that fits; a part of the way in an earlier round."""
+    config = BertConfig(100, 32, 2, 8, 64)
+    rng = np.random.default_rng(1)
+    scores = Importance([rng.random(8) for _ in range(2)], [rng.random(64) for _ in range(2)], 1)
+
+    def share(keep_flops, part=1.0, **settings):
+        kept = selection.select(scores, config, config, PruningSettings(keep_flops=keep_flops, **settings), part, 50)
+        sizes = pruned_config(config, kept)
+        return selection.flops(sizes, 50) / selection.flops(config, 50), sizes
+
+    assert 0.65 < share(0.7)[0] <= 0.7
+    assert share(0.7 * selection.flops(config, 50))[1] == share(0.7)[1]
+    assert 0.8 < share(0.7, part=0.5)[0] <= 0.85
+    assert share(0.5, prune_across="layer")[1].layer_sizes[0] == share(0.5, prune_across="layer")[1].layer_sizes[1]
+    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder takes "):
+        share(0.02)
 
 
 def test_a_smaller_table(folder, monkeypatch, capfd):
@@ -132,12 +143,18 @@ def test_a_floor(folder, monkeypatch):
     report = prune("sst", "floor", least_score=0.65, **steps)
     assert (report["round"], len(report["rounds"])) == (2, 3)
     assert BertConfig.from_json_file(folder / "floor" / "bert_config.json").intermediate_size == 6
-    with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; low holds the best, of "
-                                         r"round 1, with eval_accuracy 0\.8000"):
-        prune("sst", "low", least_score=0.85, **steps)
-    assert BertConfig.from_json_file(folder / "low" / "bert_config.json").intermediate_size == 9
-    with pytest.raises(InputError, match=r"`least_score`=0.95: the whole model has eval_accuracy 0.9000"):
+    with pytest.raises(InputError, match=r"`least_score`=0\.95: the whole model has eval_accuracy 0\.9000"):
         prune("sst", "never", least_score=0.95, **steps)
+
+
+def test_a_floor_that_no_model_reaches(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
+        "eval_accuracy": {12: 0.9, 3: 0.6}[stage.config.layer_sizes[0][1]]})
+    with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; low holds the best, of "
+                                         r"round 1, with eval_accuracy 0\.6000"):
+        prune("sst", "low", least_score=0.85, keep_neurons=0.25)
+    assert BertConfig.from_json_file(folder / "low" / "bert_config.json").intermediate_size == 3
 
 
 @pytest.mark.parametrize(("changes", "message"), [
