@@ -9,8 +9,12 @@ a class and reads it back from them. This module needs neither absl nor TensorFl
 """
 
 import dataclasses
+import math
 
 from bert_tf.errors import InputError
+
+LARGEST_NUMBER = 2**31 - 1  # of a whole number without a bound of its own: sizes and steps are int32 further on
+LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, choices=None, repeated=False):
@@ -19,7 +23,8 @@ def setting(default, help_text, *, lower=None, upper=None, choices=None, repeate
     Args:
       default: its value unless another is given.
       help_text: meaning, unit, and what it must agree with.
-      lower, upper: bounds of a number, or of each of a tuple, themselves allowed; None for none.
+      lower, upper: bounds of a number, or of each of a tuple, themselves allowed. Without, a whole number has those of
+        LARGEST_NUMBER; any other must be finite all the same.
       choices: the only values of a str.
       repeated: whether the flag of a tuple of str is given once for each, not once with commas between them.
     """
@@ -39,6 +44,9 @@ class Settings:
             if value is None:
                 continue
             for number in value if isinstance(value, tuple) else (value,):
+                if type(number) is int:
+                    lower = -LARGEST_NUMBER if lower is None else lower
+                    upper = LARGEST_NUMBER if upper is None else upper
                 if lower is not None and not number >= lower:
                     raise InputError(f"`{field.name}`={number}: it must be at least {lower}")
                 if upper is not None and not number <= upper:
@@ -46,6 +54,11 @@ class Settings:
             if choices is not None and value not in choices:
                 raise InputError(f"`{field.name}`={value}: it must be one of {', '.join(choices)}")
         self.check()
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, float) and not math.isfinite(number):
+                    raise InputError(f"`{field.name}`={number}: it must be a finite number")
 
     def check(self):
         """For subclasses: raises InputError where two fields do not go together."""

@@ -81,6 +81,7 @@ class TrainingRun:
         self._num_train_steps = num_train_steps
         self._evaluations = evaluations
         self._optimizer = optimizer
+        self._trainable_variables = model.trainable_variables
         self._flops_of = flops_of
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
@@ -234,8 +235,14 @@ class TrainingRun:
 
     @contextlib.contextmanager
     def _saving(self):
-        """In which a checkpoint is written: a run that resumes from it must find the log up to its step."""
+        """In which a checkpoint is written: a run that resumes from it must find the log up to its step.
+
+        DivergedError where the last update, whose loss nothing has shown yet, left a weight that is no finite number.
+        """
         self._write_logs()
+        for variable in self._trainable_variables:
+            if not tf.reduce_all(tf.math.is_finite(variable.read_value())):
+                raise self._diverged(self.step, f"{variable.name.removesuffix(':0')} is no longer of finite numbers")
         if self._bar is None:
             yield
             return
@@ -256,12 +263,8 @@ class TrainingRun:
         """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
         first_bad_step = self._trainer.first_bad_step
         if first_bad_step:
-            last = tf.train.latest_checkpoint(self._settings.output_dir)
-            kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
             self._write_logs()  # they show what led there
-            raise DivergedError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
-                                f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
-                                "help")
+            raise self._diverged(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
         steps, seconds = self._loop_length.end(self.step)
@@ -273,6 +276,14 @@ class TrainingRun:
         self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
         self._preemption.check()
+
+    def _diverged(self, step, what):
+        """The DivergedError that says what is wrong at a step."""
+        folder = self._settings.output_dir
+        last = tf.train.latest_checkpoint(folder)
+        kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+        return DivergedError(f"step {step}: {what}; {folder} {kept}; a lower `learning_rate` or a longer warm-up may "
+                             "help")
 
     def _rates(self, examples_per_second, tokens):
         """Dict of name -> float, for `tokens` real tokens an example."""
