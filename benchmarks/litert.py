@@ -86,7 +86,8 @@ def measure(settings):
 
 def make_servable(config, settings, max_seq_length, **options):
     """A classifier with random weights."""
-    model = models.BertClassifier(models.BertEncoder(config, remove_padding=not options), serving.NUM_LABELS)
+    encoder = models.BertEncoder(config, remove_padding=not options, prune_last_layer=True)
+    model = models.BertClassifier(encoder, serving.NUM_LABELS)
     return export.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
                                    max_seq_length=max_seq_length, **options)
 

@@ -99,7 +99,8 @@ def make_callers(config, settings, folder):
     tokenizer = BertTokenizer(settings.vocab_file)
     callers = {}
     for name, remove_padding in (("ours", True), ("padding kept", False)):
-        model = models.BertClassifier(models.BertEncoder(config, remove_padding=remove_padding), NUM_LABELS)
+        encoder = models.BertEncoder(config, remove_padding=remove_padding, prune_last_layer=True)
+        model = models.BertClassifier(encoder, NUM_LABELS)
         servable = export.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length)
         path, _ = export.save(servable, os.path.join(folder, name))
         callers[name] = tf.saved_model.load(path).signatures["serving_default"]

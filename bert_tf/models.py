@@ -43,12 +43,14 @@ class BertEncoder(tf_keras.Model):
         again in the backward pass: less memory for about a third more work.
       compile_blocks: in training, have XLA compile the element-wise work of a layer and of its gradient, which is
         faster on a CPU; see bert_tf.layers.compiled. With remove_padding outputs at padding are then not all zero.
+      einsum_attention: compute attention as a TPU's compiler does best; slower on a CPU. See SelfAttention.
       prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
     """
 
     def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
-                 recompute_activations=False, compile_blocks=False, prune_last_layer=False, dtype=None):
+                 recompute_activations=False, compile_blocks=False, einsum_attention=False, prune_last_layer=False,
+                 dtype=None):
         super().__init__(name="bert", dtype=dtype)
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
@@ -61,8 +63,8 @@ class BertEncoder(tf_keras.Model):
             self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings)
             with tf.name_scope("encoder"):
                 self.encoder_layers = [
-                    EncoderLayer(config, self.initializer, compile_blocks=compile_blocks, name=f"layer_{i}",
-                                 dtype=dtype)
+                    EncoderLayer(config, self.initializer, compile_blocks=compile_blocks,
+                                 einsum_attention=einsum_attention, name=f"layer_{i}", dtype=dtype)
                     for i in range(config.num_hidden_layers)]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,

@@ -53,6 +53,7 @@ ALLOWED = {
     "data_prep.tasks": ("bert_tf.errors", "bert_tf.files"),
     "data_prep.tasks.squad": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "data_prep.records",
                               "data_prep.tasks"),
+    "data_prep.augmentation": ("bert_tf.*", "data_prep.tasks"),
     "data_prep (scripts)": ("bert_tf.*", "data_prep.*"),
 
     "run": (),

@@ -23,7 +23,7 @@ def make_model(name, **options):
 
 
 def make_servable(name, tokenizer, remove_padding=True, **options):
-    model = make_model(name, remove_padding=remove_padding)
+    model = make_model(name, remove_padding=remove_padding, prune_last_layer=True)  # as exports are made
     options = {"max_seq_length": MAX_SEQ_LENGTH, **options}
     return {"encoder": lambda: export.ServedEncoder(model, tokenizer, **options),
             "classifier": lambda: export.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),

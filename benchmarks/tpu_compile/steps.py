@@ -30,7 +30,7 @@ def training_step(settings, config, lookup):
     """The step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        encoder = models.BertEncoder(config, use_one_hot_embeddings=lookup == ONE_HOT,
+        encoder = models.BertEncoder(config, use_one_hot_embeddings=lookup == ONE_HOT, einsum_attention=True,
                                      recompute_activations=settings.recompute_activations, dtype="mixed_bfloat16")
         if settings.workload == CLASSIFIER:
             model = models.BertClassifier(encoder, NUM_LABELS)

@@ -75,6 +75,20 @@ def check_output_file(argument, path):
                              "needed")
 
 
+def check_not_given(argument, path, given):
+    """Raises InputError naming `argument` if the file to write is one of those that are given.
+
+    Args:
+      argument: name of the argument that `path` is of.
+      path: of a file that will be written.
+      given: dict of the name of another argument -> its path, a list of paths, or None.
+    """
+    for name, paths in given.items():
+        for each in [paths] if isinstance(paths, str) else paths or ():
+            if files.absolute(each) == files.absolute(path):
+                raise InputError(f"`{argument}`={path}: is `{name}`, which would be lost")
+
+
 def expand_globs(argument, patterns, folders=False):
     """The files that comma-separated glob patterns match, each once, sorted within a pattern.
 

@@ -149,6 +149,8 @@ def _attend(layer, x, tokens, bias, dropout_seed=None, positions=None, raw_score
     heads = [tf.transpose(tf.reshape(part, [batch_size, length, -1, width]), [0, 2, 1, 3])
              for part in tf.split(layer.qkv(x), 3, axis=-1)]
     query, key, value = heads  # [B, N, S, D]
+    if positions is not None:
+        query = tf.gather(query, positions, axis=2, batch_dims=1)  # [B, N, P, D]
     probabilities = tf.nn.softmax(tf.matmul(query * width**-0.5, key, transpose_b=True) + bias)
     context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])  # [B, S, N, D]
-    return tf.reshape(context, [batch_size * length, -1]), probabilities
+    return tf.reshape(context, [batch_size * query.shape[2], -1]), probabilities

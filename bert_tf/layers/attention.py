@@ -8,6 +8,7 @@ import tf_keras
 
 from bert_tf.layers.basic import Dropout, Projection
 
+SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # einsum of query and key, and of probabilities and value
 MASKED_SCORE = -10000.0  # the original's; -inf would turn a row without any real token into NaN
 
 
@@ -21,10 +22,17 @@ class SelfAttention(tf_keras.layers.Layer):
 
     Query, key and value kernels lie side by side in `qkv/kernel` [H, 3 H], so that one matrix product makes
     all three; checkpoints in and out see the original's three kernels.
+
+    Args:
+      config: BertConfig.
+      initializer: WeightInitializer.
+      use_einsum: compute with heads left where the projections put them, three products for query, key and value: a
+        TPU's compiler then moves less data. CPUs are slower so.
     """
 
-    def __init__(self, config, initializer, *, name="self", dtype=None):
+    def __init__(self, config, initializer, *, use_einsum=False, name="self", dtype=None):
         super().__init__(name=name, dtype=dtype)
+        self._use_einsum = use_einsum
         self._num_heads = config.num_attention_heads
         self._head_width = config.head_width
         width = config.hidden_size
@@ -47,23 +55,34 @@ class SelfAttention(tf_keras.layers.Layer):
           The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S]; with
           positions [B * P, H] and [B, N, P, S].
         """
-        sequence_length = tf.shape(bias)[-1]
-        shape = [-1, sequence_length, 3, self._num_heads, self._head_width]
-        qkv = tf.reshape(tokens.spread(self.qkv(x)), shape)  # [B, S, 3, N, D]
-        query, key, value = tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)  # each [B, N, S, D]
+        query, key, value = self._project(x, tokens, tf.shape(bias)[-1])
         if positions is not None:
-            query = tf.gather(query, positions, axis=2, batch_dims=1)  # [B, N, P, D]
+            query = tf.gather(query, positions, axis=1 if self._use_einsum else 2, batch_dims=1)
         query *= self._head_width**-0.5
-        scores = tf.matmul(query, key, transpose_b=True)  # [B, N, S, S]
-        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)
+        scores = tf.einsum(SCORES, query, key) if self._use_einsum else tf.matmul(query, key, transpose_b=True)
+        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)  # [B, N, S, S]
         dropped = probabilities
         if dropout_seed is not None:
-            dropped = self._drop(probabilities, tf.shape(key)[:3], dropout_seed, positions)
-        context = tf.matmul(dropped, value)  # [B, N, S, D]
-        context = tf.transpose(context, [0, 2, 1, 3])  # [B, S, N, D]
+            shape = tf.stack([tf.shape(probabilities)[0], self._num_heads, tf.shape(bias)[-1]])
+            dropped = self._drop(probabilities, shape, dropout_seed, positions)
+        if self._use_einsum:
+            context = tf.einsum(CONTEXT, dropped, value)  # [B, S, N, D]
+        else:
+            context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])  # [B, S, N, D]
         context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
         attended = scores if raw_scores else probabilities
         return context if positions is not None else tokens.pack(context), attended
+
+    def _project(self, x, tokens, sequence_length):
+        """x [T, H] -> query, key and value, each [B, N, S, D], or [B, S, N, D] for einsum."""
+        heads = [self._num_heads, self._head_width]
+        if not self._use_einsum:
+            qkv = tf.reshape(tokens.spread(self.qkv(x)), [-1, sequence_length, 3, *heads])  # [B, S, 3, N, D]
+            return tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)
+        x = tf.reshape(tokens.spread(x), [-1, sequence_length, x.shape[-1]])
+        kernels = tf.unstack(tf.reshape(self.qkv.kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
+        biases = tf.unstack(tf.reshape(self.qkv.bias, [3, *heads]))
+        return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
 
     def _drop(self, probabilities, shape, seed, positions):
         """Drops probabilities by the mask of all positions; shape: [B, N, S]."""

@@ -15,17 +15,18 @@ class EncoderLayer(tf_keras.layers.Layer):
       config: BertConfig.
       initializer: WeightInitializer.
       compile_blocks: whether XLA compiles the element-wise work of training; see bert_tf.layers.compiled.
+      einsum_attention: see SelfAttention.
     """
 
     NUM_DROPOUTS = 3  # seeds that one call uses
 
-    def __init__(self, config, initializer, *, compile_blocks=False, name, dtype=None):
+    def __init__(self, config, initializer, *, compile_blocks=False, einsum_attention=False, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
         width = config.hidden_size
         self._activation_block = compiled.activation(config.hidden_act) if compile_blocks else None
         with tf.name_scope(name):
             with tf.name_scope("attention"):
-                self.attention = SelfAttention(config, initializer, dtype=dtype)
+                self.attention = SelfAttention(config, initializer, use_einsum=einsum_attention, dtype=dtype)
                 with tf.name_scope("output"):
                     self.attention_output = Projection(width, width, initializer, name="dense", dtype=dtype)
                     self.attention_norm = LayerNorm(width)

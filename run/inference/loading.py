@@ -122,7 +122,7 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
     tokenizer = read_tokenizer(given["vocab_file"], served.metadata.do_lower_case, checkpoint, config,
                                served.metadata.strip_accents)
     encoder = models.BertEncoder(config, remove_padding=remove_padding and not served.options.static_length,
-                                 dtype=DTYPE_POLICIES[compute])
+                                 prune_last_layer=True, dtype=DTYPE_POLICIES[compute])
     model = served.task.make_model(encoder, served.metadata)
     missing = [name for name in load_pretrained(model, checkpoint).missing if served.task.needs(name)]
     if missing:

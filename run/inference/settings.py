@@ -5,7 +5,6 @@ are given (`bert_tf.cli.flags.given`); for the others task.json comes before the
 """
 
 import dataclasses
-import os
 
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
@@ -214,10 +213,8 @@ class PredictionSettings(Settings):
         if self.output_file == request_files.STANDARD_INPUT:
             return
         paths.check_output_file("output_file", self.output_file)
-        for name in ("input_file", "model", "vocab_file"):
-            given = self.tokenizer.vocab_file if name == "vocab_file" else getattr(self, name)
-            if given and os.path.realpath(given) == os.path.realpath(self.output_file):
-                raise InputError(f"`output_file`={self.output_file}: is `{name}`, which would be lost")
+        paths.check_not_given("output_file", self.output_file, {
+            "input_file": self.input_file, "model": self.model, "vocab_file": self.tokenizer.vocab_file})
 
 
 @dataclasses.dataclass(frozen=True)

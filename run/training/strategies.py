@@ -104,8 +104,9 @@ def encoder_options(strategy, config, jit_compile=False):
 
     jit_compile: whether XLA compiles forward and backward pass as a whole.
     """
-    is_cpu = device_type(strategy) == "CPU" and not jit_compile
-    return {"prune_last_layer": is_cpu,
+    device = device_type(strategy)
+    is_cpu = device == "CPU" and not jit_compile
+    return {"prune_last_layer": is_cpu, "einsum_attention": device == "TPU",
             "compile_blocks": is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED}
 
 

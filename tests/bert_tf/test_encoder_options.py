@@ -22,6 +22,7 @@ OPTIONS = {
     "recompute_activations": {"recompute_activations": True},
     "both": {"remove_padding": True, "recompute_activations": True},
     "prune_last_layer": {"prune_last_layer": True},
+    "einsum_attention": {"einsum_attention": True},
     "all": {"compile_blocks": True, "prune_last_layer": True, "remove_padding": True, "recompute_activations": True},
 }
 
@@ -85,8 +86,9 @@ def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, refere
 
 @pytest.mark.parametrize(("options", "than", "activation"), [
     ({"recompute_activations": True}, {}, "gelu"), ({"prune_last_layer": True}, {}, "gelu"),
+    ({"prune_last_layer": True, "einsum_attention": True}, {}, "gelu"),
     ({"compile_blocks": True, "prune_last_layer": True, "remove_padding": True}, {"remove_padding": True},
-     "gelu_exact")], ids=["recompute", "prune", "on a CPU"])
+     "gelu_exact")], ids=["recompute", "prune", "einsum", "on a CPU"])
 def test_dropout_of_a_seed_stays(reference, reference_config, batch, options, than, activation):
     """Also where the number of tokens, 78 here, is filled up, and where the last layer is computed in part."""
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3,

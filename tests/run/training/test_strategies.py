@@ -54,13 +54,19 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
 def test_what_makes_a_cpu_faster_is_left_off_elsewhere(two_replicas, monkeypatch):
     base, tiny = (BertConfig(9, hidden_size=size, num_attention_heads=2) for size in (768, 128))
     one = tf.distribute.OneDeviceStrategy("CPU:0")
-    assert strategies.encoder_options(one, base) == {"prune_last_layer": True, "compile_blocks": True}
+    nothing = {"prune_last_layer": False, "compile_blocks": False, "einsum_attention": False}
+    assert strategies.encoder_options(one, base) == {**nothing, "prune_last_layer": True, "compile_blocks": True}
     for other in ((one, tiny), (two_replicas, base)):
-        assert strategies.encoder_options(*other) == {"prune_last_layer": True, "compile_blocks": False}
-    nothing = {"prune_last_layer": False, "compile_blocks": False}
+        assert strategies.encoder_options(*other) == {**nothing, "prune_last_layer": True}
     assert strategies.encoder_options(one, base, jit_compile=True) == nothing
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "GPU")
     assert strategies.encoder_options(one, base) == nothing
+
+
+def test_attention_as_a_tpu_does_it_best_is_for_tpus(monkeypatch):
+    monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
+    options = strategies.encoder_options(tf.distribute.OneDeviceStrategy("CPU:0"), BertConfig(9))
+    assert options == {"prune_last_layer": False, "compile_blocks": False, "einsum_attention": True}
 
 
 def test_one_process_is_its_own_chief(two_replicas):

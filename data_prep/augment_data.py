@@ -1,0 +1,28 @@
+"""Writes a table of examples with copies of each, in which some words are replaced by likely others.
+
+    python -m data_prep.augment_data --input_file=sst2/train.tsv --output_file=sst2_augmented/train.tsv \\
+        --task_name=sst-2 --init_checkpoint=bert_base
+
+More data for distillation (TinyBERT, section 3.3): a word of one piece is replaced by what the checkpoint's masked LM
+expects in its place, one of several by the nearest entries of its word table. Each text of a pair is changed by itself.
+"""
+
+from bert_tf.cli import flags, script
+from data_prep.augmentation import AugmentationSettings
+
+
+def define_flags():
+    """Defines this script's flags."""
+    flags.define(AugmentationSettings())
+
+
+def main(argv):
+    """Writes the table."""
+    del argv
+    from data_prep.augmentation import job
+
+    job.run(flags.read(AugmentationSettings()), announce=lambda line: print(script.with_flags(line)))
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

@@ -1,0 +1,40 @@
+"""Config and vocabulary of the model that proposes words: as given, or as they lie beside its checkpoint."""
+
+from bert_tf import model_folder
+from bert_tf.cli import paths
+from bert_tf.errors import InputError
+from bert_tf.model_folder.tokenizers import TOKENIZER_NAME
+from bert_tf.tokenization import read_vocabulary
+
+
+def read(settings):
+    """(BertConfig, vocabulary, lower_case, strip_accents) for AugmentationSettings.
+
+    Returns:
+      Of the config and the vocabulary, a list of str; whether the tokenizer lower-cases; whether it strips accents,
+      None where it does so if it lower-cases.
+
+    Raises:
+      InputError: a file is missing or damaged, or the vocabulary is not of the model.
+    """
+    checkpoint = settings.init_checkpoint
+    if not checkpoint:
+        raise InputError("`init_checkpoint` is needed")
+    with paths.errors_of("init_checkpoint"):
+        model_folder.check_no_pickle(checkpoint)
+        config_file = settings.bert_config_file or model_folder.find_config(checkpoint)
+        tokenizer = model_folder.find_tokenizer(checkpoint)
+    vocab_file = settings.vocab_file or tokenizer.vocab_file
+    for name, path in (("bert_config_file", config_file), ("vocab_file", vocab_file)):
+        if path is None:
+            raise InputError(f"`{name}` is needed: there is none beside `init_checkpoint`={checkpoint}")
+        paths.check_file(name, path)
+    config = model_folder.read_config(config_file)
+    is_json = vocab_file.endswith(TOKENIZER_NAME)
+    vocabulary = model_folder.pieces_of_tokenizer_json(vocab_file) if is_json else read_vocabulary(vocab_file)
+    if len(vocabulary) > config.vocab_size:
+        raise InputError(f"`vocab_file`={vocab_file}: has {len(vocabulary)} entries, the model {config.vocab_size}")
+    if settings.do_lower_case is not None:
+        return config, vocabulary, settings.do_lower_case, None
+    lower_case = True if tokenizer.do_lower_case is None else tokenizer.do_lower_case
+    return config, vocabulary, lower_case, tokenizer.strip_accents

@@ -1,0 +1,182 @@
+"""A run of augment_data: rows read, words proposed window by window, copies drawn and written."""
+
+import csv
+import itertools
+import random
+import time
+
+import numpy as np
+from tqdm import tqdm
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
+from data_prep.augmentation import checkpoint_files
+from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
+from data_prep.augmentation.words import Words, may_stand_in, replace
+from data_prep.tasks import tables
+
+ROWS_AT_A_TIME = 256  # whose words are proposed for together
+HEAD = "cls/predictions/"
+
+
+def run(settings, announce=print):
+    """Writes a table with copies of each row of another.
+
+    Args:
+      settings: AugmentationSettings.
+      announce: called with each line for people.
+
+    Raises:
+      InputError: files and settings that do not go together, a row without its texts, a checkpoint without a masked LM
+        where one is asked for.
+      OSError: a file that cannot be read or written.
+    """
+    started = time.monotonic()
+    settings.check_files()
+    header = tables.read_header(settings.input_file)
+    if not header:
+        raise InputError(f"`input_file`={settings.input_file}: is empty")
+    columns = settings.text_positions(header)
+    num_rows = check_rows(settings, columns)
+    proposer = Proposer(settings)
+    num_written = 0
+    with (new_file(settings.output_file, newline="") as file,
+          tqdm(total=num_rows, desc="augmenting", unit="row", dynamic_ncols=True) as progress):
+        write = _writer(file, settings.output_file)
+        if settings.has_header:
+            write(header)
+        for row, fields, proposed in proposals(settings, columns, proposer):
+            copies = draw_copies(proposed, settings.copies, settings.replace_probability,
+                                 random.Random(f"{settings.random_seed} {row}"))
+            for each in (fields, *(_with_texts(fields, columns, copy) for copy in copies)):
+                write(each)
+            num_written += 1 + len(copies)
+            progress.update()
+    announce(f"{settings.output_file}: {num_written:,} rows, {num_rows:,} of them those of {settings.input_file}; "
+             f"{proposer.num_replaceable:,} words may be replaced, {proposer.num_of_table:,} of them by neighbours in "
+             f"the word table; {time.monotonic() - started:.1f} s")
+
+
+def read_rows(settings):
+    """Yields (number of its line, list of fields) of each example of the input."""
+    return itertools.islice(tables.read_rows(settings.input_file), int(settings.has_header), None)
+
+
+def check_rows(settings, columns):
+    """How many examples there are; InputError for one that lacks a text, or if there are none."""
+    num_rows = 0
+    for number, fields in read_rows(settings):
+        num_rows += 1
+        if len(fields) <= max(columns):
+            raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, column {max(columns) + 1} "
+                             "is needed")
+    if not num_rows:
+        raise InputError(f"`input_file`={settings.input_file}: holds no example")
+    return num_rows
+
+
+def proposals(settings, columns, proposer):
+    """Yields (number of the example, from 0; its fields; what Proposer.candidates gives for its texts)."""
+    rows = enumerate(fields for _, fields in read_rows(settings))
+    while window := list(itertools.islice(rows, ROWS_AT_A_TIME)):
+        proposed = proposer.candidates([[fields[column] for column in columns] for _, fields in window])
+        for (row, fields), each in zip(window, proposed, strict=True):
+            yield row, fields, each
+
+
+class Proposer:
+    """Proposes words for the words of texts, by the model that settings name.
+
+    Args:
+      settings: AugmentationSettings.
+
+    Attributes:
+      num_replaceable, num_of_table: how many words were proposed for, and for how many of them by the word table.
+    """
+
+    def __init__(self, settings):
+        config, vocabulary, lower_case, strip_accents = checkpoint_files.read(settings)
+        tokenizer = PlainTokenizer(vocabulary, lower_case, strip_accents)
+        model = models.BertPretrainer(models.BertEncoder(config, remove_padding=True, prune_last_layer=True))
+        report = load_pretrained(model, settings.init_checkpoint)
+        lacking = [name for name in report.missing if name.startswith(HEAD)]
+        if settings.masked_lm and lacking:
+            raise InputError(f"`init_checkpoint`={settings.init_checkpoint}: has no masked LM, it lacks "
+                             f"{', '.join(lacking)}; without `masked_lm` neighbours in its word table "
+                             "replace words")
+        allowed = np.array([may_stand_in(piece) for piece in vocabulary])
+        most = min(settings.num_candidates + 1, int(allowed.sum()))  # one may be the word itself
+        if most < 2:
+            raise InputError(f"`vocab_file`: has {allowed.sum()} entries that are words, nothing can be replaced")
+        self._vocabulary, self._num_candidates = vocabulary, settings.num_candidates
+        self._words = Words(tokenizer, settings.stop_words)
+        self._of_table = WordTableProposals(
+            model.encoder.embeddings.word_embeddings.numpy()[: len(vocabulary)], allowed, most)
+        self._of_masked_lm = MaskedLMProposals(
+            model, tokenizer, allowed, most, min(settings.max_seq_length, config.max_position_embeddings),
+            settings.batch_size) if settings.masked_lm else None
+        self.num_replaceable = self.num_of_table = 0
+
+    def candidates(self, rows):
+        """rows: list of lists of texts -> for each text in its place (text, list of (Word, list of str))."""
+        texts = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+        found = {text: self._words(text) for text in texts}
+        asked = [(ids, word) for ids, words in found.values() for word in words]
+        proposed = iter(self._propose(asked))
+        of_text = {text: (text, [(word, next(proposed)) for word in words]) for text, (_, words) in found.items()}
+        return [[of_text[text] for text in row] for row in rows]
+
+    def _propose(self, asked):
+        """For each (ids of a text, Word of it) a list of str, its candidates."""
+        of_masked_lm = [len(word.ids) == 1 and self._of_masked_lm is not None for _, word in asked]
+        self.num_replaceable += len(asked)
+        self.num_of_table += len(asked) - sum(of_masked_lm)
+        candidates = [None] * len(asked)
+        for wanted, propose in ((True, self._of_masked_lm), (False, self._of_table)):
+            places = [place for place, is_of_masked_lm in enumerate(of_masked_lm) if is_of_masked_lm == wanted]
+            if places:
+                for place, ids in zip(places, propose([asked[each] for each in places]), strict=True):
+                    others = [self._vocabulary[id_] for id_ in ids if (id_,) != asked[place][1].ids]
+                    candidates[place] = others[: self._num_candidates]
+        return candidates
+
+
+def draw_copies(texts, num_copies, probability, generator):
+    """Copies of an example with words replaced, each different from it and from the others.
+
+    Args:
+      texts: list of (text, list of (Word, list of str)), one for each of its texts.
+      num_copies: how many are drawn; those that come out equal to another are left out.
+      probability: of each word to be replaced, by one of its candidates.
+      generator: random.Random.
+
+    Returns:
+      list of tuples of str, a str for each text.
+    """
+    copies = {tuple(text for text, _ in texts): None}
+    for _ in range(num_copies):
+        copy = []
+        for text, words in texts:
+            drawn = [(word, generator.choice(candidates)) for word, candidates in words
+                     if generator.random() < probability]
+            copy.append(replace(text, drawn))
+        copies[tuple(copy)] = None
+    return list(copies)[1:]
+
+
+def _with_texts(fields, columns, texts):
+    """The fields of a row with other texts in some columns."""
+    fields = [*fields]
+    for column, text in zip(columns, texts, strict=True):
+        fields[column] = text
+    return fields
+
+
+def _writer(file, path):
+    """A function that writes a row, a list of str, to a table as tables.read_rows reads it."""
+    if path.lower().endswith(".csv"):
+        return csv.writer(file, lineterminator="\n").writerow
+    return lambda fields: file.write("\t".join(fields) + "\n")
