@@ -12,6 +12,7 @@ from bert_tf import models
 from bert_tf.checkpoints import find_checkpoint, load_pretrained, open_checkpoint
 from bert_tf.compression.distillation import DistillationLoss, DistilledModel, tapped, taps_of
 from bert_tf.compression.layer_maps import INNER, map_layers
+from bert_tf.compression.theseus import ReplacingRate, TheseusModel
 from bert_tf.errors import InputError
 from bert_tf.files import exists, names_in
 from bert_tf.layers import Projection, WeightInitializer
@@ -225,12 +226,23 @@ class DistilledTask:
             initializer = WeightInitializer(model.encoder.config.initializer_range, self.settings.training.random_seed)
             with tf.name_scope("distillation/"):
                 projection = Projection(*widths, initializer, name="projection", dtype="float32")
+        label_loss = super().loss if "label" in losses.weights else None
+        if losses.replacing_rate is not None:
+            model = self._with_layers_of_teacher(model, optimizer, num_train_steps)
         num_inner = round(losses.inner_proportion * num_train_steps)
         loss = DistillationLoss(
-            losses.weights, super().loss if "label" in losses.weights else None, self._logits_loss, losses.temperature,
+            losses.weights, label_loss, self._logits_loss, losses.temperature,
             (lambda: optimizer.iterations < num_inner) if num_inner else None)
         return Trained(DistilledModel(model, student_taps, answers, projection), loss, loss.names,
                        {"projection": projection} if projection else {}, self.settings.student.student_layers)
+
+    def _with_layers_of_teacher(self, model, optimizer, num_train_steps):
+        """The TheseusModel of a student."""
+        losses, seed = self.settings.losses, self.settings.training.random_seed
+        layer_map = map_layers("uniform", self.student_config.num_hidden_layers, self.teacher.config.num_hidden_layers)
+        num_steps = round(losses.replacing_proportion * num_train_steps)
+        rate = ReplacingRate(losses.replacing_rate, num_steps, lambda: optimizer.iterations, seed)
+        return TheseusModel(model, self._load_teacher(tf.distribute.get_strategy()), layer_map, rate)
 
     def _answers_among(self, features):
         """The answers among features, those of the inside with a row for each text."""
@@ -253,7 +265,8 @@ class DistilledTask:
         """The teacher's model with its weights."""
         encoder = models.BertEncoder(
             self.teacher.config, remove_padding=runs.may_group_by_length(self.settings, strategy),
-            dtype=self.settings.step.dtype_policy, prune_last_layer=strategies.device_type(strategy) == "CPU")
+            dtype=self.settings.step.dtype_policy,
+            **strategies.encoder_options(strategy, self.teacher.config, self.settings.step.jit_compile))
         model = self.make_model(encoder, self.teacher.metadata)
         load_pretrained(model, self.teacher.path)
         model.trainable = False

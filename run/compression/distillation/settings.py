@@ -113,6 +113,14 @@ class LossSettings(Settings):
              "count, and after which answers and labels alone do (TinyBERT's two steps); 0 for all at once.",
         lower=0, upper=1)
 
+    replacing_rate: float | None = setting(
+        None, "BERT-of-Theseus: each layer of the student takes the place of its group of the teacher's with this "
+              "probability, anew at each step; the others are the teacher's, frozen. It rises linearly to 1. Needs a "
+              "student of the teacher's width, and no inner losses.", lower=0, upper=1)
+    replacing_proportion: float = setting(
+        0.5, "With --replacing_rate: share of the training steps after which the probability is 1, and the student "
+             "trains alone.", lower=0, upper=1)
+
     def check(self):
         if not self.weights:
             raise InputError("`logits_weight`=0: nothing is to be learned, all weights are 0")
@@ -120,6 +128,9 @@ class LossSettings(Settings):
         if self.inner_proportion and not inner:
             raise InputError(f"`inner_proportion`={self.inner_proportion}: there is no inner loss; give "
                              "`hidden_weight`, `attention_weight` or `cls_weight`")
+        if self.replacing_rate is not None and inner:
+            raise InputError(f"`replacing_rate`={self.replacing_rate}: layers are mixed with the teacher's, and cannot "
+                             f"be compared with them; give `{inner[0]}_weight`=0")
         if 0 < self.inner_proportion < 1 and not outer:
             raise InputError(f"`inner_proportion`={self.inner_proportion}: there is nothing to learn after it; give "
                              "`logits_weight` or `label_weight`")
@@ -216,7 +227,14 @@ class DistillationSettings(FineTuningSettings):
 
     def _check_sizes(self, config, teacher):
         """Raises InputError for a student and a teacher that the losses cannot compare."""
-        weights = self.losses.weights
+        weights, rate = self.losses.weights, self.losses.replacing_rate
+        if rate is not None:
+            map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
+            if config.hidden_size != teacher.hidden_size:
+                raise InputError(f"`replacing_rate`={rate}: the student has width {config.hidden_size} and the teacher "
+                                 f"{teacher.hidden_size}: layers of one cannot stand in for those of the other")
+            if self.step.recompute_activations:
+                raise InputError(f"`replacing_rate`={rate}: not with `recompute_activations`")
         if set(INNER) & set(weights):
             map_layers(self.losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
         if "attention" in weights and config.num_attention_heads != teacher.num_attention_heads:

@@ -136,6 +136,15 @@ def test_texts_without_labels_and_answers_that_are_kept(folder):
             np.testing.assert_array_equal(variable, teacher[name].read(), err_msg=name)
 
 
+@pytest.mark.timeout(120)
+def test_layers_that_stand_in_for_the_teachers(folder):
+    distil(folder, "sst", "theseus", student_layers="0,2", replacing_rate=0.3, logits_weight=0, label_weight=1,
+           num_train_epochs=4.0)
+    log = log_of(folder / "theseus")
+    assert {"step", "loss", "label_loss"} == {*log.dtype.names}
+    assert np.isfinite(log["loss"]).all()
+
+
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": "0,4"}, "--student_layers=0,4: the teacher has no layer 4, its layers are 0 to 2"),
     ({}, "--student_layers is needed, or --student_checkpoint, or --student_config_file"),
@@ -150,6 +159,10 @@ def test_texts_without_labels_and_answers_that_are_kept(folder):
      "heads and the teacher 2: their attention cannot be compared; give 0"),
     ({"student_layers": "0", "logits_weight": 0, "label_weight": 0}, "nothing is to be learned"),
     ({"student_layers": "0", "inner_proportion": 0.5}, "--inner_proportion=0.5: there is no inner loss"),
+    ({"student_layers": "0", "replacing_rate": 0.3, "hidden_weight": 1}, "--replacing_rate=0.3: layers are mixed with "
+     "the teacher's, and cannot be compared with them; give --hidden_weight=0"),
+    ({"student_config_file": "wide.json", "replacing_rate": 0.3}, "--replacing_rate=0.3: the student has width 16 and "
+     "the teacher 8: layers of one cannot stand in"),
     ({"student_layers": "0", "unlabeled_file": "texts.txt"}, "--unlabeled_file=texts.txt: there are no labels "
      "to learn; give --label_weight=0"),
     ({"student_layers": "0", "task_name": "mrpc"}, "--task_name=mrpc: --teacher=sst was trained for sst-2"),
@@ -174,6 +187,7 @@ def test_what_is_refused(folder, flags, message):
         (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
         config = BertConfig.from_json_file(folder / "sst" / "bert_config.json")
         tf.train.Checkpoint(model=models.BertEncoder(config)).write(str(folder / "headless" / "ckpt-3"))
+        (folder / "wide.json").write_text(json.dumps({**config.to_dict(), "hidden_size": 16}))
         (folder / "heads.json").write_text(json.dumps({**config.to_dict(), "num_attention_heads": 4}))
         (folder / "answers_of_squad" / "0123").mkdir(parents=True)
         told = {"teacher": run_metadata.fingerprint([str(folder / "squad" / "ckpt-3.index")])}
