@@ -139,6 +139,8 @@ class DistillationLoss:
         lengths = tf.reduce_sum(tf.cast(mask, tf.float32), axis=-1)
         found = {"examples": tf.cast(tf.shape(mask)[0], tf.float32), "rows": tf.cast(tf.size(lengths), tf.float32),
                  "tokens": tf.reduce_sum(lengths), "pairs": tf.reduce_sum(tf.square(lengths))}
+        if "masked_lm_weights" in features:
+            found["predictions"] = tf.reduce_sum(features["masked_lm_weights"])
         labels = self._label_loss.normalisers(features) if self._label_loss else {}
         return {**found, **{f"label_{name}": value for name, value in labels.items()}}
 
@@ -154,7 +156,7 @@ class DistillationLoss:
                              if key.startswith("label_")}
                 found[name] = self._label_loss.share(outputs, features, of_labels)["loss"]
             elif name == "logits":
-                found[name] = self._logits_loss(student, teacher, mask, normalisers, self._temperature)
+                found[name] = self._logits_loss(student, teacher, features, normalisers, self._temperature)
             else:
                 pair = [tf.cast(each[name], tf.float32) for each in (student, teacher)]
                 found[name] = INNER_LOSSES[name](*pair, mask, normalisers)
@@ -197,41 +199,54 @@ def soft_cross_entropy(student, teacher, temperature):
     return temperature**2 * tf.reduce_sum(tf.exp(wanted) * (wanted - got), axis=-1)
 
 
-def _softmax(student, teacher, mask, normalisers, temperature):
+def _softmax(student, teacher, features, normalisers, temperature):
     """One label or choice an example: logits [B, classes]."""
-    del mask
+    del features
     of_examples = soft_cross_entropy(student["logits"], teacher["logits"], temperature)
     return tf.reduce_sum(of_examples) / normalisers["examples"]
 
 
-def _sigmoid(student, teacher, mask, normalisers, temperature):
+def _sigmoid(student, teacher, features, normalisers, temperature):
     """Any number of labels an example: the divergences of each label's two outcomes, mean over labels."""
-    del mask
+    del features
     pair = [tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1) for each in (student, teacher)]
     of_labels = soft_cross_entropy(*pair, temperature)  # [B, labels]
     return tf.reduce_sum(tf.reduce_mean(of_labels, axis=-1)) / normalisers["examples"]
 
 
-def _number(student, teacher, mask, normalisers, temperature):
+def _number(student, teacher, features, normalisers, temperature):
     """A number an example: squared difference."""
-    del mask, temperature
+    del features, temperature
     difference = tf.math.squared_difference(student["logits"], teacher["logits"])  # [B, 1]
     return tf.reduce_sum(difference) / normalisers["examples"]
 
 
-def _tokens(student, teacher, mask, normalisers, temperature):
+def _tokens(student, teacher, features, normalisers, temperature):
     """A label a token: mean over real tokens."""
     of_tokens = soft_cross_entropy(student["logits"], teacher["logits"], temperature)  # [B, S]
-    return tf.reduce_sum(of_tokens * mask) / normalisers["tokens"]
+    return tf.reduce_sum(of_tokens * _mask(features)) / normalisers["tokens"]
 
 
-def _spans(student, teacher, mask, normalisers, temperature):
+def _spans(student, teacher, features, normalisers, temperature):
     """A start and an end an example, at real tokens: mean of both."""
-    padding = losses.PADDING_PENALTY * temperature * (1.0 - mask)
+    padding = losses.PADDING_PENALTY * temperature * (1.0 - _mask(features))
     ends = [soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
             for name in ("start_logits", "end_logits")]
     return tf.reduce_sum(ends) / 2 / normalisers["examples"]
 
 
-LOGITS_LOSSES = {"softmax": _softmax, "sigmoid": _sigmoid, "number": _number, "tokens": _tokens, "spans": _spans}
+def _masked_lm(student, teacher, features, normalisers, temperature):
+    """The vocabulary at masked positions: mean over real predictions, as the masked LM's own loss."""
+    name = "masked_lm_logits"
+    of_predictions = soft_cross_entropy(student[name], teacher[name], temperature)  # [B, P]
+    total = tf.reduce_sum(of_predictions * features["masked_lm_weights"])
+    return total / (normalisers["predictions"] + losses.EMPTY_BATCH_GUARD)
+
+
+def _mask(features):
+    return tf.cast(features["input_mask"], tf.float32)
+
+
+LOGITS_LOSSES = {"softmax": _softmax, "sigmoid": _sigmoid, "number": _number, "tokens": _tokens, "spans": _spans,
+                 "masked_lm": _masked_lm}
 

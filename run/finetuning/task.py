@@ -5,10 +5,10 @@ A new task is a module there, its settings in run.finetuning.task_settings, and 
 
 import abc
 import copy
-import dataclasses
 from typing import ClassVar
 
 from run.finetuning import batches
+from run.training.step import Trained
 
 
 class ServedTask(abc.ABC):
@@ -38,26 +38,6 @@ class ServedTask(abc.ABC):
     def needs(cls, variable):
         """Whether answers depend on the variable of that name."""
         return not variable.startswith(cls.unused_variables)
-
-
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """What a training step runs.
-
-    Attributes:
-      network: maps features to what `loss` takes, `network(features, training=True)`; its `trainable_variables` are
-        trained: the model, or what runs it.
-      loss: as FineTuningTask's.
-      loss_names: the keys of what it gives.
-      aside: dict of name -> what is trained and kept in checkpoints along with the model, and is no part of it.
-      init_layers: the layers of the initial checkpoint that the model's start as; see load_pretrained.
-    """
-
-    network: object
-    loss: object
-    loss_names: tuple[str, ...] = ("loss",)
-    aside: dict = dataclasses.field(default_factory=dict)
-    init_layers: tuple[int, ...] = ()
 
 
 class FineTuningTask(ServedTask):

@@ -9,21 +9,20 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import find_checkpoint, load_pretrained, open_checkpoint
-from bert_tf.compression.distillation import DistillationLoss, DistilledModel, tapped, taps_of
+from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.compression.distillation import tapped
 from bert_tf.compression.layer_maps import INNER, map_layers
 from bert_tf.compression.theseus import ReplacingRate, TheseusModel
 from bert_tf.errors import InputError
-from bert_tf.files import exists, names_in
-from bert_tf.layers import Projection, WeightInitializer
+from bert_tf.files import exists
 from data_prep import records
 from data_prep.tasks import squad
-from run.compression.distillation import unlabeled
+from run.compression.distillation import teaching, unlabeled
 from run.compression.distillation.answers import PREFIX, Answers, check_teacher, find, write
 from run.finetuning import runs
 from run.finetuning.batches import lengths_of
 from run.finetuning.prediction import Predictor
-from run.finetuning.task import FineTuningTask, Trained
+from run.finetuning.task import FineTuningTask
 from run.training import run_metadata, strategies
 
 ROW = "row"  # the feature that tells an example's number; of windows of questions, their own ids do
@@ -105,11 +104,8 @@ class DistilledTask:
     @property
     def kept_settings(self):
         settings = self.settings
-        started = "student_layers" if settings.student.student_layers else (
-            "student_checkpoint" if settings.student.student_checkpoint else "student_config_file")
-        value = getattr(settings.student, started)
-        return {**super().kept_settings, "teacher": self._teacher_files,
-                started: list(value) if isinstance(value, tuple) else value, **dataclasses.asdict(settings.losses)}
+        return {**super().kept_settings, **teaching.started_with(
+            settings.student, dataclasses.asdict(settings.losses), self._teacher_files)}
 
     def write_training_data(self, folder):
         """Asks the teacher, unless its answers are kept or it is to be asked in each step."""
@@ -136,7 +132,7 @@ class DistilledTask:
     @functools.cached_property
     def _teacher_files(self):
         """Dict that tells the teacher's weights from others."""
-        return run_metadata.fingerprint(checkpoint_files(self.teacher.path))
+        return run_metadata.fingerprint(teaching.checkpoint_files(self.teacher.path))
 
     def _asked(self, features):
         """Dict of what shapes the answers, beside the teacher."""
@@ -202,39 +198,21 @@ class DistilledTask:
     @property
     def _taps(self):
         """The Taps of the student and of the teacher."""
-        losses, student = self.settings.losses, self.student_config
-        names = [name for name in INNER if name in losses.weights]
-        return taps_of(names, map_layers(losses.parsed_layer_map, student.num_hidden_layers,
-                                         self.teacher.config.num_hidden_layers) if names else ())
+        return teaching.taps(self.settings.losses, self.student_config, self.teacher.config)
 
     def in_training(self, model, optimizer, num_train_steps):
-        losses, strategy = self.settings.losses, tf.distribute.get_strategy()
-        student_taps, teacher_taps = self._taps
+        losses = self.settings.losses
         if not losses.asks_teacher:
             answers = lambda features: {}
         elif self._kept_answers is not None:
             answers = self._answers_among
         else:
-            teacher = self._load_teacher(strategy)
-
-            def answers(features):
-                outputs, inner = tapped(teacher, features, teacher_taps)
-                return {**outputs, **inner}
-        widths = model.encoder.config.hidden_size, self.teacher.config.hidden_size
-        projection = None
-        if widths[0] != widths[1] and (teacher_taps.hidden or teacher_taps.cls):
-            initializer = WeightInitializer(model.encoder.config.initializer_range, self.settings.training.random_seed)
-            with tf.name_scope("distillation/"):
-                projection = Projection(*widths, initializer, name="projection", dtype="float32")
-        label_loss = super().loss if "label" in losses.weights else None
+            answers = teaching.asking(self._load_teacher(tf.distribute.get_strategy()), self._taps[1])
+        run = model
         if losses.replacing_rate is not None:
-            model = self._with_layers_of_teacher(model, optimizer, num_train_steps)
-        num_inner = round(losses.inner_proportion * num_train_steps)
-        loss = DistillationLoss(
-            losses.weights, label_loss, self._logits_loss, losses.temperature,
-            (lambda: optimizer.iterations < num_inner) if num_inner else None)
-        return Trained(DistilledModel(model, student_taps, answers, projection), loss, loss.names,
-                       {"projection": projection} if projection else {}, self.settings.student.student_layers)
+            run = self._with_layers_of_teacher(model, optimizer, num_train_steps)
+        return teaching.trained(self.settings, model, run, answers, self.teacher.config, optimizer.iterations,
+                                num_train_steps, super().loss, self._logits_loss)
 
     def _with_layers_of_teacher(self, model, optimizer, num_train_steps):
         """The TheseusModel of a student."""
@@ -271,12 +249,3 @@ class DistilledTask:
         load_pretrained(model, self.teacher.path)
         model.trainable = False
         return model
-
-
-def checkpoint_files(path):
-    """The files that hold the weights of a checkpoint."""
-    found = find_checkpoint(path)
-    if exists(found):
-        return [found]
-    folder, prefix = os.path.split(found)
-    return [os.path.join(folder, name) for name in sorted(names_in(folder)) if name.startswith(f"{prefix}.")]

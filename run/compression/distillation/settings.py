@@ -213,37 +213,51 @@ class DistillationSettings(FineTuningSettings):
         paths.check_output_dir("output_dir", self.training.output_dir)
         if self.answers.answers_dir:
             paths.check_output_dir("answers_dir", self.answers.answers_dir)
-        length, student = self.tokenizer.max_seq_length, self.student
-        if length > teacher.config.max_position_embeddings:
-            raise InputError(f"`max_seq_length`={length}: the teacher was made for at most "
-                             f"{teacher.config.max_position_embeddings}")
-        if student.student_layers:
-            check_layers("student_layers", student.student_layers, teacher.config.num_hidden_layers)
-            config = student_config(teacher.config, student.student_layers)
-        else:
-            config = _named_student(lambda: read_config(self.model.bert_config_file, length))
-        self._check_sizes(config, teacher.config)
+        config = config_of_student(self.student, self.model, teacher.config, self.tokenizer.max_seq_length)
+        check_sizes(self.losses, config, teacher.config)
+        if self.losses.replacing_rate is not None and self.step.recompute_activations:
+            raise InputError(f"`replacing_rate`={self.losses.replacing_rate}: not with `recompute_activations`")
         return config, teacher.config
 
-    def _check_sizes(self, config, teacher):
-        """Raises InputError for a student and a teacher that the losses cannot compare."""
-        weights, rate = self.losses.weights, self.losses.replacing_rate
-        if rate is not None:
-            map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
-            if config.hidden_size != teacher.hidden_size:
-                raise InputError(f"`replacing_rate`={rate}: the student has width {config.hidden_size} and the teacher "
-                                 f"{teacher.hidden_size}: layers of one cannot stand in for those of the other")
-            if self.step.recompute_activations:
-                raise InputError(f"`replacing_rate`={rate}: not with `recompute_activations`")
-        if set(INNER) & set(weights):
-            map_layers(self.losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
-        if "attention" in weights and config.num_attention_heads != teacher.num_attention_heads:
-            raise InputError(f"`attention_weight`={weights['attention']}: the student has {config.num_attention_heads} "
-                             f"heads and the teacher {teacher.num_attention_heads}: their attention cannot be "
-                             "compared; give 0")
-        if "cls" in weights and config.num_hidden_layers < 2:
-            raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, and the student has "
-                             "one; give 0")
+
+def config_of_student(student, model, teacher, max_seq_length):
+    """The BertConfig of a student.
+
+    Args:
+      student: StudentSettings.
+      model: ModelSettings of what it starts from.
+      teacher: BertConfig.
+      max_seq_length: int.
+
+    Raises:
+      InputError: a layer that the teacher lacks, a config that cannot be read, too long sequences.
+    """
+    if max_seq_length > teacher.max_position_embeddings:
+        raise InputError(f"`max_seq_length`={max_seq_length}: the teacher was made for at most "
+                         f"{teacher.max_position_embeddings}")
+    if student.student_layers:
+        check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
+        return student_config(teacher, student.student_layers)
+    return _named_student(lambda: read_config(model.bert_config_file, max_seq_length))
+
+
+def check_sizes(losses, config, teacher):
+    """Raises InputError for the BertConfigs of a student and a teacher that LossSettings cannot compare."""
+    weights, rate = losses.weights, losses.replacing_rate
+    if rate is not None:
+        map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
+        if config.hidden_size != teacher.hidden_size:
+            raise InputError(f"`replacing_rate`={rate}: the student has width {config.hidden_size} and the teacher "
+                             f"{teacher.hidden_size}: layers of one cannot stand in for those of the other")
+    if set(INNER) & set(weights):
+        map_layers(losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
+    if "attention" in weights and config.num_attention_heads != teacher.num_attention_heads:
+        raise InputError(f"`attention_weight`={weights['attention']}: the student has {config.num_attention_heads} "
+                         f"heads and the teacher {teacher.num_attention_heads}: their attention cannot be compared; "
+                         "give 0")
+    if "cls" in weights and config.num_hidden_layers < 2:
+        raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, and the student has one; "
+                         "give 0")
 
 
 def _named_student(read):
