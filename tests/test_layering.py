@@ -72,7 +72,7 @@ ALLOWED = {
                                      "run.finetuning",
                                      "run.finetuning.tasks"),
     "run.compression.comparison": ("bert_tf.*", "run.settings", "run.evaluation", "run.finetuning",
-                                   "run.inference"),
+                                   "run.finetuning.tasks", "run.inference"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
                       "run.finetuning", "run.finetuning.tasks", "run.inference.*", "run.compression.*"),

@@ -12,6 +12,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.batches import take_rows
+from run.finetuning.tasks import TASKS
 from run.inference import export_evaluation, feature_models, loading
 
 TEXTS_TOGETHER = (1, 8)  # that latency is measured with
@@ -53,12 +54,10 @@ def measure(settings, folder):
       InputError: as loading.load's; models of different kinds, or without development data.
     """
     exports, task = [], None
+    given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
+    _check_kinds(settings.models, given)
     for number, (name, path) in enumerate(zip(settings.names, settings.models, strict=True)):
-        given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
         servable, served = _load(path, given)
-        kind = served.task.kind
-        if task is not None and kind != task.kind:
-            raise InputError(f"`models`={path}: is of a {kind}, and {settings.models[0]} of a {task.kind}")
         own = _named(path, export_evaluation.read_task, settings.of_model(path), served, servable.tokenizer)
         if own.eval_features is None:
             raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
@@ -70,6 +69,16 @@ def measure(settings, folder):
             exports.append(_scored(name, each, parameters, exported, own, settings.eval_batch_size))
     _time([(model, task) for _, model, task in exports], settings)
     return [dataclasses.replace(measured, seconds=model.medians) for measured, model, _ in exports], task.metric
+
+
+def _check_kinds(models, given):
+    """Raises InputError unless all models, paths, are of one fine-tuned task."""
+    kinds = [_named(path, loading.settle, path, given).task.kind for path in models]
+    for path, kind in zip(models, kinds, strict=True):
+        if kind not in TASKS:
+            raise InputError(f"`models`={path}: of a model that is no fine-tuned task's there is no score")
+        if kind != kinds[0]:
+            raise InputError(f"`models`={path}: is of a {kind}, and {models[0]} of a {kinds[0]}")
 
 
 def _load(path, given):

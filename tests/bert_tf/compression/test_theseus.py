@@ -45,24 +45,23 @@ def test_the_schedule_and_the_groups():
     assert rate.draw(4).numpy().all()
     step.assign(0)
     draws = []
-    for number in range(2000):
-        step.assign(number % 1000)
+    for number in range(600):
+        step.assign(number % 300)
         draws.append(ReplacingRate(0.3, 10**9, lambda: step, 5).draw(3).numpy())
-    np.testing.assert_array_equal(draws[:1000], draws[1000:])  # a resumed run draws the same
-    assert abs(np.mean(draws) - 0.3) < 0.03
+    np.testing.assert_array_equal(draws[:300], draws[300:])  # a resumed run draws the same
+    assert abs(np.mean(draws) - 0.3) < 0.05
     assert float(ReplacingRate(0.3, 0, lambda: 0, 5).value()) == 1
     assert groups((1, 3, 5)) == (range(2), range(2, 4), range(4, 6))
     assert groups((2, 4)) == (range(3), range(3, 5))
 
 
 def test_at_0_the_teacher_answers_and_at_1_the_student():
-    for options in ({}, {"remove_padding": True, "prune_last_layer": True}):
-        student, teacher = make_pair(**options)
-        for rate, alone in ((0.0, teacher), (1.0, student)):
-            mixed = tf.function(theseus(student, teacher, rate))(FEATURES, training=True)
-            np.testing.assert_allclose(mixed["logits"], alone(FEATURES)["logits"], atol=1e-5)
-        assert np.abs(teacher(FEATURES)["logits"] - student(FEATURES)["logits"]).max() > 1e-2
-        np.testing.assert_allclose(theseus(student, teacher, 0.0)(FEATURES)["logits"], student(FEATURES)["logits"])
+    student, teacher = make_pair(remove_padding=True, prune_last_layer=True)
+    for rate, alone in ((0.0, teacher), (1.0, student)):
+        mixed = theseus(student, teacher, rate)(FEATURES, training=True)
+        np.testing.assert_allclose(mixed["logits"], alone(FEATURES)["logits"], atol=1e-5)
+    assert np.abs(teacher(FEATURES)["logits"] - student(FEATURES)["logits"]).max() > 1e-2
+    np.testing.assert_allclose(theseus(student, teacher, 0.0)(FEATURES)["logits"], student(FEATURES)["logits"])
 
 
 def test_a_layer_that_the_teacher_stands_for_is_not_trained():

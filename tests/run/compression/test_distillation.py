@@ -10,6 +10,8 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from run.compression.distillation import answers
 from run.finetuning.task_metadata import TaskMetadata
 from run.training import run_metadata
 from tests import scripts, toy_runs
@@ -66,9 +68,9 @@ def log_of(folder):
     return np.genfromtxt(folder / "training_log.csv", delimiter=",", names=True)
 
 
-@pytest.mark.parametrize("name", ["tagger", "squad", "swag"])
-def test_every_task_has_students(folder, name):
-    distil(folder, name, f"student_{name}", student_layers="0,2", **ALL_LOSSES)
+@pytest.mark.parametrize(("name", "keeps"), [("tagger", True), ("squad", True), ("swag", False)])
+def test_every_task_has_students(folder, name, keeps):
+    distil(folder, name, f"student_{name}", student_layers="0,2", keep_answers=keeps, **ALL_LOSSES)
     log = log_of(folder / f"student_{name}")
     total = (log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"] + 0.5 * log["attention_loss"]
              + 2 * log["cls_loss"])
@@ -76,18 +78,38 @@ def test_every_task_has_students(folder, name):
     assert BertConfig.from_json_file(folder / f"student_{name}" / "bert_config.json").num_hidden_layers == 2
     assert {"task.json", "vocab.txt", "eval_results.txt", "checkpoint"} < {
         path.name for path in (folder / f"student_{name}").iterdir()}
+    assert (folder / f"student_{name}" / "answers").exists() == keeps
 
 
-def test_asking_in_each_step_is_as_asking_once_but_for_rounding(folder):
-    """Of the run above; and another run takes the answers that it kept."""
-    if not (folder / "student_tagger").exists():
-        test_every_task_has_students(folder, "tagger")
-    distil(folder, "tagger", "each_step", student_layers="0,2", keep_answers=False, **ALL_LOSSES)
-    once, each = (log_of(folder / name) for name in ("student_tagger", "each_step"))
-    for name in once.dtype.names:
-        np.testing.assert_allclose(once[name], each[name], rtol=2e-2, atol=1e-3, err_msg=name)
-    assert (folder / "student_tagger" / "answers").exists()
-    assert not (folder / "each_step" / "answers").exists()
+def test_answers_that_are_kept_are_the_teachers_but_for_rounding(tmp_path):
+    """Of multiple choice, whose rows are the longest for all their choices; also in another order."""
+    rng, lengths = np.random.default_rng(5), [4, 1, 3, 4, 2]
+    whole = {"logits": rng.normal(size=[5, 2]).astype(np.float32),
+             "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),  # [B, choices, K, S, H]
+             "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16)}
+    parts = [(rows, {name: value[rows] for name, value in whole.items()}) for rows in ([3, 0, 2], [4, 1])]
+    path = answers.find(str(tmp_path / "kept"), {"of": "one"}, {"data": 1})
+    answers.write(path, {"teacher": {"of": "one"}}, lengths, parts,
+                  {"logits": (), "hidden": (-2,), "attention": (-2, -1)})
+    kept = answers.Answers(path)
+    rows = [2, 4, 2]  # of at most 3 tokens
+    found = dict(zip(kept.entries, kept.look_up(rows, 3), strict=True))
+    np.testing.assert_array_equal(found["logits"], whole["logits"][rows])
+    real = np.arange(3) < np.array(lengths)[rows, np.newaxis]
+    expected = whole["hidden"][rows, :, :, :3] * real[:, np.newaxis, np.newaxis, :, np.newaxis]
+    np.testing.assert_array_equal(found["hidden"], expected)
+    both = (real[:, :, np.newaxis] & real[:, np.newaxis])[:, np.newaxis, np.newaxis, np.newaxis]
+    np.testing.assert_array_equal(found["attention"], whole["attention"][rows, ..., :3, :3] * both)
+    batches = kept.added(tf.data.Dataset.from_tensor_slices(
+        {"input_ids": np.zeros([6, 4], np.int32), "row": np.array([0, 1, 2, 3, 4, 0])}).batch(3, drop_remainder=True),
+        "row")
+    assert batches.element_spec["teacher_hidden"].shape == [3, 2, 3, 4, 6]
+    assert answers.find(str(tmp_path / "kept"), {"of": "one"}, {"data": 2}) != path
+    with pytest.raises(InputError, match=r"`answers_dir`=.*kept: holds the answers of another teacher; choose"):
+        answers.check_teacher(str(tmp_path / "kept"), {"of": "another"})
+    (tmp_path / "kept" / path.rpartition("/")[2] / "hidden.bin").write_bytes(b"cut")
+    with pytest.raises(InputError, match=r"hidden.bin: is missing or damaged; remove .*, and the teacher is"):
+        answers.Answers(path)
 
 
 @pytest.mark.timeout(240)  # it trains three times
@@ -96,12 +118,14 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
     config = BertConfig.from_json_file(folder / "sst" / "bert_config.json").to_dict()
     (folder / "narrow.json").write_text(json.dumps({**config, "hidden_size": 6, "num_hidden_layers": 2}))
     flags = {"teacher": "sst", "student_config_file": "narrow.json", **DATA["sst"], **QUICK, **ALL_LOSSES,
-             "inner_proportion": 0.5, "num_train_epochs": 8.0, "save_checkpoints_steps": 4, "eval_steps": 8}
-    scripts.succeed("run.run_distillation", folder, output_dir="whole", **flags)
+             "inner_proportion": 0.5, "num_train_epochs": 4.0, "save_checkpoints_steps": 3,
+             "answers_dir": "kept"}
+    scripts.succeed("run.run_distillation", folder, output_dir="whole", iterations_per_loop=3, **flags)
     command = scripts.command("run.run_distillation", **flags, output_dir="killed", iterations_per_loop=1)
     scripts.kill_when(command, folder, (folder / "killed" / "checkpoint").exists)
     done = scripts.run_script("run.run_distillation", folder, output_dir="killed", **flags)
     assert "resuming at step" in done.stdout, done.stderr[-3000:]
+    assert "the teacher's answers are taken from there" in done.stdout  # as the first run left them
     ends = [tf.train.load_checkpoint(str(folder / name)) for name in ("whole", "killed")]
     names = [name for name in ends[0].get_variable_to_shape_map() if "CHECKPOINTABLE" not in name]
     assert any("projection/kernel" in name for name in names)
@@ -110,7 +134,7 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
             np.testing.assert_array_equal(*(end.get_tensor(name) for end in ends), err_msg=name)
     assert not [name for name in open_checkpoint(str(folder / "whole")).tensors if "projection" in name]
     log = log_of(folder / "whole")
-    inner, outer = log[log["step"] <= 12], log[log["step"] > 12]
+    inner, outer = log[log["step"] <= 6], log[log["step"] > 6]
     np.testing.assert_allclose(inner["loss"], inner["hidden_loss"] + 0.5 * inner["attention_loss"]
                                + 2 * inner["cls_loss"], rtol=1e-5)
     np.testing.assert_allclose(outer["loss"], outer["logits_loss"] + 0.5 * outer["label_loss"], rtol=1e-5)
@@ -120,13 +144,13 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
         "run.run_distillation", folder, output_dir="whole", **{**flags, "hidden_weight": 3})
 
 
-def test_texts_without_labels_and_answers_that_are_kept(folder):
-    flags = {"student_layers": "1,2", "unlabeled_file": "texts.txt", "label_weight": 0, "answers_dir": "kept"}
-    first, again = (distil(folder, "sst", name, **flags, learning_rate=rate)
-                    for name, rate in (("unlabeled", 0), ("unlabeled_again", 1e-2)))
-    assert {"step", "loss", "logits_loss"} == {*log_of(folder / "unlabeled").dtype.names}
-    assert "the teacher's answers to 8 rows are kept there" in first
-    assert "the teacher's answers are taken from there" in again
+@pytest.mark.timeout(120)
+def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
+    distil(folder, "sst", "unlabeled", student_layers="1,2", unlabeled_file="texts.txt", label_weight=0,
+           replacing_rate=0.3, learning_rate=0)
+    log = log_of(folder / "unlabeled")
+    assert {"step", "loss", "logits_loss"} == {*log.dtype.names}
+    assert np.isfinite(log["loss"]).all()
     config = BertConfig.from_json_file(folder / "unlabeled" / "bert_config.json")
     student, teacher = models.BertClassifier(config, 2), open_checkpoint(str(folder / "sst")).tensors
     load_pretrained(student, str(folder / "unlabeled"))
@@ -134,15 +158,6 @@ def test_texts_without_labels_and_answers_that_are_kept(folder):
         if "encoder/layer_0" in variable.name and "qkv" not in variable.name:
             name = variable.name.removesuffix(":0").replace("layer_0", "layer_1")
             np.testing.assert_array_equal(variable, teacher[name].read(), err_msg=name)
-
-
-@pytest.mark.timeout(120)
-def test_layers_that_stand_in_for_the_teachers(folder):
-    distil(folder, "sst", "theseus", student_layers="0,2", replacing_rate=0.3, logits_weight=0, label_weight=1,
-           num_train_epochs=4.0)
-    log = log_of(folder / "theseus")
-    assert {"step", "loss", "label_loss"} == {*log.dtype.names}
-    assert np.isfinite(log["loss"]).all()
 
 
 @pytest.mark.parametrize(("flags", "message"), [
