@@ -68,6 +68,10 @@ class TrainingRun:
       new_variables: names of variables that keep their initial values, whatever init_checkpoint holds.
       flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
         utilisation by; or None.
+      init_layers: the layers of init_checkpoint that the model's start as, see load_pretrained.
+      network: what a training step runs in place of the model, and whose variables it trains; None for the model.
+      aside: dict of name -> what is kept in the run's checkpoints beside the model, such as variables of the network
+        alone.
 
     Attributes:
       missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
@@ -75,7 +79,7 @@ class TrainingRun:
 
     def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
-                 flops_of=None):
+                 flops_of=None, init_layers=(), network=None, aside=None):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
@@ -87,22 +91,25 @@ class TrainingRun:
         self._compute_dtype = model.compute_dtype
         self._writes = strategies.is_chief(strategy)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
+        network = network or model
         self._trainer = Trainer(
-            strategy, model, optimizer, utilisation.LossWithTokens(loss_function), (*loss_names, utilisation.TOKENS),
+            strategy, network, optimizer, utilisation.LossWithTokens(loss_function), (*loss_names, utilisation.TOKENS),
             accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
         self.missing = ()
 
         def initialize():
             if init_checkpoint:
-                report = load_pretrained(model, init_checkpoint, leave=new_variables)
+                report = load_pretrained(model, init_checkpoint, leave=new_variables, layers=init_layers)
                 print(report, file=sys.stderr)
                 self.missing = report.missing
 
         with strategy.scope():
-            optimizer.build(model.trainable_variables)
+            own = {id(variable) for variable in model.trainable_variables}
+            optimizer.build(model.trainable_variables,
+                            [variable for variable in network.trainable_variables if id(variable) not in own])
             manager = CheckpointManager(
-                tf.train.Checkpoint(model=model, optimizer=optimizer), settings.output_dir, writes=self._writes,
-                saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
+                tf.train.Checkpoint(model=model, optimizer=optimizer, **aside or {}), settings.output_dir,
+                writes=self._writes, saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
         self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
