@@ -41,6 +41,16 @@ class BertConfig:
       max_position_embeddings: rows of the position table, the longest sequence the model can read.
       type_vocab_size: rows of the token-type (segment) table.
       initializer_range: standard deviation of the truncated normal that initialises kernels and tables.
+      attention_heads_per_layer: of a pruned model the heads of each layer, at most N, of the width H / N that all have;
+        None where each has N.
+      intermediate_size_per_layer: of a pruned model the width of each layer's feed-forward layer; None where each has
+        `intermediate_size`.
+      embedding_size: width of the word table, E, below H; a matrix [E, H] then leads to the encoder (section 3.1 of
+        ALBERT, Lan et al. 2019). None for a table as wide as the encoder.
+      num_hidden_groups: how many sets of weights the layers share, in runs of neighbours (ALBERT); a divisor of
+        `num_hidden_layers`. None where each layer has its own.
+
+    The last four are written only where they are set. One that says what holds without it becomes None.
 
     Raises:
       InputError: on construction, naming the field, its value and what would be right.
@@ -57,14 +67,15 @@ class BertConfig:
     max_position_embeddings: int = 512
     type_vocab_size: int = 16
     initializer_range: float = 0.02
+    attention_heads_per_layer: tuple[int, ...] | None = None
+    intermediate_size_per_layer: tuple[int, ...] | None = None
+    embedding_size: int | None = None
+    num_hidden_groups: int | None = None
 
     def __post_init__(self):
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
                      "intermediate_size", "max_position_embeddings", "type_vocab_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_SIZE:
-                raise InputError(f"{name} is {value!r}: it must be a positive integer" + (
-                    f", at most {LARGEST_SIZE}" if isinstance(value, int) and value > LARGEST_SIZE else ""))
+            _check_size(name, getattr(self, name))
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
             if not _is_number(rate) or not 0 <= rate < 1:
@@ -77,6 +88,43 @@ class BertConfig:
         if self.hidden_act not in HIDDEN_ACTIVATIONS:
             raise InputError(f"hidden_act is {self.hidden_act!r}: it must be one of "
                              f"{', '.join(HIDDEN_ACTIVATIONS)}")
+        self._check_sizes_per_layer()
+        self._check_shared()
+
+    def _check_sizes_per_layer(self):
+        for name, whole in (("attention_heads_per_layer", "num_attention_heads"),
+                            ("intermediate_size_per_layer", "intermediate_size")):
+            sizes = getattr(self, name)
+            if sizes is None:
+                continue
+            if not isinstance(sizes, list | tuple) or len(sizes) != self.num_hidden_layers:
+                raise InputError(f"{name} is {sizes!r}: it must be a list of num_hidden_layers, "
+                                 f"{self.num_hidden_layers}, sizes")
+            for number, size in enumerate(sizes):
+                _check_size(f"{name} of layer {number}", size)
+            if whole == "num_attention_heads" and max(sizes) > self.num_attention_heads:
+                raise InputError(f"{name} is {list(sizes)}: no layer can have more heads than num_attention_heads, "
+                                 f"{self.num_attention_heads}, which sets their width")
+            object.__setattr__(self, name, None if {*sizes} == {getattr(self, whole)} else tuple(sizes))
+
+    def _check_shared(self):
+        if self.embedding_size is not None:
+            _check_size("embedding_size", self.embedding_size)
+            if self.embedding_size > self.hidden_size:
+                raise InputError(f"embedding_size is {self.embedding_size}: it must be at most hidden_size, "
+                                 f"{self.hidden_size}")
+            if self.embedding_size == self.hidden_size:
+                object.__setattr__(self, "embedding_size", None)
+        if self.num_hidden_groups is not None:
+            _check_size("num_hidden_groups", self.num_hidden_groups)
+            if self.num_hidden_layers % self.num_hidden_groups:
+                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: it must divide num_hidden_layers, "
+                                 f"{self.num_hidden_layers}")
+            if self.num_hidden_groups == self.num_hidden_layers:
+                object.__setattr__(self, "num_hidden_groups", None)
+            elif self.attention_heads_per_layer or self.intermediate_size_per_layer:
+                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: layers that share their weights "
+                                 "cannot have sizes of their own")
 
     @property
     def head_width(self):
@@ -84,15 +132,34 @@ class BertConfig:
         return self.hidden_size // self.num_attention_heads
 
     @property
+    def layer_sizes(self):
+        """The heads and the width of the feed-forward layer of each layer: L pairs of int."""
+        layers = self.num_hidden_layers
+        return list(zip(self.attention_heads_per_layer or (self.num_attention_heads,) * layers,
+                        self.intermediate_size_per_layer or (self.intermediate_size,) * layers, strict=True))
+
+    @property
+    def layer_groups(self):
+        """The number of the set of weights of each layer, L times int, from 0 up."""
+        groups = self.num_hidden_groups or self.num_hidden_layers
+        return [layer * groups // self.num_hidden_layers for layer in range(self.num_hidden_layers)]
+
+    @property
     def num_parameters(self):
         """Weights of the encoder with its pooler, task heads not counted: what a BertEncoder of this config has."""
         width = self.hidden_size
         layer_norm = 2 * width
-        tables = (self.vocab_size + self.max_position_embeddings + self.type_vocab_size) * width + layer_norm
+        words = self.vocab_size * width
+        if self.embedding_size:
+            words = (self.vocab_size + width) * self.embedding_size
+        tables = words + (self.max_position_embeddings + self.type_vocab_size) * width + layer_norm
         pooler = width * width + width
-        attention = 4 * (width * width + width) + layer_norm  # query, key, value, output
-        feed_forward = 2 * width * self.intermediate_size + self.intermediate_size + width + layer_norm
-        return tables + self.num_hidden_layers * (attention + feed_forward) + pooler
+        layers = 0
+        for heads, inner in self.layer_sizes[: self.num_hidden_groups]:
+            context = heads * self.head_width
+            layers += 3 * (width + 1) * context + context * width + width + layer_norm  # query, key, value; output
+            layers += 2 * width * inner + inner + width + layer_norm
+        return tables + layers + pooler
 
     @classmethod
     def from_name(cls, name, vocab_size=PUBLISHED_VOCAB_SIZE):
@@ -147,8 +214,9 @@ class BertConfig:
             raise InputError(f"{path}: {error}") from error
 
     def to_dict(self):
-        """The fields as a dict of JSON values."""
-        return dataclasses.asdict(self)
+        """The fields as a dict of JSON values, without those that are unset."""
+        values = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
     def to_json(self):
         """The text of a `bert_config.json`: sorted keys, two spaces of indentation, as the original writes it."""
@@ -159,6 +227,12 @@ class BertConfig:
 ORIGINAL_POOLER_KEYS = frozenset({
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type"})
+
+
+def _check_size(name, value):
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_SIZE:
+        raise InputError(f"{name} is {value!r}: it must be a positive integer" + (
+            f", at most {LARGEST_SIZE}" if isinstance(value, int) and value > LARGEST_SIZE else ""))
 
 
 def _is_number(value):

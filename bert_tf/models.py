@@ -62,10 +62,11 @@ class BertEncoder(tf_keras.Model):
         with tf.name_scope("bert/"):
             self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings)
             with tf.name_scope("encoder"):
-                self.encoder_layers = [
-                    EncoderLayer(config, self.initializer, compile_blocks=compile_blocks,
+                groups = [
+                    EncoderLayer(config, self.initializer, sizes=sizes, compile_blocks=compile_blocks,
                                  einsum_attention=einsum_attention, name=f"layer_{i}", dtype=dtype)
-                    for i in range(config.num_hidden_layers)]
+                    for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
+                self.encoder_layers = [groups[i] for i in config.layer_groups]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation="tanh", name="dense", dtype=dtype)
@@ -141,8 +142,8 @@ class BertEncoder(tf_keras.Model):
         embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed)
         x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
         outputs, scores = [], []
-        for layer, seeds in zip(self.encoder_layers, layer_seeds, strict=True):
-            is_last = layer is self.encoder_layers[-1]
+        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True), start=1):
+            is_last = number == len(self.encoder_layers)
             x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
                                                raw_scores, recompute=training)
             outputs.append(x)
@@ -251,7 +252,7 @@ class BertPretrainer(_TaskModel):
     def _scores(self, features, masked, pooled):
         """A call's outputs for the states of masked positions, [B, P, H], and the pooled output, [B, H]."""
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
-        logits = self.masked_lm(masked, self.encoder.embeddings.word_embeddings)  # [B * P, V]
+        logits = self.masked_lm(masked, *self.encoder.embeddings.word_table)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
         return {
             "masked_lm_logits": tf.reshape(logits, shape),

@@ -101,11 +101,11 @@ def write(folder, tensors, config, task=None, tokenizer=None):
       The names that the format has no place for, sorted: those of no BERT model.
 
     Raises:
-      InputError: the task has another number of labels than the head.
+      InputError: the task has another number of labels than the head, or transformers does not compute the model.
     """
     keys = {name: key_of(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
-    of_model = settings_of_model(tensors, task)
+    of_model = of_bert(config.to_dict()) | settings_of_model(tensors, task)
     arrays = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
@@ -114,7 +114,7 @@ def write(folder, tensors, config, task=None, tokenizer=None):
         arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
-        _write_json(config_path, of_bert(config.to_dict()) | of_model)
+        _write_json(config_path, of_model)
         safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
         shutil.copymode(config_path, weights_path)  # safetensors lets nobody but the owner read its file
         if tokenizer is not None:

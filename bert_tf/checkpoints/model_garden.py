@@ -52,6 +52,7 @@ HEAD_PARTS = {
     "cls/predictions/transform/LayerNorm": ("layer_norm", "cls/predictions/transform/LayerNorm"),
 }
 OUTPUT_BIAS = "cls/predictions/output_bias"
+WITHOUT_PLACE = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
 OPTIMIZER = "optimizer/"  # the item under which its training loop saves it
@@ -131,7 +132,13 @@ def write(folder, tensors, config):
     Returns:
       The names that the format has no place for, sorted: the classifier's and the span labeler's heads, which are
       other models in tf-models-official.
+
+    Raises:
+      InputError: the model has sizes that the Model Garden's encoder has not.
     """
+    for name in WITHOUT_PLACE:
+        if getattr(config, name) is not None:
+            raise InputError(f"{name} is {getattr(config, name)}: the Model Garden's encoder has no such setting")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}

@@ -14,6 +14,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # of a factorised word table
 NEXT_SENTENCE = "cls/seq_relationship/"
 
 
@@ -60,18 +61,21 @@ class Checkpoint:
 
 def encoder_shapes(config):
     """The encoder's tensors without the pooler: {canonical name: shape}."""
-    width, inner = config.hidden_size, config.intermediate_size
+    width = config.hidden_size
     shapes = {
-        WORD_EMBEDDINGS: [config.vocab_size, width],
+        WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],
         "bert/embeddings/token_type_embeddings": [config.type_vocab_size, width],
         "bert/embeddings/position_embeddings": [config.max_position_embeddings, width],
         **_layer_norm("bert/embeddings", width),
     }
-    for number in range(config.num_hidden_layers):
+    if config.embedding_size:
+        shapes[EMBEDDING_PROJECTION] = [config.embedding_size, width]
+    for number, (heads, inner) in enumerate(config.layer_sizes[: config.num_hidden_groups]):
         layer = f"bert/encoder/layer_{number}"
+        context = heads * config.head_width
         for part in ("query", "key", "value"):
-            shapes |= _dense(f"{layer}/attention/self/{part}", width, width)
-        shapes |= _dense(f"{layer}/attention/output/dense", width, width)
+            shapes |= _dense(f"{layer}/attention/self/{part}", width, context)
+        shapes |= _dense(f"{layer}/attention/output/dense", context, width)
         shapes |= _layer_norm(f"{layer}/attention/output", width)
         shapes |= _dense(f"{layer}/intermediate/dense", width, inner)
         shapes |= _dense(f"{layer}/output/dense", inner, width)
@@ -96,6 +100,9 @@ def check_config(checkpoint, config):
     if further:
         raise InputError(f"{checkpoint.path}: the checkpoint has {further[0]}, for which the BERT config, with "
                          f"num_hidden_layers {config.num_hidden_layers}, has no place")
+    if EMBEDDING_PROJECTION in checkpoint.tensors and EMBEDDING_PROJECTION not in shapes:
+        raise InputError(f"{checkpoint.path}: the checkpoint has {EMBEDDING_PROJECTION}, for which the BERT config, "
+                         "without embedding_size, has no place")
 
 
 def _dense(name, inputs, outputs):

@@ -1,1 +1,1 @@
-"""Smaller models that answer as a larger one does: the mathematics of the methods, whatever a model is used for."""
+"""Smaller models from trained ones: the mathematics of the methods, whatever a model is used for."""

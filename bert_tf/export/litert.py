@@ -128,7 +128,7 @@ def _for_litert(model):
     encoder = getattr(model, "encoder", model)
     changes = [(encoder.embeddings, "_use_one_hot_embeddings", True)]
     changes += [(layer.attention, "call", functools.partial(_attend, layer.attention))
-                for layer in encoder.encoder_layers]
+                for layer in dict.fromkeys(encoder.encoder_layers)]  # which may share their weights
     before = [(layer, name, vars(layer).get(name)) for layer, name, _ in changes]
     for layer, name, value in changes:
         vars(layer)[name] = value  # past Keras, which would track it

@@ -1,6 +1,6 @@
 """Multi-head self-attention (section 3.2 of "Attention Is All You Need"; the original's `attention_layer`).
 
-Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D).
+Shape legend: B batch, S sequence, T tokens, H hidden, N heads, D head width (H = N * D, unless heads were pruned).
 """
 
 import tensorflow as tf
@@ -20,24 +20,25 @@ def attention_bias(input_mask, dtype=tf.float32):
 class SelfAttention(tf_keras.layers.Layer):
     """Every token attends to every real token of its sequence.
 
-    Query, key and value kernels lie side by side in `qkv/kernel` [H, 3 H], so that one matrix product makes
+    Query, key and value kernels lie side by side in `qkv/kernel` [H, 3 N D], so that one matrix product makes
     all three; checkpoints in and out see the original's three kernels.
 
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
+      num_heads: N; None takes the config's. Heads are as wide with any number.
       use_einsum: compute with heads left where the projections put them, three products for query, key and value: a
         TPU's compiler then moves less data. CPUs are slower so.
     """
 
-    def __init__(self, config, initializer, *, use_einsum=False, name="self", dtype=None):
+    def __init__(self, config, initializer, *, num_heads=None, use_einsum=False, name="self", dtype=None):
         super().__init__(name=name, dtype=dtype)
-        self._use_einsum = use_einsum
-        self._num_heads = config.num_attention_heads
+        self.use_einsum = use_einsum
+        self._num_heads = num_heads or config.num_attention_heads
         self._head_width = config.head_width
-        width = config.hidden_size
         with tf.name_scope(name):
-            self.qkv = Projection(width, 3 * width, initializer, name="qkv", dtype=dtype)
+            self.qkv = Projection(config.hidden_size, 3 * self._num_heads * self._head_width, initializer, name="qkv",
+                                  dtype=dtype)
         self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
 
     def call(self, x, tokens, bias, dropout_seed=None, positions=None, raw_scores=False):
@@ -52,31 +53,31 @@ class SelfAttention(tf_keras.layers.Layer):
           raw_scores: whether the scores are given in place of the probabilities, before bias and softmax.
 
         Returns:
-          The heads' outputs side by side, [T, H], and the attention probabilities before dropout, [B, N, S, S]; with
-          positions [B * P, H] and [B, N, P, S].
+          The heads' outputs side by side, [T, N D], and the attention probabilities before dropout, [B, N, S, S]; with
+          positions [B * P, N D] and [B, N, P, S].
         """
         query, key, value = self._project(x, tokens, tf.shape(bias)[-1])
         if positions is not None:
-            query = tf.gather(query, positions, axis=1 if self._use_einsum else 2, batch_dims=1)
+            query = tf.gather(query, positions, axis=1 if self.use_einsum else 2, batch_dims=1)
         query *= self._head_width**-0.5
-        scores = tf.einsum(SCORES, query, key) if self._use_einsum else tf.matmul(query, key, transpose_b=True)
+        scores = tf.einsum(SCORES, query, key) if self.use_einsum else tf.matmul(query, key, transpose_b=True)
         probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)  # [B, N, S, S]
         dropped = probabilities
         if dropout_seed is not None:
             shape = tf.stack([tf.shape(probabilities)[0], self._num_heads, tf.shape(bias)[-1]])
             dropped = self._drop(probabilities, shape, dropout_seed, positions)
-        if self._use_einsum:
+        if self.use_einsum:
             context = tf.einsum(CONTEXT, dropped, value)  # [B, S, N, D]
         else:
             context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])  # [B, S, N, D]
-        context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, H]
+        context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, N D]
         attended = scores if raw_scores else probabilities
         return context if positions is not None else tokens.pack(context), attended
 
     def _project(self, x, tokens, sequence_length):
         """x [T, H] -> query, key and value, each [B, N, S, D], or [B, S, N, D] for einsum."""
         heads = [self._num_heads, self._head_width]
-        if not self._use_einsum:
+        if not self.use_einsum:
             qkv = tf.reshape(tokens.spread(self.qkv(x)), [-1, sequence_length, 3, *heads])  # [B, S, 3, N, D]
             return tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)
         x = tf.reshape(tokens.spread(x), [-1, sequence_length, x.shape[-1]])

@@ -50,7 +50,12 @@ class Projection(tf_keras.layers.Layer):
     """activation(x W + b), on matrices.
 
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
+
+    Attributes:
+      quantization: what multiplies in place of tf.matmul, of bert_tf.compression.quantization; or None.
     """
+
+    quantization = None
 
     def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
@@ -61,7 +66,8 @@ class Projection(tf_keras.layers.Layer):
 
     def call(self, x, activation=None):
         """x [T, input_width] -> [T, output_width]; activation: what computes it in place of the usual operations."""
-        y = tf.nn.bias_add(tf.matmul(x, self.kernel), self.bias)
+        multiply = tf.matmul if self.quantization is None else self.quantization.product
+        y = tf.nn.bias_add(multiply(x, self.kernel), self.bias)
         activation = activation or self._activation
         return y if activation is None else activation(y)
 

@@ -11,7 +11,8 @@ class Embeddings(tf_keras.layers.Layer):
     `embedding_postprocessor`; section 3 of the paper, "Input/Output Representations").
 
     Weights: `word_embeddings` [V, H], `token_type_embeddings` [segment types, H], `position_embeddings`
-    [longest sequence, H], and LayerNorm's.
+    [longest sequence, H], and LayerNorm's. A factorised word table has `word_embeddings` [V, E] and
+    `embedding_projection` [E, H], of which the product stands for it.
 
     Args:
       config: BertConfig.
@@ -19,6 +20,8 @@ class Embeddings(tf_keras.layers.Layer):
       use_one_hot_embeddings: look words up by a matrix product with one-hot vectors, which suits a TPU, in
         place of a gather; the output is the same.
     """
+
+    quantization = None  # as Projection's
 
     def __init__(self, config, initializer, use_one_hot_embeddings=False, *, name="embeddings"):
         # In float32 under mixed precision too: a cast of the whole word table would cost more than it saves.
@@ -28,7 +31,11 @@ class Embeddings(tf_keras.layers.Layer):
         width = config.hidden_size
         with tf.name_scope(name):
             self.word_embeddings = self.add_weight(
-                "word_embeddings", [config.vocab_size, width], initializer=initializer)
+                "word_embeddings", [config.vocab_size, config.embedding_size or width], initializer=initializer)
+            self.embedding_projection = None
+            if config.embedding_size:
+                self.embedding_projection = self.add_weight(
+                    "embedding_projection", [config.embedding_size, width], initializer=initializer)
             self.token_type_embeddings = self.add_weight(
                 "token_type_embeddings", [config.type_vocab_size, width], initializer=initializer)
             self.position_embeddings = self.add_weight(
@@ -54,12 +61,25 @@ class Embeddings(tf_keras.layers.Layer):
         segments = tf.matmul(
             tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)  # [B, S, H]
         positions = self.position_embeddings[:sequence_length]  # [S, H]
-        x = self._look_up_words(input_ids) + segments + positions
+        words = self._look_up_words(input_ids)
+        if self.embedding_projection is not None:
+            multiply = tf.matmul if self.quantization is None else self.quantization.product
+            words = multiply(tf.reshape(words, [-1, self._config.embedding_size]), self.embedding_projection)
+            words = tf.reshape(words, tf.shape(segments))  # [B, S, H]
+        x = words + segments + positions
         x = tokens.pack(tf.reshape(x, [-1, self._config.hidden_size]))  # [T, H]
         return self.dropout(self.layer_norm(x), seed=dropout_seed, num_rows=tokens.num_real)
 
+    @property
+    def word_table(self):
+        """What MaskedLMHead scores by: the word table and, of a factorised one, its projection."""
+        return [self.word_embeddings] if self.embedding_projection is None else [
+            self.word_embeddings, self.embedding_projection]
+
     def _look_up_words(self, input_ids):
         if self._use_one_hot_embeddings:
-            return tf.matmul(tf.one_hot(input_ids, self._config.vocab_size), self.word_embeddings)
-        # Of the table as a tensor: once a variable was gathered from, TensorFlow copies it each time it is read.
-        return tf.gather(tf.convert_to_tensor(self.word_embeddings), input_ids)
+            words = tf.matmul(tf.one_hot(input_ids, self._config.vocab_size), self.word_embeddings)
+        else:
+            # Of the table as a tensor: once a variable was gathered from, TensorFlow copies it each time it is read.
+            words = tf.gather(tf.convert_to_tensor(self.word_embeddings), input_ids)
+        return words if self.quantization is None else self.quantization.rows(words, self.word_embeddings)

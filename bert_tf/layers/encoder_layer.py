@@ -14,28 +14,32 @@ class EncoderLayer(tf_keras.layers.Layer):
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
+      sizes: of BertConfig.layer_sizes, heads and width of the feed-forward layer; None takes the config's.
       compile_blocks: whether XLA compiles the element-wise work of training; see bert_tf.layers.compiled.
       einsum_attention: see SelfAttention.
     """
 
     NUM_DROPOUTS = 3  # seeds that one call uses
 
-    def __init__(self, config, initializer, *, compile_blocks=False, einsum_attention=False, name, dtype=None):
+    def __init__(self, config, initializer, *, sizes=None, compile_blocks=False, einsum_attention=False, name,
+                 dtype=None):
         super().__init__(name=name, dtype=dtype)
         width = config.hidden_size
+        num_heads, inner = sizes or (config.num_attention_heads, config.intermediate_size)
         self._activation_block = compiled.activation(config.hidden_act) if compile_blocks else None
         with tf.name_scope(name):
             with tf.name_scope("attention"):
-                self.attention = SelfAttention(config, initializer, use_einsum=einsum_attention, dtype=dtype)
+                self.attention = SelfAttention(config, initializer, num_heads=num_heads, use_einsum=einsum_attention,
+                                               dtype=dtype)
                 with tf.name_scope("output"):
-                    self.attention_output = Projection(width, width, initializer, name="dense", dtype=dtype)
+                    self.attention_output = Projection(num_heads * config.head_width, width, initializer, name="dense",
+                                                       dtype=dtype)
                     self.attention_norm = LayerNorm(width)
             with tf.name_scope("intermediate"):
-                self.intermediate = Projection(width, config.intermediate_size, initializer,
+                self.intermediate = Projection(width, inner, initializer,
                                                activation=config.hidden_act, name="dense", dtype=dtype)
             with tf.name_scope("output"):
-                self.output_projection = Projection(config.intermediate_size, width, initializer,
-                                                    name="dense", dtype=dtype)
+                self.output_projection = Projection(inner, width, initializer, name="dense", dtype=dtype)
                 self.output_norm = LayerNorm(width)
         self.dropout = Dropout(config.hidden_dropout_prob, dtype=dtype)
         self._sum_block = compiled.add_and_normalize(self.dropout.scale) if compile_blocks else None

@@ -37,9 +37,11 @@ class MaskedLMHead(tf_keras.layers.Layer):
                 self.layer_norm = LayerNorm(width)
             self.output_bias = self.add_weight("output_bias", [config.vocab_size], initializer="zeros")
 
-    def call(self, x, word_embeddings):
-        """x [T, H], word_embeddings [V, H] -> logits float32 [T, V]."""
+    def call(self, x, word_embeddings, embedding_projection=None):
+        """x [T, H], word_embeddings [V, H] -> logits float32 [T, V]; of a factorised table [V, E] and [E, H]."""
         x = tf.cast(self.layer_norm(self.transform(x)), self._product_dtype)
+        if embedding_projection is not None:
+            x = tf.matmul(x, tf.cast(embedding_projection, x.dtype), transpose_b=True)  # [T, E]
         table, bias = (tf.cast(weight, x.dtype) for weight in (word_embeddings, self.output_bias))
         if self._padding:
             table, bias = tf.pad(table, [[0, self._padding], [0, 0]]), tf.pad(bias, [[0, self._padding]])
@@ -56,6 +58,8 @@ class LinearHead(tf_keras.layers.Layer):
     product is in float32 under mixed precision too: it is small, and scores in 16 bits would often be equal.
     """
 
+    quantization = None  # as Projection's
+
     def __init__(self, config, num_classes, initializer, *, name):
         super().__init__(name=name, dtype="float32")
         self.output_weights = self.add_weight(
@@ -64,4 +68,6 @@ class LinearHead(tf_keras.layers.Layer):
 
     def call(self, x):
         """x [T, H] -> logits float32 [T, classes]."""
-        return tf.nn.bias_add(tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias)
+        if self.quantization is None:
+            return tf.nn.bias_add(tf.matmul(x, self.output_weights, transpose_b=True), self.output_bias)
+        return tf.nn.bias_add(self.quantization.product(x, tf.transpose(self.output_weights)), self.output_bias)

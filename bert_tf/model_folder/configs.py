@@ -19,7 +19,8 @@ GARDEN_SUFFIXES = (".yaml", ".yml")
 
 # What the shapes of the weights show.
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings",
-         "type_vocab_size", "num_attention_heads")
+         "type_vocab_size", "num_attention_heads", "attention_heads_per_layer", "intermediate_size_per_layer",
+         "embedding_size", "num_hidden_groups")
 
 # Keys of official.nlp.configs.encoders.BertEncoderConfig -> ours, and its defaults where BertConfig has others.
 GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",

@@ -143,8 +143,10 @@ def _kept_of_runs(settings, task):
             "optimizer": each.optimizer.optimizer,
             "random_seed": each.training.random_seed,
         }
-        changeable = run_metadata.changeable_settings(each.optimizer, each.step, {
-            name: getattr(each.tuning, name) for name in ("num_train_epochs", "warmup_proportion")})
+        names = ["num_train_epochs", "warmup_proportion"]
+        names += ["quantize_from_step"] if each.tuning.quantize_from_step is not None else []
+        changeable = run_metadata.changeable_settings(
+            each.optimizer, each.step, {name: getattr(each.tuning, name) for name in names})
         yield each.training.output_dir, (started_with, changeable)
 
 

@@ -7,6 +7,7 @@ import statistics
 import tensorflow as tf
 
 from bert_tf import models
+from bert_tf.compression.quantization import FakeQuantization, quantize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists
@@ -123,6 +124,10 @@ def one_run(settings, shared):
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
         trained = task.in_training(model, optimizer, num_train_steps)
+    if tuning.quantize_from_step is not None:
+        # Without training there is no step: what is evaluated is the model as int8.
+        is_on = (lambda: optimizer.iterations >= tuning.quantize_from_step) if tuning.do_train else None
+        quantize(model, FakeQuantization(is_on))
     predictor = prediction.Predictor(
         strategy, model, per_position=task.per_position, static_shapes=not is_dynamic)
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")

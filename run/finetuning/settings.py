@@ -44,6 +44,10 @@ class TuningSettings(Settings):
     group_by_length: bool = setting(
         True, "Make batches of texts of similar length, padded to the longest of the batch, and do not compute "
               "padding: several times faster on short texts. Never on TPU.")
+    quantize_from_step: int | None = setting(
+        None, "From this step on train for int8: matrices and what they are multiplied with are rounded as in a LiteRT "
+              "file with int8 weights, which then answers as the model does. The score is of the rounded model; unset, "
+              "nothing is rounded.", lower=0)
 
     def check(self):
         if self.eval_steps and not self.do_eval:

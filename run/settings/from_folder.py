@@ -191,9 +191,9 @@ def _compare_configs(given, there):
     if not there:
         return
     ours, theirs = (read_config(path, 1).to_dict() for path in (given, there))
-    name = next((name for name in ours if ours[name] != theirs[name]), None)
+    name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
     if name:
-        _note(f"`bert_config_file`={given}: says {name} {ours[name]}, {there} says {theirs[name]}")
+        _note(f"`bert_config_file`={given}: says {name} {ours.get(name)}, {there} says {theirs.get(name)}")
 
 
 def _compare_vocabularies(given, there):

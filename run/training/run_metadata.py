@@ -45,8 +45,13 @@ def check(output_dir, config, started_with, vocab_file=None):
         return
     _check_config(output_dir, config)
     _check_vocabulary(output_dir, vocab_file)
-    path = os.path.join(output_dir, RUN_FILE)
+    check_started_with(output_dir, os.path.join(output_dir, RUN_FILE), started_with)
+
+
+def check_started_with(output_dir, path, started_with):
+    """Raises InputError where what the file `path` in output_dir holds, if it is there, is not what is given; dicts."""
     there = read_json_object(path) if files.exists(path) else {}
+    started_with = json.loads(json.dumps(started_with))  # JSON has lists
     for name, value in started_with.items():
         if name in there and _differs(there[name], value):
             old, new = _shown(there[name]), _shown(value)
@@ -145,11 +150,13 @@ def _spread(items):
 
 def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
-    there = BertConfig.from_json_file(path).to_dict() if files.exists(path) else {}
-    for name, value in config.to_dict().items():
-        if name in there and there[name] != value:
-            raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} {there[name]}, "
-                             f"and `bert_config_file` says {value}; choose another folder")
+    if not files.exists(path):
+        return
+    there, now = BertConfig.from_json_file(path).to_dict(), config.to_dict()
+    for name in now | there:
+        if there.get(name) != now.get(name):
+            raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} "
+                             f"{there.get(name)}, and `bert_config_file` says {now.get(name)}; choose another folder")
 
 
 def _check_vocabulary(output_dir, vocab_file):

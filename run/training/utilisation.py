@@ -23,14 +23,18 @@ TOKENS = "tokens"
 
 def encoder_flops(config, batch_size, length):
     """Multiplications and additions of the encoder's matrix products, forward, for `length` tokens an example."""
-    width = config.hidden_size
-    per_token = 8 * width**2 + 4 * width * config.intermediate_size + 4 * length * width
-    return config.num_hidden_layers * batch_size * length * per_token
+    per_token = 0 if not config.embedding_size else 2 * config.embedding_size * config.hidden_size
+    for heads, inner in config.layer_sizes:
+        context = heads * config.head_width
+        per_token += 8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context
+    return batch_size * length * per_token
 
 
 def masked_lm_flops(config, batch_size, predictions):
     """Those of the masked LM head for so many predictions an example."""
-    return 2 * batch_size * predictions * config.hidden_size * (config.hidden_size + config.vocab_size)
+    width = config.embedding_size or config.hidden_size
+    to_table = config.hidden_size * width if config.embedding_size else 0
+    return 2 * batch_size * predictions * (config.hidden_size**2 + to_table + width * config.vocab_size)
 
 
 def pretraining_flops(config, tokens, predictions):

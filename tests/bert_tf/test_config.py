@@ -8,14 +8,17 @@ from bert_tf.config import BertConfig
 
 SIZES = {"vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 3, "num_attention_heads": 2,
          "intermediate_size": 7, "max_position_embeddings": 13, "type_vocab_size": 5}
+OPTIONAL = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
 
 
 def test_defaults_are_the_originals():
-    assert dataclasses.asdict(BertConfig(vocab_size=30522)) == {
+    config = BertConfig(vocab_size=30522)
+    assert config.to_dict() == {
         "vocab_size": 30522, "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
         "intermediate_size": 3072, "hidden_act": "gelu", "hidden_dropout_prob": 0.1,
         "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 512, "type_vocab_size": 16,
         "initializer_range": 0.02}
+    assert dataclasses.asdict(config) == config.to_dict() | dict.fromkeys(OPTIONAL)
 
 
 def test_a_file_survives_the_round_trip(tmp_path):
@@ -51,6 +54,14 @@ def test_keys_of_the_published_multilingual_config_are_let_through():
     ({"initializer_range": -1}, "initializer_range is -1: it must be a positive number"),
     ({"initializer_range": float("nan")}, "initializer_range is nan: it must be a positive number"),
     ({"initializer_range": float("inf")}, "initializer_range is inf: it must be a positive number"),
+    ({"attention_heads_per_layer": [2, 1]}, r"attention_heads_per_layer is \[2, 1\]: it must be a list of "
+                                            "num_hidden_layers, 3, sizes"),
+    ({"attention_heads_per_layer": [2, 0, 1]}, "attention_heads_per_layer of layer 1 is 0: it must be a positive"),
+    ({"attention_heads_per_layer": [2, 3, 1]}, r"is \[2, 3, 1\]: no layer can have more heads than .*, 2, which sets"),
+    ({"intermediate_size_per_layer": 4}, "intermediate_size_per_layer is 4: it must be a list"),
+    ({"embedding_size": 7}, "embedding_size is 7: it must be at most hidden_size, 6"),
+    ({"num_hidden_groups": 2}, "num_hidden_groups is 2: it must divide num_hidden_layers, 3"),
+    ({"num_hidden_groups": 1, "attention_heads_per_layer": [1, 1, 2]}, "num_hidden_groups is 1: layers that share"),
 ])
 def test_a_wrong_value_is_named_with_its_file(tmp_path, change, message):
     path = tmp_path / "bert_config.json"
@@ -102,7 +113,26 @@ def test_parameters_of_the_small_models_are_those_published(name, millions):
     assert round((config.num_parameters + masked_lm_head) / 1e6, 1) == millions
 
 
-@pytest.mark.parametrize("config", [BertConfig(**SIZES), BertConfig.from_name("tiny", vocab_size=17)])
+OF_OWN_SIZES = BertConfig(**SIZES, attention_heads_per_layer=(1, 2, 1), intermediate_size_per_layer=(7, 4, 8),
+                          embedding_size=3)
+
+
+def test_sizes_of_its_own_survive_the_round_trip(tmp_path):
+    path = tmp_path / "bert_config.json"
+    path.write_text(OF_OWN_SIZES.to_json())
+    assert BertConfig.from_json_file(path) == OF_OWN_SIZES
+    assert OF_OWN_SIZES.layer_sizes == [(1, 7), (2, 4), (1, 8)]
+
+
+def test_what_says_no_more_than_the_defaults_is_not_written():
+    said = BertConfig(**SIZES, attention_heads_per_layer=[2] * 3, intermediate_size_per_layer=[7] * 3,
+                      embedding_size=6, num_hidden_groups=3)
+    assert said == BertConfig(**SIZES)
+    assert said.to_json() == BertConfig(**SIZES).to_json()
+
+
+@pytest.mark.parametrize("config", [BertConfig(**SIZES), BertConfig.from_name("tiny", vocab_size=17), OF_OWN_SIZES,
+                                    BertConfig(**SIZES, num_hidden_groups=1)])
 def test_parameters_are_those_of_the_model(config):
     encoder = models.BertEncoder(config)
     assert sum(variable.shape.num_elements() for variable in encoder.trainable_variables) == config.num_parameters

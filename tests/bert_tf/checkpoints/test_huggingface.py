@@ -163,7 +163,7 @@ def test_a_model_of_another_activation_or_number_of_heads_is_refused(hf_tiny):
     ({"is_decoder": True}, "is_decoder is True: only False is supported"),
     ({"add_cross_attention": True}, "add_cross_attention is True: only False is supported"),
     ({"model_type": "roberta"}, "model_type is 'roberta': only 'bert' is supported"),
-    ({"pruned_heads": {"0": [1]}}, "pruned_heads is {'0': \\[1\\]}: only {} is supported"),
+    ({"pruned_heads": [1]}, "pruned_heads is \\[1\\]: it must be numbers of layers, each with a list of some"),
     ({"quantization_config": {"bits": 8}}, "quantization_config is {'bits': 8}: it is not supported"),
     ({"hidden_act": ["gelu"]}, r"hidden_act is \['gelu'\]: it must be one of gelu, gelu_new"),
     ({"hidden_act": "silu"}, "hidden_act is 'silu': it must be one of gelu, gelu_new, gelu_pytorch_tanh"),

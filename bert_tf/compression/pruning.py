@@ -1,0 +1,144 @@
+"""Takes heads, feed-forward neurons and whole layers out of a model's weights.
+
+What stays is computed as before: a model without a head answers as the whole one does with that head's mask at 0.
+"""
+
+import dataclasses
+import functools
+import re
+
+import numpy as np
+
+from bert_tf.errors import InputError
+
+LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)")
+
+# Of each tensor of a layer that has them: the axis along which heads, or neurons, lie.
+HEAD_AXES = {**{f"attention/self/{part}/{leaf}": axis for part in ("query", "key", "value")
+                for leaf, axis in (("kernel", 1), ("bias", 0))}, "attention/output/dense/kernel": 0}
+NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "output/dense/kernel": 0}
+
+
+@dataclasses.dataclass(frozen=True)
+class Kept:
+    """What stays of a model.
+
+    Attributes:
+      heads: of each layer the numbers of its heads that stay, ascending: L arrays of int.
+      neurons: the same of its neurons.
+    """
+
+    heads: list
+    neurons: list
+
+    @classmethod
+    def everything(cls, config):
+        """All of a model of a BertConfig."""
+        return cls(*([np.arange(size) for size in sizes] for sizes in zip(*config.layer_sizes, strict=True)))
+
+
+def most_important(values, count):
+    """The numbers of the most important heads, or neurons, in each layer; one of each layer at least.
+
+    Args:
+      values: L arrays of float: importances, normalised so that layers can be compared.
+      count: how many stay in all layers together.
+
+    Returns:
+      L arrays of int, ascending.
+    """
+    best = [int(np.argmax(each)) for each in values]
+    count = max(count, len(values))
+    flat = np.concatenate([np.where(np.arange(len(each)) == top, np.inf, each)
+                           for each, top in zip(values, best, strict=True)])
+    stays = np.zeros(len(flat), bool)
+    stays[np.argsort(-flat, kind="stable")[:count]] = True
+    ends = np.cumsum([len(each) for each in values])[:-1]
+    return [np.flatnonzero(part) for part in np.split(stays, ends)]
+
+
+def pruned_config(config, kept):
+    """The BertConfig of what is left of a model: sizes of each layer, or one size where all have the same.
+
+    Raises:
+      InputError: the layers of the model share their weights.
+    """
+    if config.num_hidden_groups:
+        raise InputError(f"num_hidden_groups is {config.num_hidden_groups}: a model whose layers share their weights "
+                         "cannot be pruned")
+    neurons = tuple(map(len, kept.neurons))
+    sizes = {"intermediate_size_per_layer": neurons}
+    if len({*neurons}) == 1:
+        sizes = {"intermediate_size": neurons[0], "intermediate_size_per_layer": None}
+    return dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, kept.heads)), **sizes)
+
+
+def prune(tensors, config, kept):
+    """A model without some of its heads and neurons.
+
+    Args:
+      tensors: {canonical name: bert_tf.checkpoints.tensors.StoredTensor} of the model.
+      config: its BertConfig.
+      kept: Kept.
+
+    Returns:
+      Such a dict, and its BertConfig.
+
+    Raises:
+      InputError: as pruned_config's.
+    """
+    left = pruned_config(config, kept)
+    width = config.head_width
+    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in kept.heads]
+
+    def without(name, tensor):
+        found = LAYER.fullmatch(name)
+        for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, kept.neurons)):
+            if found and found[2] in axes:
+                return _taken(tensor, numbers[int(found[1])], axes[found[2]])
+        return tensor
+
+    return {name: without(name, tensor) for name, tensor in tensors.items()}, left
+
+
+def drop_layers(tensors, config, layers):
+    """A model without some of its layers; those after them move up.
+
+    Args:
+      tensors, config: as prune's.
+      layers: numbers of layers, from 0.
+
+    Returns:
+      As prune.
+
+    Raises:
+      InputError: a layer that the model lacks, none that stays, or layers that share their weights.
+    """
+    count = config.num_hidden_layers
+    if not layers:
+        return tensors, config
+    for layer in layers:
+        if not 0 <= layer < count:
+            raise InputError(f"`drop_layers`: there is no layer {layer}, the model has the layers 0 to {count - 1}")
+    stays = [layer for layer in range(count) if layer not in layers]
+    if not stays:
+        raise InputError("`drop_layers`: names all layers of the model; one has to stay")
+    if config.num_hidden_groups:
+        raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}: layers that share their "
+                         "weights cannot be dropped")
+    moved = {}
+    for name, tensor in tensors.items():
+        found = LAYER.fullmatch(name)
+        if not found:
+            moved[name] = tensor
+        elif int(found[1]) in stays:
+            moved[f"bert/encoder/layer_{stays.index(int(found[1]))}/{found[2]}"] = tensor
+    per_layer = {name: tuple(sizes[layer] for layer in stays) for name in (
+        "attention_heads_per_layer", "intermediate_size_per_layer") if (sizes := getattr(config, name))}
+    return moved, dataclasses.replace(config, num_hidden_layers=len(stays), **per_layer)
+
+
+def _taken(tensor, numbers, axis):
+    shape = list(tensor.shape)
+    shape[axis] = len(numbers)
+    return tensor.map(shape, functools.partial(np.take, indices=numbers, axis=axis))

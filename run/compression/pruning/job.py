@@ -1,0 +1,206 @@
+"""Prunes a fine-tuned model: measures, takes out, trains on, judges, round after round.
+
+Each round has a folder in output_dir, `round_1` and so on: the pruned model, and below it, in `tuned`, what training
+made of it. A command that was stopped goes on with the round that has no scores yet. What comes out lies in output_dir.
+"""
+
+import dataclasses
+import os
+
+from bert_tf import files, model_folder
+from bert_tf.cli.script import with_flags
+from bert_tf.compression.pruning import drop_layers, prune
+from bert_tf.compression.tables import factorise, keep_pieces
+from bert_tf.errors import InputError
+from bert_tf.files import exists, read_json_object
+from run.compression.folders import Origin, write_json
+from run.compression.pruning import report
+from run.compression.pruning.selection import select
+from run.compression.pruning.steps import importance_of, train
+from run.compression.stages import Stage, scores_of
+from run.compression.tasks import fine_tuning_settings, read_metadata
+from run.compression.vocabularies import smaller_vocabulary
+from run.finetuning.settings import TuningSettings
+from run.finetuning.tasks import TASKS
+from run.training import run_metadata, strategies
+
+SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
+ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
+
+
+def run(settings, given):
+    """Prunes as `settings` say.
+
+    Args:
+      settings: PruneModelSettings, completed from the model's folder, whose places are checked.
+      given: dict of the settings that were given and their values.
+
+    Raises:
+      InputError: a model that was not fine-tuned, settings or data that do not suit it or each other, another pruning
+        in output_dir; no model reaches `least_score`, and then the best one has been written all the same.
+    """
+    metadata = read_metadata(settings.model.init_checkpoint)
+    tuning = TuningSettings(
+        do_train=True, do_eval=True, warmup_proportion=settings.pruning.warmup_proportion,
+        num_train_epochs=settings.pruning.num_train_epochs or TuningSettings().num_train_epochs)
+    task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given), tuning=tuning,
+                                        training=settings.training, step=settings.step, optimizer=settings.optimizer)
+    config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
+    task_settings.task.check_files(("train", "dev"))
+    strategy = strategies.make_strategy(task_settings.devices)
+    task = TASKS[metadata.kind](task_settings, metadata)
+    tokenizer = task_settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    vocabulary = None
+    if settings.pruning.prune_vocabulary:
+        vocabulary = smaller_vocabulary(settings.pruning.prune_vocabulary, tokenizer)
+    task.read(vocabulary.tokenizer if vocabulary else tokenizer, ignore_padding=True)
+    if task.eval_features is None:
+        raise InputError(f"`predict_file`={settings.data.predict_file}: has no answers to compare with")
+    if settings.pruning.num_train_epochs:
+        task_settings.num_train_steps(task.num_train_examples)
+    _keep_settings(settings, task)
+    task.write_training_data(settings.training.output_dir)
+    _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy).run(
+        Stage(settings.model.init_checkpoint, config), vocabulary)
+
+
+class _Pruning:
+    """A pruning under way.
+
+    Args:
+      settings: PruneModelSettings.
+      origin: Origin of all its models.
+      strategy: tf.distribute.Strategy to train with.
+    """
+
+    def __init__(self, settings, origin, strategy):
+        self._settings = settings.pruning
+        self._output_dir = settings.training.output_dir
+        self._seed = settings.training.random_seed
+        self._origin = origin
+        self._strategy = strategy
+        self._length = origin.task.settings.tokenizer.max_seq_length
+
+    def run(self, whole, vocabulary):
+        """Prunes the Stage `whole`, and writes what comes out; vocabulary: vocabularies.Smaller, or None."""
+        task, least = self._origin.task, self._settings.least_score
+        start = self._with_vocabulary(whole, vocabulary) if vocabulary else whole
+        scores = scores_of(start, task)
+        print(f"{start.folder}: {task.metric} {scores[task.metric]:.4f}", flush=True)
+        if least is not None and scores[task.metric] < least:
+            raise InputError(f"`least_score`={least:g}: the whole model has {task.metric} {scores[task.metric]:.4f}")
+        stages, entries = [], [report.entry(whole.config, scores, whole.config, self._length)]
+        for number in range(1, self._settings.rounds + 1):
+            stage, scores = self._round(number, stages[-1] if stages else start, whole.config)
+            stages.append(stage)
+            entries.append(report.entry(stage.config, scores, whole.config, self._length))
+            print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the operations, "
+                  f"{task.metric} {scores[task.metric]:.4f}", flush=True)
+            if least is not None and scores[task.metric] < least:
+                break
+        chosen = self._choose(entries)
+        self._origin.write(self._output_dir, stages[chosen - 1].tensors(), stages[chosen - 1].config)
+        write_json(os.path.join(self._output_dir, report.REPORT_FILE), {
+            "init_checkpoint": files.absolute(whole.folder), "metric": task.metric, "round": chosen,
+            "whole": entries[0], "rounds": entries[1:]})
+        print(report.as_text(entries[: chosen + 1], task.metric))
+        self._say_what_came_out(chosen, entries)
+
+    def _round(self, number, before, whole):
+        """Round `number`, of a Stage; whole: BertConfig of the model before the first. Returns a Stage and scores."""
+        folder = os.path.join(self._output_dir, ROUND.format(number))
+        finished = os.path.join(folder, SCORES_FILE)
+        trains = bool(self._settings.num_train_epochs)
+        stage = self._pruned(folder, before, whole, number)
+        if exists(finished):
+            return Stage(os.path.join(folder, TUNED) if trains else folder, stage.config), read_json_object(finished)
+        if trains:
+            stage, scores = train(stage, self._origin, self._strategy, os.path.join(folder, TUNED))
+        else:
+            scores = scores_of(stage, self._origin.task)
+        write_json(finished, {name: float(value) for name, value in scores.items()})
+        return stage, scores
+
+    def _pruned(self, folder, before, whole, number):
+        """The Stage of the pruned model of a round, made unless the folder has it whole."""
+        mark = os.path.join(folder, report.REPORT_FILE)
+        if exists(mark):
+            return Stage(folder, model_folder.read_config(model_folder.find_config(folder)))
+        stage = self._without_layers_and_table(before) if number == 1 else before
+        tensors, config, said = stage.tensors(), stage.config, {}
+        if self._settings.takes_out_units:
+            scores = importance_of(stage, self._origin.task, self._settings.importance_examples, self._seed)
+            kept = select(scores, config, drop_layers({}, whole, self._settings.drop_layers)[1], self._settings,
+                          number / self._settings.rounds, self._length)
+            tensors, config = prune(tensors, config, kept)
+            said = {"importance_examples": scores.num_examples,
+                    "heads": [each.tolist() for each in kept.heads],
+                    "neurons": [each.tolist() for each in kept.neurons],
+                    "head_importance": [each.tolist() for each in scores.normalised().heads]}
+        self._origin.write(folder, tensors, config)
+        write_json(mark, said)
+        return Stage(folder, config)
+
+    def _with_vocabulary(self, stage, vocabulary):
+        """The Stage with the pieces that stay."""
+        tensors, config = keep_pieces(stage.tensors(), stage.config, vocabulary.ids)
+        print(f"vocabulary: {len(vocabulary.ids):,} of {stage.config.vocab_size:,} pieces stay")
+        return self._written("vocabulary", tensors, config)
+
+    def _without_layers_and_table(self, stage):
+        """The Stage without `drop_layers`, its word table factorised to `embedding_size`; itself without either."""
+        settings = self._settings
+        if not (settings.drop_layers or settings.embedding_size):
+            return stage
+        tensors, config = drop_layers(stage.tensors(), stage.config, settings.drop_layers)
+        if settings.embedding_size:
+            tensors, config, share = factorise(tensors, config, settings.embedding_size)
+            print(f"word table: {settings.embedding_size} of {config.hidden_size} directions hold {share:.1%} of its "
+                  "squares")
+        return self._written("start", tensors, config)
+
+    def _written(self, name, tensors, config):
+        """The Stage of a model in a folder of output_dir."""
+        folder = os.path.join(self._output_dir, name)
+        self._origin.write(folder, tensors, config)
+        return Stage(folder, config)
+
+    def _choose(self, entries):
+        """The number of the round that comes out: the last that reaches the floor, else the best."""
+        metric, least = self._origin.task.metric, self._settings.least_score
+        values = [each["scores"][metric] for each in entries]
+        rounds = range(1, len(entries))
+        return max((number for number in rounds if least is None or values[number] >= least),
+                   default=max(rounds, key=lambda number: values[number]))
+
+    def _say_what_came_out(self, chosen, entries):
+        metric, least = self._origin.task.metric, self._settings.least_score
+        score = entries[chosen]["scores"][metric]
+        if least is not None and score < least:
+            raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} holds the best, "
+                             f"of round {chosen}, with {metric} {score:.4f}")
+        stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
+        print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
+
+
+def _keep_settings(settings, task):
+    """Writes what a pruning is started with into output_dir; InputError if another one is there."""
+    output_dir = settings.training.output_dir
+    names = ("train_batch_size", "random_seed")
+    started_with = {
+        "init_checkpoint": files.absolute(settings.model.init_checkpoint),
+        **{name: run_metadata.fingerprint(paths) for name, paths in task.training_files.items()},
+        **task.kept_settings, "max_seq_length": task.settings.tokenizer.max_seq_length,
+        **dataclasses.asdict(settings.pruning), **{name: getattr(settings.training, name) for name in names},
+        **run_metadata.changeable_settings(settings.optimizer, settings.step,
+                                           {"optimizer": settings.optimizer.optimizer}),
+    }
+    path = os.path.join(output_dir, SETTINGS_FILE)
+    if exists(path):
+        run_metadata.check_started_with(output_dir, path, started_with)
+        return
+    if files.is_dir(output_dir) and files.names_in(output_dir):
+        raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no pruning that could go on; choose "
+                         "another folder")
+    files.make_dirs(output_dir)
+    write_json(path, started_with)

@@ -1,0 +1,64 @@
+"""Which heads and neurons stay, by their importance and by what is asked for."""
+
+import numpy as np
+
+from bert_tf.compression.pruning import Kept, most_important, pruned_config
+from bert_tf.errors import InputError
+from run.training.utilisation import encoder_flops
+
+SHARES = 1000  # steps of a share in which one is looked for that fits a number of operations
+
+
+def flops(config, length):
+    """Floating point operations of an encoder for a text of `length` pieces, int."""
+    return encoder_flops(config, 1, length)
+
+
+def select(importance, config, whole, settings, part, length):
+    """What stays after a part of a pruning.
+
+    Args:
+      importance: bert_tf.compression.importance.Importance of the model as it now is.
+      config: its BertConfig.
+      whole: BertConfig of the model before the first round, of which shares are.
+      settings: PruningSettings.
+      part: how much of the pruning is to be done by now, in (0, 1].
+      length: of a text, by which operations are counted.
+
+    Returns:
+      bert_tf.compression.pruning.Kept.
+
+    Raises:
+      InputError: `keep_flops` is less than the smallest encoder takes.
+    """
+    values = importance.normalised()
+
+    def kept(heads, neurons):
+        return Kept(*(_stays(each, number, whole, share, settings.prune_across == "layer")
+                      for number, (each, share) in enumerate(((values.heads, heads), (values.neurons, neurons)))))
+
+    if settings.keep_flops is None:
+        return kept(*(1 - (1 - share) * part for share in (settings.keep_heads, settings.keep_neurons)))
+    most = flops(whole, length)
+    target = settings.keep_flops * most if settings.keep_flops <= 1 else settings.keep_flops
+    allowed = most - max(0, most - target) * part
+
+    def takes(share):
+        return flops(pruned_config(config, kept(share / SHARES, share / SHARES)), length)
+
+    if takes(0) > allowed:
+        raise InputError(f"`keep_flops`={settings.keep_flops:g}: with one head and one neuron a layer the encoder "
+                         f"takes {takes(0):,} operations for {length} pieces, {takes(0) / most:.3f} of the whole")
+    least, beyond = 0, SHARES + 1  # the shares that fit begin at 0
+    while beyond - least > 1:
+        middle = (least + beyond) // 2
+        least, beyond = (middle, beyond) if takes(middle) <= allowed else (least, middle)
+    return kept(least / SHARES, least / SHARES)
+
+
+def _stays(values, number, whole, share, by_layer):
+    """The numbers that stay in each layer; number: of what the values are of in BertConfig.layer_sizes."""
+    sizes = np.asarray(whole.layer_sizes)[:, number]
+    if not by_layer:
+        return most_important(values, round(share * int(sizes.sum())))
+    return [most_important([each], round(share * int(size)))[0] for each, size in zip(values, sizes, strict=True)]

@@ -1,0 +1,91 @@
+"""What a pruning is told. Free of TensorFlow: the script defines its flags of it."""
+
+import dataclasses
+import os
+
+from bert_tf import files
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from run.compression.data_settings import DataSettings
+from run.settings import (
+    ModelSettings,
+    OptimizerSettings,
+    StepSettings,
+    TokenizerSettings,
+    TrainingSettings,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class PruningSettings(Settings):
+    """What to take out, by what, and what follows."""
+
+    keep_heads: float = setting(
+        1.0, "Share of the model's attention heads that stay, the most important; a layer keeps one at least.",
+        lower=0, upper=1)
+    keep_neurons: float = setting(
+        1.0, "Share of the feed-forward neurons that stay, the most important; a layer keeps one at least.",
+        lower=0, upper=1)
+    keep_flops: float | None = setting(
+        None, "In place of --keep_heads and --keep_neurons: keep as large a share of both as the encoder can have with "
+              "so many floating point operations for a text of --max_seq_length; up to 1, that share of what it takes "
+              "now.", lower=0)
+    drop_layers: tuple[int, ...] = setting(
+        (), "Numbers of layers, from 0, to take out as a whole before anything else.")
+    embedding_size: int | None = setting(
+        None, "Factorise the word table into two matrices with so many columns and rows, as ALBERT's; less than the "
+              "model's hidden_size.", lower=1)
+    prune_vocabulary: tuple[str, ...] = setting(
+        (), "UTF-8 text files, such as the training data: the vocabulary keeps the pieces that they use, special ones "
+            "and their single characters.")
+    prune_across: str = setting(
+        "model", "model: the least important heads and neurons of all layers together go; layer: the same share of "
+                 "each layer.", choices=("model", "layer"))
+    importance_examples: int = setting(
+        2048, "Training examples over which importance is measured, before each round.", lower=1)
+    rounds: int = setting(
+        1, "Prune in so many equal steps, and measure importance anew before each.", lower=1)
+    num_train_epochs: float = setting(
+        0.0, "After each round, fine-tune for so many epochs; 0 for not at all.", lower=0)
+    warmup_proportion: float = setting(
+        0.1, "Share of the training steps of a round over which the learning rate rises from 0.", lower=0, upper=1)
+    least_score: float | None = setting(
+        None, "Stop when the score on the development data, the task's first metric, falls below this; the model "
+              "before is what comes out.")
+
+    @property
+    def takes_out_units(self):
+        """Whether heads or neurons go."""
+        return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
+
+    def check(self):
+        if self.keep_flops is not None and (self.keep_heads, self.keep_neurons) != (1.0, 1.0):
+            raise InputError(f"`keep_flops`={self.keep_flops}: decides about heads and neurons alone; leave "
+                             "`keep_heads` and `keep_neurons` out")
+
+
+@dataclasses.dataclass(frozen=True)
+class PruneModelSettings(Settings):
+    """A pruning: the model, its data, what to take out, and how to train on."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    data: DataSettings = dataclasses.field(default_factory=DataSettings)
+    pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
+    training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
+    step: StepSettings = dataclasses.field(default_factory=StepSettings)
+    optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
+
+    def check_places(self):
+        """Raises InputError where the model or the output folder is not given, or they are one."""
+        if not self.model.init_checkpoint:
+            raise InputError("`init_checkpoint` is needed")
+        output_dir = self.training.output_dir
+        paths.check_output_dir("output_dir", output_dir)
+        source = self.model.init_checkpoint
+        folder = source if files.is_dir(source) else os.path.dirname(source)
+        if files.absolute(output_dir) == files.absolute(folder):
+            raise InputError(f"`output_dir`={output_dir}: is the folder of `init_checkpoint`; give another")
+        if files.exists(os.path.join(output_dir, "checkpoint")):
+            raise InputError(f"`output_dir`={output_dir}: holds a training run; choose another folder")

@@ -1,0 +1,84 @@
+"""Evaluates a fine-tuned model with one of its matrices in int8 after the other, and with all of them."""
+
+import csv
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.compression.quantization import FakeQuantization, quantizable, quantize
+from bert_tf.files import new_file
+from run.compression.stages import Stage, make_model
+from run.compression.tasks import fine_tuning_settings, read_metadata
+from run.finetuning.prediction import Predictor
+from run.finetuning.tasks import TASKS
+from run.settings import TrainingSettings
+
+HEADINGS = ("in int8", "score", "change", "decisions changed", "largest difference of logits")
+
+
+def run(settings, given):
+    """Prints a table, and writes it if a file is named.
+
+    Args:
+      settings: QuantizationSettings, completed from the model's folder.
+      given: dict of the settings that were given and their values.
+
+    Raises:
+      InputError: a model that was not fine-tuned, data that do not suit it, layers that cannot be quantised.
+    """
+    checkpoint = settings.model.init_checkpoint
+    metadata = read_metadata(checkpoint)
+    task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given),
+                                        training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
+    config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
+    task_settings.task.check_files(("dev",))
+    task = TASKS[metadata.kind](task_settings, metadata)
+    task.read(task_settings.tokenizer.read_tokenizer(checkpoint, config), ignore_padding=True)
+    rows = list(_measure(make_model(Stage(checkpoint, config), task, remove_padding=True), task))
+    print(as_text(rows, task.metric))
+    if settings.output_file:
+        with new_file(settings.output_file, newline="") as file:
+            csv.writer(file, delimiter="\t", lineterminator="\n").writerows([(HEADINGS[0], task.metric, *HEADINGS[2:]),
+                                                                             *rows])
+
+
+def _measure(model, task):
+    """Yields a row of HEADINGS for the model as it is, with each matrix in int8 alone, and with all."""
+    names = sorted(quantizable(model), key=_place)
+    whole = _outputs(model, task)
+    score, decisions = task.score(whole)[task.metric], task.decisions(whole)
+    yield "nothing", score, 0.0, 0, 0.0
+    for name, only in [*((name, [name]) for name in names), ("everything", names)]:
+        quantize(model, FakeQuantization(), only)
+        outputs = _outputs(model, task)
+        quantize(model, None, only)
+        found = task.score(outputs)[task.metric]
+        changed = sum(one != other for one, other in zip(task.decisions(outputs), decisions, strict=True))
+        difference = max(float(np.abs(outputs[key] - whole[key]).max()) for key in whole)
+        yield name, found, found - score, changed, difference
+
+
+def _outputs(model, task):
+    """The model's outputs for the development data, of a function that is traced anew."""
+    predictor = Predictor(tf.distribute.get_strategy(), model, per_position=task.per_position)
+    return predictor(task.eval_features, task.eval_batch_size, "evaluating")
+
+
+def _place(name):
+    """A key by which the word table comes first, then the layers in order, the pooler and the head."""
+    parts = name.split("/")
+    layer = next((int(part.removeprefix("layer_")) for part in parts if part.startswith("layer_")), None)
+    if layer is not None:
+        return 1, layer, ("self", "attention", "intermediate", "output").index(
+            "self" if "self" in parts else "attention" if "attention" in parts else parts[-2])
+    return (0 if "embeddings" in parts else 2 if "pooler" in parts else 3), 0, 0
+
+
+def as_text(rows, metric):
+    """The table as text; rows: of HEADINGS."""
+    width = max(len(row[0]) for row in rows)
+    lines = [f"{'in int8':{width}}  {metric:>15}   change  decisions changed  largest difference of logits"]
+    lines += [f"{name:{width}}  {score:15.4f}  {change:+7.4f}  {changed:17,}  {difference:28.4f}"
+              for name, score, change, changed, difference in rows]
+    return "\n".join(lines)

@@ -1,0 +1,73 @@
+"""The pieces of a vocabulary that texts use."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from typing import NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.cli import paths
+from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
+from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
+
+LINES_AT_ONCE = 4096
+
+
+class Smaller(NamedTuple):
+    """A part of a vocabulary.
+
+    Attributes:
+      ids: of its pieces in the whole one, ascending: int [n].
+      vocab_file: of these pieces; it lives as long as the process.
+      tokenizer: BertTokenizer of it.
+    """
+
+    ids: np.ndarray
+    vocab_file: str
+    tokenizer: BertTokenizer
+
+
+def smaller_vocabulary(corpus, tokenizer):
+    """The Smaller of what `ids_in_use` finds; arguments and errors as there."""
+    ids = ids_in_use(corpus, tokenizer)
+    folder = tempfile.mkdtemp(prefix="vocabulary_")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = os.path.join(folder, VOCABULARY_NAME)
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{tokenizer.vocabulary[number]}\n" for number in ids)
+    return Smaller(ids, path, BertTokenizer(path, tokenizer.lower_case, tokenizer.strip_accents))
+
+
+def ids_in_use(corpus, tokenizer):
+    """The ids of the pieces that stay: those that a corpus uses, special ones, and the corpus' single characters.
+
+    WordPiece takes the longest piece that fits: without those that no word of the corpus uses, its words are cut as
+    before. Its characters stay as pieces, within words too, so that other words of the same alphabet can be spelled
+    out; a word with a character that the corpus lacks becomes [UNK].
+
+    Args:
+      corpus: paths of UTF-8 text files, such as training data.
+      tokenizer: BertTokenizer.
+
+    Returns:
+      int [n], ascending.
+
+    Raises:
+      InputError: naming `prune_vocabulary` and the file, where one is missing or is not UTF-8.
+    """
+    used = np.zeros(tokenizer.vocab_size, bool)
+    for path in corpus:
+        paths.check_file("prune_vocabulary", path)
+        lines = files.read_text(path).splitlines()
+        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="pieces in use", dynamic_ncols=True):
+            used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
+    bare = [piece.removeprefix(SUFFIX_INDICATOR) for piece in tokenizer.vocabulary]
+    characters = {character for number in np.flatnonzero(used) for character in bare[number]}
+    for number, piece in enumerate(tokenizer.vocabulary):
+        used[number] |= piece in SPECIAL_PIECES or bare[number] in characters
+    return np.flatnonzero(used)

@@ -1,0 +1,34 @@
+"""Takes the least important attention heads and feed-forward neurons out of a fine-tuned model.
+
+  python -m run.prune_model --init_checkpoint=FINE_TUNED_FOLDER --data_dir=MRPC --keep_heads=0.5 --keep_neurons=0.5 \\
+      --output_dir=pruned
+
+  python -m run.prune_model ... --rounds=4 --num_train_epochs=1 --least_score=0.84
+
+A tagger and multiple choice take --train_file and --dev_file, a span labeler --train_file and --predict_file, in place
+of --data_dir. The output is a fine-tuned model like any other: it is evaluated, trained on and exported by its folder.
+"""
+
+from bert_tf.cli import flags, script
+from run.compression.pruning.settings import PruneModelSettings
+from run.settings import from_folder
+
+
+def define_flags():
+    """Defines this script's flags."""
+    flags.define(PruneModelSettings())
+
+
+def main(argv):
+    """Checks the flags, then prunes."""
+    del argv
+    settings = flags.read(PruneModelSettings())
+    settings.check_places()
+    settings = from_folder.complete(settings, flags.given())
+    from run.compression.pruning import job
+
+    job.run(settings, flags.given())
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

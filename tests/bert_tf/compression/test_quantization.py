@@ -1,0 +1,120 @@
+"""Fake quantisation computes what the int8 LiteRT file computes, and passes gradients straight through."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import export, losses, models
+from bert_tf.compression import quantization
+from bert_tf.compression.quantization import FakeQuantization, quantizable, quantize
+from bert_tf.errors import InputError
+from bert_tf.export import litert
+from tests import toy_servables
+
+# Wide enough that matrices have the 1,024 elements from which LiteRT keeps them in int8.
+CONFIG = dataclasses.replace(toy_servables.CONFIG, hidden_size=48, num_hidden_layers=2, intermediate_size=96,
+                             initializer_range=0.2, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+PRUNED = dataclasses.replace(CONFIG, attention_heads_per_layer=(3, 2), intermediate_size_per_layer=(64, 40),
+                             embedding_size=24)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory):
+    return toy_servables.make_tokenizer(tmp_path_factory.mktemp("tokenizer"))
+
+
+def make_model(config, **options):
+    """A classifier whose biases and normalisation are as of a trained one."""
+    model = models.BertClassifier(models.BertEncoder(config, **options), 3)
+    for number, variable in enumerate(model.trainable_variables):
+        if variable.shape.rank == 1:
+            variable.assign_add(tf.random.stateless_normal(variable.shape, [number, 5], stddev=0.3))
+    return model
+
+
+@pytest.fixture(scope="module")
+def features(tokenizer):
+    return {name: tf.constant(value) for name, value in tokenizer.encode(
+        toy_servables.TEXTS, ["a dog", "of", "it is " * 20, ""], max_seq_length=24).items()}
+
+
+@pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["whole", "pruned"])
+def test_the_int8_file_answers_as_the_model(config, tokenizer, tmp_path):
+    """To 1e-5, where the model as it is differs by more than a hundred times that."""
+    model = make_model(config)
+    servable = export.ServedClassifier(model, tokenizer, list("xyz"), pairs=True, max_seq_length=24, static_length=True)
+    path = tmp_path / "model.tflite"
+    path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
+    assert litert.largest_difference(servable, str(path)) > 2e-3
+    quantize(model, FakeQuantization())
+    assert litert.largest_difference(servable, str(path)) < 1e-5
+
+
+@pytest.mark.parametrize("options", [{"remove_padding": True}, {"remove_padding": True, "compile_blocks": True},
+                                     {"recompute_activations": True}, {"prune_last_layer": True}])
+def test_gradients_pass_as_if_nothing_were_rounded(features, options, monkeypatch):
+    """With rounding that moves nothing, value and gradients are those without; with any, variables all learn."""
+    labels = tf.constant([2, 0, 1, 1])
+
+    def loss_and_gradients(model):
+        with tf.GradientTape() as tape:
+            loss = losses.classification_loss(model(features, training=True), labels)
+        return loss, [tf.convert_to_tensor(each) for each in tape.gradient(loss, model.trainable_variables)]
+
+    model = make_model(CONFIG, **options)
+    loss, gradients = loss_and_gradients(model)
+    quantize(model, FakeQuantization())
+    rounded, found = loss_and_gradients(model)
+    assert abs(rounded - loss) > 1e-5
+    assert all(np.any(each) for each in found)
+    for name in ("quantized_rows", "quantized_weights"):
+        monkeypatch.setattr(quantization, name, lambda value, **axis: value)
+    same, found = loss_and_gradients(model)
+    np.testing.assert_allclose(same, loss, rtol=1e-6)
+    for one, other in zip(found, gradients, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-5)
+
+
+def test_it_is_turned_on_in_a_traced_function(features):
+    """Off it changes nothing but how the graph is fused."""
+    model, step = make_model(CONFIG), tf.Variable(0)
+    expected = tf.function(model)(features)["logits"]
+    quantize(model, FakeQuantization(lambda: step >= 3))
+    run = tf.function(lambda features: model(features)["logits"])
+    np.testing.assert_allclose(run(features), expected, atol=1e-5)
+    step.assign(3)
+    assert np.abs(run(features) - expected).max() > 1e-4
+    quantize(model, None)
+    np.testing.assert_array_equal(model(features)["logits"], make_model(CONFIG)(features)["logits"])
+
+
+def test_rows_by_hand():
+    """A row's least and largest value, 0 among them, become -128 and 127, or nearly; a row of zeros stays."""
+    rows = tf.constant([[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0.0, 0.0, 0.0]])
+    found = quantization.quantized_rows(rows).numpy()
+    np.testing.assert_allclose(found, [[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0, 0, 0]], atol=0.006)
+    np.testing.assert_allclose(found[1], np.round(rows[1] / 0.002) * 0.002, atol=1e-6)
+    weights = tf.constant([[1.27, 0.1], [0.018, -0.2]])
+    np.testing.assert_allclose(quantization.quantized_weights(weights, axis=0),
+                               [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)  # 63.5 becomes 64, the even one
+
+
+def test_names_and_one_layer_alone(features):
+    model = make_model(CONFIG)
+    names = set(quantizable(model))
+    assert len(names) == 1 + 2 * 4 + 2
+    assert {"output_weights", "bert/pooler/dense", "bert/embeddings/word_embeddings",
+            "bert/encoder/layer_1/attention/self/qkv"} < names
+    expected = model.encoder(features)
+    quantize(model, FakeQuantization(), only=["bert/encoder/layer_1/intermediate/dense"])
+    found = model.encoder(features)
+    np.testing.assert_array_equal(found["encoder_outputs"][0], expected["encoder_outputs"][0])
+    assert np.abs(found["encoder_outputs"][1] - expected["encoder_outputs"][1]).max() > 1e-4
+
+
+def test_layers_that_share_their_weights_are_refused():
+    model = models.BertClassifier(dataclasses.replace(CONFIG, num_hidden_groups=1), 3)
+    with pytest.raises(InputError, match="num_hidden_groups is 1: layers that share their weights cannot be trained"):
+        quantize(model, FakeQuantization())

@@ -1,0 +1,134 @@
+"""Word tables that are factorised or have fewer pieces, and layers that share their weights."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import export, models
+from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
+from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, WORD_EMBEDDINGS, StoredTensor
+from bert_tf.compression.tables import factorise, keep_pieces
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.export import litert
+from tests import toy_servables
+
+CONFIG = BertConfig(19, 12, 4, 3, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4,
+                    hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+SHARED = dataclasses.replace(CONFIG, num_hidden_groups=2, embedding_size=5)
+
+
+@pytest.fixture(scope="module")
+def features():
+    rng = np.random.default_rng(3)
+    return {"input_ids": tf.constant(rng.integers(0, 19, [3, 7]), tf.int32),
+            "input_mask": tf.sequence_mask([7, 4, 6], 7, tf.int32), "segment_ids": tf.zeros([3, 7], tf.int32),
+            "masked_lm_positions": tf.constant([[1, 2], [0, 3], [5, 1]])}
+
+
+def loaded(folder, tensors, config):
+    """A pretrainer of tensors, by way of files."""
+    FORMATS["tf1"].write(str(folder), tensors, config)
+    model = models.BertPretrainer(models.BertEncoder(config))
+    report = load_pretrained(model, str(folder))
+    assert report.missing == report.unused == ()
+    assert open_checkpoint(str(folder)).config == config
+    return model
+
+
+def test_a_table_of_that_rank_is_factorised_without_loss(features, tmp_path):
+    model = models.BertPretrainer(models.BertEncoder(CONFIG))
+    table = model.encoder.embeddings.word_embeddings
+    rng = np.random.default_rng(5)
+    table.assign(rng.normal(size=(19, 5)) @ rng.normal(size=(5, 12)))
+    tensors, config, share = factorise(model_tensors(model), CONFIG, 5)
+    assert share == pytest.approx(1)
+    assert tensors[WORD_EMBEDDINGS].shape == [19, 5]
+    smaller, expected = loaded(tmp_path, tensors, config)(features), model(features)
+    for name, value in expected.items():
+        np.testing.assert_allclose(smaller[name], value, atol=2e-4, err_msg=name)
+
+
+def test_the_product_is_the_nearest_of_its_rank():
+    table = np.random.default_rng(6).normal(size=(19, 12)).astype(np.float32)
+    tensors, _, share = factorise({WORD_EMBEDDINGS: StoredTensor([19, 12], lambda: table)}, CONFIG, 4)
+    left, values, right = np.linalg.svd(table, full_matrices=False)
+    words, projection = (tensors[name].read() for name in (WORD_EMBEDDINGS, EMBEDDING_PROJECTION))
+    np.testing.assert_allclose(words @ projection, left[:, :4] * values[:4] @ right[:4], atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(words, axis=0), np.linalg.norm(projection, axis=1), rtol=1e-4)
+    assert share == pytest.approx((values[:4] ** 2).sum() / (values**2).sum())
+
+
+@pytest.mark.parametrize(("config", "size", "message"), [
+    (CONFIG, 12, "`embedding_size`=12: it must be at least 1 and below hidden_size, 12"),
+    (SHARED, 3, "`embedding_size`=3: the word table of the model is factorised already, to 5"),
+])
+def test_what_is_not_factorised(config, size, message):
+    with pytest.raises(InputError, match=message):
+        factorise({}, config, size)
+
+
+def test_pieces_that_stay_score_as_before(features, tmp_path):
+    model = models.BertPretrainer(models.BertEncoder(CONFIG))
+    ids = np.array([0, 2, 3, 7, 8, 11, 18])
+    tensors, config = keep_pieces(model_tensors(model), CONFIG, ids)
+    assert config.vocab_size == 7
+    smaller = loaded(tmp_path, tensors, config)
+    places = np.random.default_rng(7).integers(0, 7, [3, 7])
+    expected = model(features | {"input_ids": tf.constant(ids[places], tf.int32)})["masked_lm_logits"]
+    found = smaller(features | {"input_ids": tf.constant(places, tf.int32)})["masked_lm_logits"]
+    np.testing.assert_allclose(found, tf.gather(expected, ids, axis=2), atol=1e-5)
+
+
+def test_layers_that_share_their_weights(features, tmp_path):
+    """Layers 0 and 1 are one, 2 and 3 another: as four layers of equal weights, and gradients add up."""
+    shared = models.BertPretrainer(models.BertEncoder(SHARED))
+    layers = shared.encoder.encoder_layers
+    assert layers[0] is layers[1] is not layers[2] is layers[3]
+    tensors, config = model_tensors(shared), dataclasses.replace(SHARED, num_hidden_groups=None)
+    apart = {name: tensor for name, tensor in tensors.items() if "/layer_" not in name}
+    for number in range(4):
+        apart |= {name.replace(f"/layer_{number // 2}/", f"/layer_{number}/"): tensor
+                  for name, tensor in tensors.items() if f"/layer_{number // 2}/" in name}
+    whole = loaded(tmp_path / "apart", apart, config)
+
+    def gradients(model):
+        with tf.GradientTape() as tape:
+            outputs = model(features, training=True)
+            loss = sum(tf.reduce_sum(value**2) for value in outputs.values())
+        found = tape.gradient(loss, model.trainable_variables)
+        return outputs, {variable.name: tf.convert_to_tensor(gradient)
+                         for variable, gradient in zip(model.trainable_variables, found, strict=True)}
+
+    (outputs, found), (expected, parts) = gradients(shared), gradients(whole)
+    for name, value in expected.items():
+        np.testing.assert_allclose(outputs[name], value, atol=1e-5)
+    name = "bert/encoder/layer_{}/intermediate/dense/kernel:0"
+    np.testing.assert_allclose(found[name.format(1)], parts[name.format(2)] + parts[name.format(3)], rtol=1e-3,
+                               atol=1e-4)
+
+    tf.train.Checkpoint(model=shared).write(str(tmp_path / "ckpt-1"))
+    again = models.BertPretrainer(models.BertEncoder(SHARED, seed=1))
+    report = load_pretrained(again, str(tmp_path / "ckpt-1"))
+    assert report.missing == report.unused == ()
+    np.testing.assert_array_equal(again(features)["masked_lm_logits"], shared(features)["masked_lm_logits"])
+
+
+@pytest.mark.parametrize("output_format", ["huggingface", "model_garden"])
+def test_other_formats_have_no_place_for_them(output_format, tmp_path):
+    for name in ("embedding_size", "num_hidden_groups"):
+        config = dataclasses.replace(CONFIG, **{name: getattr(SHARED, name)})
+        with pytest.raises(InputError, match=f"{name} is [25]: .* has no such setting"):
+            FORMATS[output_format].write(str(tmp_path), {}, config)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_litert_file_of_such_a_model(tmp_path):
+    tokenizer = toy_servables.make_tokenizer(tmp_path)
+    config = dataclasses.replace(toy_servables.CONFIG, num_hidden_layers=2, num_hidden_groups=1, embedding_size=6)
+    servable = export.ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer, top_k=2,
+                                     max_seq_length=24, static_length=True)
+    (tmp_path / "model.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(1,)))
+    assert litert.largest_difference(servable, str(tmp_path / "model.tflite")) < 1e-4

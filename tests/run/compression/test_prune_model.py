@@ -1,0 +1,209 @@
+"""run.prune_model: what it takes out of fine-tuned models of each task, and how it goes on after an end."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bert_tf import models
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.compression.importance import Importance
+from bert_tf.compression.pruning import pruned_config
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.export import litert
+from run.compression.data_settings import DataSettings
+from run.compression.pruning import job, selection
+from run.compression.pruning.settings import PruneModelSettings, PruningSettings
+from run.finetuning import job as finetuning_job
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.task_metadata import TaskMetadata
+from run.finetuning.task_settings import ClassificationSettings
+from run.finetuning.tasks import Classification
+from run.inference import loading
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from tests import scripts, toy_runs
+
+SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
+    {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
+    for number, question in enumerate(("What stops?", "Where?", "Which line?"))]}]}]}
+TASKS = {
+    "sst": (TaskMetadata("classifier", 20, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
+    "tagger": (TaskMetadata("token_classifier", 20, True, ("B-PER", "I-PER", "O")),
+               lambda config: models.BertTokenClassifier(config, 3)),
+    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
+    "swag": (TaskMetadata("multiple_choice", 20, True), models.BertMultipleChoice),
+    "encoder": (None, models.BertEncoder),
+}
+STARTED_WITH = {"sst": {"task_name": "sst-2"}, "tagger": {"token_column": 0, "label_column": -1},
+                "squad": {"doc_stride": 5, "max_query_length": 7}, "swag": {"data_format": "swag"}}
+DATA = {"sst": {"data_dir": "sst-2"}, "tagger": {"train_file": "dev.txt", "dev_file": "dev.txt"},
+        "squad": {"train_file": "dev.json", "predict_file": "dev.json"},
+        "swag": {"train_file": "dev.csv", "dev_file": "dev.csv"}}
+FLAGS = {"init_checkpoint": "sst", **DATA["sst"], "train_batch_size": 4, "learning_rate": 1e-2}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """A folder of data of each task, and of models as TASKS names them: one layer, 2 heads, 12 neurons."""
+    folder = tmp_path_factory.mktemp("prune")
+    texts = [f"word {number} the line" + " stops" * (number % 5) for number in range(12)]
+    (folder / "sst-2").mkdir()
+    for split in ("train", "dev"):
+        (folder / "sst-2" / f"{split}.tsv").write_text("\n".join(
+            ["sentence\tlabel", *(f"{text}\t{number % 2}" for number, text in enumerate(texts)), ""]))
+    (folder / "dev.txt").write_text("Mary B-PER\nShelley I-PER\nwrote O\n\nShe O\nwrote O\n\n")
+    (folder / "dev.json").write_text(json.dumps(SQUAD))
+    (folder / "dev.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
+        f"It stops.,Then,{text},b,c,d,{number % 4}\n" for number, text in enumerate(texts)))
+    toy_runs.write(folder, reference, TASKS)
+    for name, started_with in STARTED_WITH.items():
+        (folder / name / "run.json").write_text(json.dumps(started_with))
+    return folder
+
+
+def prune(name, output_dir, batch_size=4, **pruning):
+    """Prunes in this process, in the current folder; returns what pruning.json says."""
+    settings = PruneModelSettings(
+        ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**DATA.get(name, {})),
+        PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size))
+    settings.check_places()
+    job.run(from_folder.complete(settings, {}), {})
+    with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+@pytest.mark.parametrize("name", ["tagger", "squad", "swag"])
+def test_every_task(folder, name, monkeypatch):
+    monkeypatch.chdir(folder)
+    report = prune(name, f"{name}_pruned", batch_size=2, keep_heads=0.5, keep_neurons=0.25)
+    assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
+    assert report["metric"] in report["whole"]["scores"]
+    servable, served = loading.load(f"{name}_pruned", {})
+    assert served.task.kind == TASKS[name][0].kind
+    assert servable.config.layer_sizes == [(1, 3)]
+
+
+def test_nothing_is_taken_out_unless_it_is_asked_for(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    report = prune("sst", "same")
+    assert report["rounds"][0] == report["whole"]
+    assert (folder / "same" / "bert_config.json").read_bytes() == (folder / "sst" / "bert_config.json").read_bytes()
+    there, before = (open_checkpoint(str(folder / name)).tensors for name in ("same", "sst"))
+    assert there.keys() == before.keys()
+    for name, tensor in there.items():
+        np.testing.assert_array_equal(tensor.read(), before[name].read(), err_msg=name)
+
+
+def test_a_number_of_operations():
+    """The largest share of heads and neurons that fits; a part of the way in an earlier round."""
+    config = BertConfig(100, 32, 2, 8, 64)
+    rng = np.random.default_rng(1)
+    scores = Importance([rng.random(8) for _ in range(2)], [rng.random(64) for _ in range(2)], 1)
+
+    def share(keep_flops, part=1.0, **settings):
+        kept = selection.select(scores, config, config, PruningSettings(keep_flops=keep_flops, **settings), part, 50)
+        sizes = pruned_config(config, kept)
+        return selection.flops(sizes, 50) / selection.flops(config, 50), sizes
+
+    assert 0.65 < share(0.7)[0] <= 0.7
+    assert share(0.7 * selection.flops(config, 50))[1] == share(0.7)[1]
+    assert 0.8 < share(0.7, part=0.5)[0] <= 0.85
+    assert share(0.5, prune_across="layer")[1].layer_sizes[0] == share(0.5, prune_across="layer")[1].layer_sizes[1]
+    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder "):
+        share(0.02)
+
+
+def test_a_smaller_table(folder, monkeypatch, capfd):
+    """The pieces of the training data suffice for its texts; factors of the table are trained on like all weights."""
+    monkeypatch.chdir(folder)
+    report = prune("sst", "table", prune_vocabulary=("sst-2/train.tsv",), embedding_size=3, num_train_epochs=1.0)
+    assert "table/vocabulary: eval_accuracy" in capfd.readouterr().out
+    whole = prune("sst", "whole")["whole"]
+    assert report["whole"]["scores"] == pytest.approx(whole["scores"])
+    pieces = (folder / "table" / "vocab.txt").read_text(encoding="utf-8").split()
+    config = BertConfig.from_json_file(folder / "table" / "bert_config.json")
+    assert len(pieces) == config.vocab_size == report["rounds"][0]["vocab_size"] < whole["vocab_size"] / 2
+    assert {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "w", "##w", "2", "##2"} < {*pieces}
+    assert "z" not in pieces
+    assert config.embedding_size == 3
+    tables = [open_checkpoint(str(folder / "table" / name)).tensors["bert/embeddings/embedding_projection"].read()
+              for name in ("start", "")]
+    assert np.abs(tables[0] - tables[1]).max() > 1e-6
+    servable, _ = loading.load("table", {})
+    assert servable.tokenizer.vocab_size == len(pieces)
+
+
+def test_a_floor(folder, monkeypatch):
+    """Scores here are chance: what counts is which model comes out."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
+        "eval_accuracy": {12: 0.9, 9: 0.8, 6: 0.7, 3: 0.6, 1: 0.5}[stage.config.layer_sizes[0][1]]})
+    steps = {"keep_neurons": 0.0, "rounds": 4}
+    report = prune("sst", "floor", least_score=0.65, **steps)
+    assert (report["round"], len(report["rounds"])) == (2, 3)
+    assert BertConfig.from_json_file(folder / "floor" / "bert_config.json").intermediate_size == 6
+    with pytest.raises(InputError, match=r"`least_score`=0\.95: the whole model has eval_accuracy 0\.9000"):
+        prune("sst", "never", least_score=0.95, **steps)
+
+
+def test_a_floor_that_no_model_reaches(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
+        "eval_accuracy": {12: 0.9, 3: 0.6}[stage.config.layer_sizes[0][1]]})
+    with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; low holds the best, of "
+                                         r"round 1, with eval_accuracy 0\.6000"):
+        prune("sst", "low", least_score=0.85, keep_neurons=0.25)
+    assert BertConfig.from_json_file(folder / "low" / "bert_config.json").intermediate_size == 3
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"init_checkpoint": "encoder"}, "no task.json there says that it was fine-tuned for a task"),
+    ({"output_dir": "sst"}, "--output_dir=sst: is the folder of --init_checkpoint; give another"),
+    ({"drop_layers": "1"}, "--drop_layers: there is no layer 1, the model has the layers 0 to 0"),
+    ({"keep_flops": 0.5, "keep_heads": 0.5}, "--keep_flops=0.5: decides about heads and neurons alone"),
+    ({"output_dir": "sst-2"}, "--output_dir=sst-2: is not empty, and holds no pruning that could go on"),
+])
+def test_what_cannot_be_pruned(folder, changes, message):
+    assert message in scripts.last_error("run.prune_model", folder, **FLAGS | {"output_dir": "wrong"} | changes)
+
+
+STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(folder):
+    """What comes out of STEPS."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        report = prune("sst", "undisturbed", **STEPS)
+    assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
+    return folder / "undisturbed"
+
+
+def test_a_killed_pruning_ends_as_an_undisturbed_one(folder, undisturbed, monkeypatch):
+    """It is killed in the training of its second round."""
+    command = scripts.command("run.prune_model", init_checkpoint="sst", **DATA["sst"], **STEPS, train_batch_size=4,
+                              iterations_per_loop=1, save_checkpoints_steps=1, output_dir="killed")
+    scripts.kill_when(command, folder, (folder / "killed" / "round_2" / "tuned" / "checkpoint").exists)
+    assert not (folder / "killed" / "pruning.json").exists()
+    monkeypatch.chdir(folder)
+    with pytest.raises(InputError, match=r"holds a run with `keep_neurons` 0\.3, not 0\.4; choose another folder"):
+        prune("sst", "killed", **STEPS | {"keep_neurons": 0.4})
+    prune("sst", "killed", **STEPS)
+    for name in ("bert_model.ckpt.data-00000-of-00001", "bert_config.json", "task.json", "run.json", "pruning.json"):
+        assert (folder / "killed" / name).read_bytes() == (undisturbed / name).read_bytes(), name
+
+
+def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypatch):
+    monkeypatch.chdir(folder)
+    settings = from_folder.complete(FineTuningSettings(
+        model=ModelSettings(init_checkpoint=str(undisturbed)), tokenizer=TokenizerSettings(max_seq_length=20),
+        training=TrainingSettings(output_dir="trained_on", train_batch_size=4),
+        tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
+        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
+    finetuning_job.run(Classification, settings, settings.read_config())
+    servable, _ = loading.load("trained_on", {"static_length": True})
+    assert servable.config.layer_sizes == [(1, 4)]
+    (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))
+    assert litert.largest_difference(servable, str(folder / "pruned.tflite")) < 1e-4
