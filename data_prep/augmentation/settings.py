@@ -40,7 +40,7 @@ class AugmentationSettings(Settings):
         128, "Most pieces that the masked LM sees at once; of a longer text those around the word.", lower=8)
     batch_size: int = setting(64, "Words that the masked LM proposes for at once.", lower=1)
     random_seed: int = setting(12345, "Seed of the replacements: the same input, seed and model give the same file.",
-                               lower=-LARGEST_SEED - 1, upper=LARGEST_SEED)
+                               most=LARGEST_SEED)
 
     def check(self):
         """See Settings."""

@@ -41,7 +41,8 @@ def run(settings, announce=print):
     tokenizer = BertTokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
     summary = create(
         input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
-        num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, announce=announce)
+        num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, verify=settings.verify,
+        announce=announce)
     announce(summary)
     return summary
 

@@ -93,7 +93,7 @@ class JobSettings(Settings):
     random_seed: int = setting(
         12345, "Seed of every random draw, any integer of 64 bits: same seed and input, same records. As with Python's "
                "random.Random, the records of a single shard are those of its absolute value.",
-        lower=-LARGEST_SEED - 1, upper=LARGEST_SEED)
+        most=LARGEST_SEED)
     num_output_shards: int = setting(
         1, "Into how many shards of about equal size the text is made, each from its own consecutive documents: "
            "random next sentences come from the same shard.", lower=1)
@@ -104,6 +104,9 @@ class JobSettings(Settings):
     num_workers: int | None = setting(
         None, "Processes that make records, with the `runner` local or direct; one a core unless given, at most one "
               "a shard. The records do not depend on it.", lower=1)
+    verify: bool = setting(
+        False, "Whether all bytes of shards that an earlier run finished are compared with their SHA-256 in the "
+               "manifest; else their sizes and a sample of their bytes are.")
     runner: str = setting(
         "local", "Where shards are made; the records do not depend on it. local: on this machine. The others are "
                  "Apache Beam's (pip install -e '.[beam]'): direct, on this machine too, is to try it out. The "

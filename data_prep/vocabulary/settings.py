@@ -22,7 +22,7 @@ class VocabularySettings(Settings):
     vocab_file: str | None = setting(None, "The vocabulary to write, one entry a line.")
     vocab_size: int | None = setting(
         None, f"Number of entries; the model's vocab_size must be the same. {DEFAULT_VOCAB_SIZE} unless given; with "
-              "`initial_vocab`, the size of that one.", lower=1, upper=MOST_ENTRIES)
+              "`initial_vocab`, the size of that one.", lower=1, most=MOST_ENTRIES)
     do_lower_case: bool = setting(
         True, "Whether to lower-case and strip accents; all later steps must do the same.")
     min_count: int = setting(2, "Words and pieces that occur less often are not learned.", lower=1)
@@ -32,7 +32,7 @@ class VocabularySettings(Settings):
     num_unused: int | None = setting(
         None, f"Number of [unusedN] entries, room for later words; {DEFAULT_NUM_UNUSED} unless given. With "
               "`initial_vocab`, how many of its own to leave free; 0 unless given.", lower=0,
-        upper=MOST_ENTRIES)
+        most=MOST_ENTRIES)
     initial_vocab: str | None = setting(
         None, "An existing vocabulary: words of the text replace its [unusedN] entries, all others keep their ids, so "
               "its checkpoint still fits.")

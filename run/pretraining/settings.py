@@ -19,9 +19,9 @@ class RecordSettings(Settings):
     eval_input_file: str | None = setting(
         None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
     max_seq_length: int = setting(
-        128, "Sequence length in tokens, with which the records were made.", lower=4, upper=MOST_POSITIONS)
+        128, "Sequence length in tokens, with which the records were made.", lower=4, most=MOST_POSITIONS)
     max_predictions_per_seq: int = setting(
-        20, "Masked positions in a record, with which the records were made.", lower=1, upper=MOST_POSITIONS)
+        20, "Masked positions in a record, with which the records were made.", lower=1, most=MOST_POSITIONS)
     masking: str = setting(
         "static", "static: the records hold masks; dynamic: they were made without, by the same flag of "
                   "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"))

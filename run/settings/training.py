@@ -24,7 +24,7 @@ class TrainingSettings(Settings):
         1000, "Most steps that run in one call of the training function; fewer where that keeps the progress bar "
               "moving.", lower=1)
     random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.",
-                               lower=-LARGEST_SEED - 1, upper=LARGEST_SEED)
+                               most=LARGEST_SEED)
 
 
 @dataclasses.dataclass(frozen=True)
