@@ -71,24 +71,26 @@ class BertEncoder(tf_keras.Model):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation="tanh", name="dense", dtype=dtype)
 
-    def call(self, features, training=False, return_attention_scores=False):
+    def call(self, features, training=False, return_attention_scores=False, return_raw_scores=False):
         """Encodes a batch.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S].
           training: bool, whether dropout is applied.
           return_attention_scores: bool, whether the attention probabilities are returned too.
+          return_raw_scores: bool, whether the attention scores before mask and softmax are returned in their place;
+            at padding they mean nothing.
 
         Returns:
           Dict in the compute dtype: sequence_output [B, S, H], the last layer; pooled_output [B, H];
-          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H]; if asked for, attention_scores,
-          L tensors [B, N, S, S], before dropout.
+          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H]; if asked for, attention_scores or
+          raw_scores, L tensors [B, N, S, S], before dropout.
 
         Raises:
           InputError: the sequence is longer than the position table.
         """
         tokens = self._tokens(features, training)
-        embedded, outputs, scores = self._run_layers(features, tokens, training)
+        embedded, outputs, scores = self._run_layers(features, tokens, training, raw_scores=return_raw_scores)
         shape = [*tf.unstack(tf.shape(features["input_ids"])), self.config.hidden_size]
         outputs = [tf.reshape(tokens.unpack(output), shape) for output in outputs]
         encoded = {
@@ -97,6 +99,8 @@ class BertEncoder(tf_keras.Model):
             "embedding_output": tf.reshape(tokens.unpack(embedded), shape),
             "encoder_outputs": outputs,
         }
+        if return_raw_scores:
+            return {**encoded, "raw_scores": scores}
         return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
 
     def encode_positions(self, features, positions=None, training=False):
@@ -126,7 +130,7 @@ class BertEncoder(tf_keras.Model):
             return AllTokens()
         return RealTokens(features["input_mask"], TOKENS_MULTIPLE if self._compile_blocks and training else 1)
 
-    def _run_layers(self, features, tokens, training, positions=None):
+    def _run_layers(self, features, tokens, training, positions=None, raw_scores=False):
         """The embeddings [T, H], the layers' outputs, L tensors [T, H], and attention probabilities, L [B, N, S, S].
 
         With positions int32 [B, P] the last layer's are [B * P, H] and [B, N, P, S].
@@ -141,15 +145,15 @@ class BertEncoder(tf_keras.Model):
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True), start=1):
             is_last = number == len(self.encoder_layers)
             x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
-                                               recompute=training)
+                                               raw_scores, recompute=training)
             outputs.append(x)
             scores.append(probabilities)
         return embedded, outputs, scores
 
-    def _run_layer(self, layer, x, tokens, bias, seeds, positions, recompute):
+    def _run_layer(self, layer, x, tokens, bias, seeds, positions, raw_scores, recompute):
         """A layer's output; where asked for, its inner activations are computed again in the backward pass."""
         def run(x):
-            return layer(x, tokens, bias, dropout_seeds=seeds, positions=positions)
+            return layer(x, tokens, bias, dropout_seeds=seeds, positions=positions, raw_scores=raw_scores)
 
         return tf.recompute_grad(run)(x) if self._recompute_activations and recompute else run(x)
 
@@ -185,6 +189,27 @@ class _TaskModel(tf_keras.Model):
         super().__init__(dtype=encoder.dtype_policy)
         self.encoder = encoder
 
+    def tapped(self, features, training=False, return_raw_scores=False):
+        """A call that also gives what the encoder computed on the way, at all positions.
+
+        Args:
+          features, training: as a call's.
+          return_raw_scores: as BertEncoder's.
+
+        Returns:
+          A call's outputs, and the BertEncoder's. Those of multiple choice have B * choices for B.
+        """
+        encoded = self.encoder(self._texts(features), training=training, return_raw_scores=return_raw_scores)
+        return self._outputs(features, encoded, training), encoded
+
+    def _texts(self, features):
+        """The features of the texts that the encoder reads."""
+        return features
+
+    def _outputs(self, features, encoded, training):
+        """A call's outputs for what BertEncoder gave."""
+        raise NotImplementedError
+
     def _linear_head(self, num_classes, name):
         return LinearHead(self.encoder.config, num_classes, self.encoder.initializer, name=name)
 
@@ -217,11 +242,18 @@ class BertPretrainer(_TaskModel):
           Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], where class 1 means
           that the second sentence is a random one.
         """
-        positions = features["masked_lm_positions"]
-        masked, pooled = self.encoder.encode_positions(features, positions, training=training)
+        masked, pooled = self.encoder.encode_positions(features, features["masked_lm_positions"], training=training)
+        return self._scores(features, masked, pooled)
+
+    def _outputs(self, features, encoded, training):
+        masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
+        return self._scores(features, masked, encoded["pooled_output"])
+
+    def _scores(self, features, masked, pooled):
+        """A call's outputs for the states of masked positions, [B, P, H], and the pooled output, [B, H]."""
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
         logits = self.masked_lm(masked, *self.encoder.embeddings.word_table)  # [B * P, V]
-        shape = [-1, tf.shape(positions)[1], self.encoder.config.vocab_size]
+        shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
         return {
             "masked_lm_logits": tf.reshape(logits, shape),
             "next_sentence_logits": self.next_sentence(pooled),
@@ -252,8 +284,14 @@ class BertClassifier(_LinearModel):
     def call(self, features, training=False):
         """features as BertEncoder's -> {"logits": float32 [B, num_labels]}."""
         _, pooled = self.encoder.encode_positions(features, training=training)
-        pooled = self.dropout(pooled, seed=self.encoder.next_dropout_seed(training))
-        return {"logits": self.head(pooled)}
+        return {"logits": self._scores(pooled, training)}
+
+    def _outputs(self, features, encoded, training):
+        return {"logits": self._scores(encoded["pooled_output"], training)}
+
+    def _scores(self, pooled, training):
+        """Logits [B, num_labels] of the pooled output [B, H]."""
+        return self.head(self.dropout(pooled, seed=self.encoder.next_dropout_seed(training)))
 
 
 class BertTokenClassifier(_LinearModel):
@@ -261,8 +299,10 @@ class BertTokenClassifier(_LinearModel):
 
     def call(self, features, training=False):
         """features as BertEncoder's -> {"logits": float32 [B, S, num_labels]}."""
-        sequence = self.encoder(features, training=training)["sequence_output"]
-        sequence = self.dropout(sequence, seed=self.encoder.next_dropout_seed(training))
+        return self._outputs(features, self.encoder(features, training=training), training)
+
+    def _outputs(self, features, encoded, training):
+        sequence = self.dropout(encoded["sequence_output"], seed=self.encoder.next_dropout_seed(training))
         return {"logits": _on_every_token(self.head, sequence)}
 
 
@@ -280,8 +320,10 @@ class BertSpanLabeler(_TaskModel):
 
     def call(self, features, training=False):
         """features as BertEncoder's -> {"start_logits", "end_logits"}, each float32 [B, S]."""
-        sequence = self.encoder(features, training=training)["sequence_output"]
-        start, end = tf.unstack(_on_every_token(self.head, sequence), axis=-1)
+        return self._outputs(features, self.encoder(features, training=training), training)
+
+    def _outputs(self, features, encoded, training):
+        start, end = tf.unstack(_on_every_token(self.head, encoded["sequence_output"]), axis=-1)
         return {"start_logits": start, "end_logits": end}
 
 
@@ -306,10 +348,16 @@ class BertMultipleChoice(BertClassifier):
         Returns:
           {"logits": float32 [B, choices]}.
         """
-        choices, sequence_length = tf.unstack(tf.shape(features["input_ids"]))[1:]
-        flat = {name: tf.reshape(features[name], [-1, sequence_length])
+        _, pooled = self.encoder.encode_positions(self._texts(features), training=training)
+        return self._outputs(features, {"pooled_output": pooled}, training)
+
+    def _texts(self, features):
+        return {name: tf.reshape(features[name], [-1, tf.shape(features[name])[2]])
                 for name in ("input_ids", "input_mask", "segment_ids")}  # [B * choices, S]
-        return {"logits": tf.reshape(super().call(flat, training=training)["logits"], [-1, choices])}
+
+    def _outputs(self, features, encoded, training):
+        logits = self._scores(encoded["pooled_output"], training)
+        return {"logits": tf.reshape(logits, [-1, tf.shape(features["input_ids"])[1]])}
 
 
 def _on_every_token(head, sequence):

@@ -1,6 +1,7 @@
 """A checkpoint's weights into a model, matched by the original's variable names, and a model's weights out."""
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -16,6 +17,7 @@ ROW_ADVICE = {
         "longer ones nothing was learned",
     "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
 }
+_LAYER = re.compile(r"^(bert/encoder/layer_)(\d+)/")
 VOCABULARY_TABLES = (WORD_EMBEDDINGS, "cls/predictions/output_bias")
 
 
@@ -27,7 +29,8 @@ class LoadReport:
       path: the checkpoint that was read.
       loaded: the model's variables that took their values from it.
       missing: the model's variables that it does not hold, which keep their initial values.
-      unused: its tensors that the model has no place for, by canonical name, optimizer state left out.
+      unused: its tensors that the model has no place for, by canonical name, optimizer state and layers that were not
+        asked for left out.
       extended: the model's variables whose first rows took their values from it, a subset of `loaded`.
       left: the model's variables that were to keep their initial values.
     """
@@ -52,7 +55,7 @@ class LoadReport:
         return text
 
 
-def load_pretrained(model, path, *, extend_vocabulary=False, leave=()):
+def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()):
     """Gives a model the weights of a checkpoint, matched by the original's variable names.
 
     Args:
@@ -61,6 +64,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=()):
       extend_vocabulary: let the model have more vocabulary entries than the checkpoint: those of the checkpoint come
         first and are kept exactly, the others keep the model's initial values.
       leave: names of variables that keep the model's initial values, whatever the checkpoint holds.
+      layers: for each encoder layer of the model, the number of the checkpoint's that it starts as; () for its own.
 
     Returns:
       LoadReport. A task head, or the pooler, that the checkpoint lacks is reported as missing.
@@ -78,7 +82,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=()):
         if name in leave:
             left.append(name)
             continue
-        parts = tf1.original_names(name)
+        parts = [_of_layer(part, layers) for part in tf1.original_names(name)]
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
@@ -98,10 +102,16 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=()):
         path=checkpoint.path,
         loaded=tuple(variable.name.removesuffix(":0") for variable, _ in sources),
         missing=tuple(missing),
-        unused=tuple(sorted(set(checkpoint.tensors) - used)),
+        unused=tuple(sorted(name for name in set(checkpoint.tensors) - used
+                            if not (layers and _LAYER.match(name)))),
         extended=tuple(extended),
         left=tuple(left),
     )
+
+
+def _of_layer(name, layers):
+    """The name of a variable of the layer that `layers` has for a model's; any other name as it is."""
+    return _LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", name) if layers else name
 
 
 def model_tensors(model):

@@ -54,6 +54,16 @@ def check_output_dir(argument, path):
             raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
 
 
+def check_replaceable(argument, path):
+    """Raises InputError naming `argument` for what a new file must not take the place of."""
+    if files.is_remote(path) or not os.path.lexists(path):
+        return
+    if not os.path.exists(path):
+        raise InputError(f"`{argument}`={path}: is a link to {os.readlink(path)}, which is not there")
+    if not os.path.isfile(path):
+        raise InputError(f"`{argument}`={path}: is no regular file, and would be replaced by one")
+
+
 def check_output_name(argument, path):
     """Raises InputError naming `argument` for a remote name of a file that cannot be written to and found again."""
     with errors_of(argument):
@@ -70,6 +80,7 @@ def check_output_file(argument, path):
     with errors_of(argument):
         if files.is_dir(path):
             raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
+        check_replaceable(argument, path)
         if not (files.is_object_store(path) or files.is_dir(folder or ".")):
             raise InputError(f"`{argument}`={path}: there is no folder {folder}: a file in a folder that exists is "
                              "needed")

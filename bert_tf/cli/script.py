@@ -9,10 +9,12 @@ TensorFlow takes seconds to import, so scripts import the job that needs it insi
 flag answer at once.
 """
 
+import contextlib
 import io
 import os
 import re
 import select
+import signal
 import sys
 
 from absl import app, flags, logging
@@ -24,6 +26,7 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the scr
 MISTAKE = 1  # exit status of an input that cannot be used
 FAULT = 70  # of a fault of this project: EX_SOFTWARE of sysexits.h
 INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
+TERMINATED = 143  # what it reports for one ended by SIGTERM
 CLOSED_PIPE = 141  # what it reports for one that wrote to a pipe which nobody reads
 
 # What TensorFlow's gs:// client reads at once, wherever it begins to read: 64 MB if nothing is said, which is much for
@@ -53,6 +56,7 @@ def run(main, define_flags, takes_arguments=False):
         cannot be read or written, by Python or TensorFlow, or too little memory.
       FAULT, after a traceback and a line that asks to report it: any other exception.
       INTERRUPTED: Ctrl-C.
+      TERMINATED: SIGTERM; what is half-written is removed, as after Ctrl-C. (Training saves a checkpoint first.)
       CLOSED_PIPE, without a word: what reads the output, `head` say, has read enough.
       0: none of these.
     """
@@ -64,11 +68,15 @@ def run(main, define_flags, takes_arguments=False):
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:
-            main(argv)
-            sys.stdout.flush()  # here, where an error of it still becomes one line
+            with _terminable():
+                main(argv)
+                sys.stdout.flush()  # here, where an error of it still becomes one line
         except KeyboardInterrupt:
             print(f"\n{_script_name()}: interrupted", file=sys.stderr)
             sys.exit(INTERRUPTED)
+        except _Terminated:
+            print(f"\n{_script_name()}: ended by SIGTERM", file=sys.stderr)
+            sys.exit(TERMINATED)
         except Exception as error:
             _end_after(error)
 
@@ -76,6 +84,27 @@ def run(main, define_flags, takes_arguments=False):
         app.run(guarded, flags_parser=_parse_flags)
     except KeyboardInterrupt:  # before `main` began, or after its end
         sys.exit(INTERRUPTED)
+
+
+class _Terminated(BaseException):
+    """SIGTERM; like KeyboardInterrupt no error that anything handles."""
+
+
+@contextlib.contextmanager
+def _terminable():
+    """Within, SIGTERM raises _Terminated, unless something else is to happen by it; a second one ends at once."""
+    def terminate(number, frame):
+        del number, frame
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        raise _Terminated
+
+    before = signal.getsignal(signal.SIGTERM)
+    if before is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _end_after(error):

@@ -1,1 +1,1 @@
-"""Smaller models from trained ones: what can be taken out of a model, and what that costs."""
+"""Smaller models from trained ones: the mathematics of the methods, whatever a model is used for."""

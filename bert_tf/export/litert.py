@@ -142,7 +142,7 @@ def _for_litert(model):
                 vars(layer)[name] = value
 
 
-def _attend(layer, x, tokens, bias, dropout_seed=None, positions=None):
+def _attend(layer, x, tokens, bias, dropout_seed=None, positions=None, raw_scores=False):
     """SelfAttention.call on batches of a fixed shape; arguments as there."""
     batch_size, _, _, length = bias.shape
     width = layer._head_width

@@ -128,6 +128,11 @@ def parse_rows(serialized):
     lengths = parsed["input_ids"].row_lengths()
     checks = [tf.debugging.assert_equal(parsed[name].row_lengths(), tf.cast(lengths, parsed[name].row_splits.dtype),
                                         f"{name} must be as long as input_ids in each example") for name in FEATURES]
+    checks.append(tf.debugging.assert_positive(lengths, "an example has no input_ids"))
+    for name in FEATURES:  # before they become int32, which would take 2^32 + 5 for 5
+        checks += [tf.debugging.assert_non_negative(parsed[name].values, f"{name} must not be negative"),
+                   tf.debugging.assert_less_equal(parsed[name].values, tf.constant(tf.int32.max, tf.int64),
+                                                  f"{name} must be below 2^31")]
     return {name: tf.cast(rows, tf.int32).with_row_splits_dtype(tf.int64)
             for name, rows in after(checks, parsed).items()}
 

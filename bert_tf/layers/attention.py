@@ -41,7 +41,7 @@ class SelfAttention(tf_keras.layers.Layer):
                                   dtype=dtype)
         self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
 
-    def call(self, x, tokens, bias, dropout_seed=None, positions=None):
+    def call(self, x, tokens, bias, dropout_seed=None, positions=None, raw_scores=False):
         """Attends.
 
         Args:
@@ -50,6 +50,7 @@ class SelfAttention(tf_keras.layers.Layer):
           bias: [B, 1, 1, S] from `attention_bias`.
           dropout_seed: int [2], or None when not training.
           positions: int32 [B, P], those whose tokens alone attend, to all; or None.
+          raw_scores: whether the scores are given in place of the probabilities, before bias and softmax.
 
         Returns:
           The heads' outputs side by side, [T, N D], and the attention probabilities before dropout, [B, N, S, S]; with
@@ -70,7 +71,8 @@ class SelfAttention(tf_keras.layers.Layer):
         else:
             context = tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3])  # [B, S, N, D]
         context = tf.reshape(context, [-1, self._num_heads * self._head_width])  # [B * S, N D]
-        return context if positions is not None else tokens.pack(context), probabilities
+        attended = scores if raw_scores else probabilities
+        return context if positions is not None else tokens.pack(context), attended
 
     def _project(self, x, tokens, sequence_length):
         """x [T, H] -> query, key and value, each [B, N, S, D], or [B, S, N, D] for einsum."""

@@ -44,7 +44,7 @@ class EncoderLayer(tf_keras.layers.Layer):
         self.dropout = Dropout(config.hidden_dropout_prob, dtype=dtype)
         self._sum_block = compiled.add_and_normalize(self.dropout.scale) if compile_blocks else None
 
-    def call(self, x, tokens, attention_bias, dropout_seeds=None, positions=None):
+    def call(self, x, tokens, attention_bias, dropout_seeds=None, positions=None, raw_scores=False):
         """Transforms the tokens of a batch.
 
         Args:
@@ -54,13 +54,14 @@ class EncoderLayer(tf_keras.layers.Layer):
           dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
           positions: int32 [B, P], those to compute the output at, as is enough of the last layer for many tasks; None
             for all. Dropout is then what it would be for all.
+          raw_scores: whether attention scores are given in place of the probabilities, before bias and softmax.
 
         Returns:
           [T, H], or [B * P, H] with positions; and the attention probabilities, [B, N, S, S] or [B, N, P, S].
         """
         probability_seed, *sum_seeds = dropout_seeds or [None] * self.NUM_DROPOUTS
         context, probabilities = self.attention(x, tokens, attention_bias, dropout_seed=probability_seed,
-                                                positions=positions)
+                                                positions=positions, raw_scores=raw_scores)
         masks = [self._mask(x, tokens, seed, positions) for seed in sum_seeds]
         if positions is not None:
             x = _at_positions(tokens.unpack(x), positions)

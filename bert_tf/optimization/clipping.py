@@ -56,13 +56,21 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         self._epsilon = epsilon
         self._loss_scale = loss_scale
 
-    def build(self, var_list):
-        """Makes the moments, zeros of each variable's shape."""
-        super().build(var_list)
+    def build(self, var_list, aside=()):
+        """Makes the moments, zeros of each variable's shape.
+
+        Args:
+          var_list: the model's variables.
+          aside: further variables. Their moments come last, so that a checkpoint with them is read without them too.
+        """
+        super().build([*var_list, *aside])
         if getattr(self, "_built", False):
             return
-        self._first_moments = [self.add_variable_from_reference(variable, "m") for variable in var_list]
-        self._second_moments = [self.add_variable_from_reference(variable, "v") for variable in var_list]
+        moments = {"m": [], "v": []}
+        for group in (var_list, aside):
+            for name, of_variables in moments.items():
+                of_variables += [self.add_variable_from_reference(variable, name) for variable in group]
+        self._first_moments, self._second_moments = moments["m"], moments["v"]
         self._built = True
 
     @property

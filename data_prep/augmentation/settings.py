@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
 from data_prep.tasks.classification import find_task
@@ -39,7 +39,8 @@ class AugmentationSettings(Settings):
     max_seq_length: int = setting(
         128, "Most pieces that the masked LM sees at once; of a longer text those around the word.", lower=8)
     batch_size: int = setting(64, "Words that the masked LM proposes for at once.", lower=1)
-    random_seed: int = setting(12345, "Seed of the replacements: the same input, seed and model give the same file.")
+    random_seed: int = setting(12345, "Seed of the replacements: the same input, seed and model give the same file.",
+                               most=LARGEST_SEED)
 
     def check(self):
         """See Settings."""

@@ -86,7 +86,13 @@ class _Worker:
         self.item = None
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(function, theirs), daemon=True)
-        self.process.start()
+        # A worker inherits the mask: until it ignores Ctrl-C it would end by one, with a traceback of whatever it
+        # imports.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
 
     def send(self, index, item):

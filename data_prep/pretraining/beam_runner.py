@@ -106,14 +106,14 @@ def check_paths(runner, paths):
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, options, *, num_output_shards=1,
-                            max_shard_bytes=0, announce=lambda line: None):
+                            max_shard_bytes=0, verify=False, announce=lambda line: None):
     """Makes the records of text files; of what an earlier run has finished, only the shards that are missing.
 
     The manifest notes the shards of a run when all of them are made.
 
     Args:
       options: PipelineOptions of `make_options`.
-      input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, announce: as
+      input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, verify, announce: as
         local_runner.create_pretraining_data's; the tokenizer's vocabulary file must be one that workers can open.
 
     Returns:
@@ -126,7 +126,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
     start = time.perf_counter()
     plan, manifest = run_plan.begin(
         input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
-        max_shard_bytes=max_shard_bytes, announce=announce)
+        max_shard_bytes=max_shard_bytes, verify=verify, announce=announce)
     missing, made_from = manifest.missing, plan.describe()
     if missing:
         pipeline = beam.Pipeline(options=options)

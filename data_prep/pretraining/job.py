@@ -31,15 +31,18 @@ def run(settings, announce=print):
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
     if not settings.output_file:
         raise InputError("`output_file` is needed")
-    check_outputs(input_files, settings.output_files, settings.input_file)
     paths.check_file("vocab_file", settings.vocab_file)
+    check_outputs(input_files, settings.output_files, settings.input_file)
+    for path in settings.output_files:
+        paths.check_not_given("output_file", path, {"vocab_file": settings.vocab_file})
     create = choose_runner(settings, [settings.vocab_file, *input_files, *settings.output_files])
     from bert_tf.tokenization import BertTokenizer
 
     tokenizer = BertTokenizer(settings.vocab_file, settings.do_lower_case, settings.strip_accents)
     summary = create(
         input_files, settings.output_files, tokenizer, settings.instances, settings.random_seed,
-        num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, announce=announce)
+        num_output_shards=settings.num_output_shards, max_shard_bytes=settings.max_shard_bytes, verify=settings.verify,
+        announce=announce)
     announce(summary)
     return summary
 
@@ -82,6 +85,7 @@ def check_outputs(input_files, output_files, patterns=""):
         paths.check_output_name("output_file", path)
         if is_dir(path):
             raise InputError(f"`output_file`={path}: is a directory, a file name is needed")
+        paths.check_replaceable("output_file", path)
         real_path = absolute(path)
         if real_path in taken:
             raise InputError(f"`output_file`={path}: {taken[real_path]}")

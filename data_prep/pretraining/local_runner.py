@@ -7,6 +7,7 @@ import time
 
 import tqdm
 
+from bert_tf.files import only_writer
 from data_prep.parallel import process_pool
 from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
@@ -15,7 +16,7 @@ MOST_THREADS = 8  # that tokenize, for workers; with more, the interpreter's loc
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, *, num_output_shards=1,
-                            max_shard_bytes=0, num_workers=None, announce=lambda line: None):
+                            max_shard_bytes=0, num_workers=None, verify=False, announce=lambda line: None):
     """Makes the records of text files; of what an earlier run of the same made, only the shards that are missing.
 
     A text of one shard gives the records that the original makes with the same settings and seed. A larger one
@@ -34,6 +35,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
       max_shard_bytes: most text of a shard, and with it the memory needed: there are more shards than
         wanted where needed. 0 for no limit.
       num_workers: processes; None for one a core.
+      verify: whether all bytes of what is finished are compared with the manifest, not sizes and a sample alone.
       announce: called with each line for people, before and between the work.
 
     Returns:
@@ -47,9 +49,10 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
     start = time.perf_counter()
     plan, manifest = begin(
         input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
-        max_shard_bytes=max_shard_bytes, announce=announce)
+        max_shard_bytes=max_shard_bytes, verify=verify, announce=announce)
     missing, num_bytes_made = manifest.missing, 0
-    with no_partial_files_left(plan, missing), contextlib.closing(_made(plan, missing, num_workers)) as made:
+    with (only_writer("output_file", manifest.path), no_partial_files_left(plan, missing),
+          contextlib.closing(_made(plan, missing, num_workers)) as made):
         for shard in made:
             manifest.add(shard)
             num_bytes_made += shard.counts.num_bytes

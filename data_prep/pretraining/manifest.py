@@ -2,7 +2,7 @@
 
 A JSON file beside the output. It lets a run that was killed resume, and refuses to mix records of different
 settings. Fields: "format"; "made_from", what `describe` gives; "shards", one item each, null until it is
-finished, then its files with their sizes and SHA-256, and its counts.
+finished, then its files with their sizes, their SHA-256 and that of a sample of their bytes, and its counts.
 """
 
 import dataclasses
@@ -12,11 +12,13 @@ import os
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.files import exists, is_file, is_remote, modified_ns, new_file, read_bytes, read_json, size
+from bert_tf.files import exists, is_file, is_remote, modified_ns, new_file, open_bytes, read_bytes, read_json, size
 from data_prep.pretraining.shards import Counts
 
 SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1
+SAMPLE_BYTES = 1 << 16  # of each of a sample's blocks
+READ_BYTES = 1 << 22
 
 
 def describe(input_files, vocab_file, flags):
@@ -42,20 +44,23 @@ class Manifest:
       path: of the JSON file.
       missing: list of the numbers of shards that are to be made, as it was when the manifest was read.
       num_damaged: how many of them were finished once, but their files are gone or have another size.
+      num_changed: how many of them have files of the same size and other bytes.
     """
 
-    def __init__(self, path, made_from, shard_files):
+    def __init__(self, path, made_from, shard_files, verify=False):
         """Reads the file, if there is one.
 
         Args:
           path: of the JSON file.
           made_from: of `describe`.
           shard_files: list of the paths of each shard's files.
+          verify: whether all bytes of finished shards are read and compared, not their sizes and a sample alone.
 
         Raises:
           InputError: the file is of an output made from something else, naming what differs, or no manifest.
         """
         self.path = path
+        self._shard_files = shard_files
         self._content = {"format": FORMAT, "made_from": made_from, "shards": [None] * len(shard_files)}
         if exists(path):
             content = _read(path)
@@ -68,7 +73,10 @@ class Manifest:
         finished = [i for i, shard in enumerate(shards) if shard]
         damaged = [i for i in finished if not _has_sizes(shard_files[i], shards[i]["files"])]
         self.num_damaged = len(damaged)
-        for i in damaged:
+        changed = [i for i in finished if i not in damaged
+                   and _has_changed(shard_files[i], shards[i]["files"], "sha256" if verify else "sample")]
+        self.num_changed = len(changed)
+        for i in damaged + changed:
             shards[i] = None
         self.missing = [i for i, shard in enumerate(shards) if not shard]
 
@@ -80,7 +88,9 @@ class Manifest:
     def add(self, *shards):
         """Records finished shards (shards.Shard), on disk too."""
         for shard in shards:
-            self._content["shards"][shard.index] = {"files": shard.files, "counts": dataclasses.asdict(shard.counts)}
+            files = [{**file, "sample": _digest_of_sample(path)}
+                     for path, file in zip(self._shard_files[shard.index], shard.files, strict=True)]
+            self._content["shards"][shard.index] = {"files": files, "counts": dataclasses.asdict(shard.counts)}
         with new_file(self.path) as file:
             json.dump(self._content, file, indent=1)
 
@@ -105,6 +115,34 @@ def _is_manifest(content):
 def _has_sizes(paths, files):
     return all(is_file(path) and size(path) == file["bytes"]
                for path, file in zip(paths, files, strict=True))
+
+
+def _has_changed(paths, files, kind):
+    """Whether a file has other bytes than when it was made, by one of _DIGESTS; manifests once had no samples."""
+    return any(kind in file and _DIGESTS[kind](path) != file[kind] for path, file in zip(paths, files, strict=True))
+
+
+def _digest_of_sample(path):
+    """SHA-256 of blocks at the beginning, the middle and the end of a file."""
+    last = max(0, size(path) - SAMPLE_BYTES)
+    digest = hashlib.sha256()
+    with open_bytes(path) as file:
+        for start in dict.fromkeys((0, last // 2, last)):
+            file.seek(start)
+            digest.update(file.read(SAMPLE_BYTES))
+    return digest.hexdigest()
+
+
+def _digest(path):
+    """SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with open_bytes(path) as file:
+        while block := file.read(READ_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+_DIGESTS = {"sha256": _digest, "sample": _digest_of_sample}
 
 
 def _differences(old, new):

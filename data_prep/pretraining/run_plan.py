@@ -16,7 +16,8 @@ from data_prep.pretraining import masking, shard_plan, shards
 from data_prep.pretraining.settings import InstanceSettings
 
 
-def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_shards, max_shard_bytes, announce):
+def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_shards, max_shard_bytes, verify,
+          announce):
     """Decides what is to be made of what, and finds out what is made already; makes the outputs' folders.
 
     Arguments and errors are those of local_runner.create_pretraining_data.
@@ -26,7 +27,7 @@ def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_sh
     """
     units = shard_plan.plan_units(input_files, num_output_shards, max_shard_bytes)
     plan = Plan(input_files, output_files, units, tokenizer, settings, seed)
-    manifest = manifest_lib.Manifest(output_files[0] + manifest_lib.SUFFIX, plan.describe(), plan.shard_files)
+    manifest = manifest_lib.Manifest(output_files[0] + manifest_lib.SUFFIX, plan.describe(), plan.shard_files, verify)
     _announce(plan, manifest, num_output_shards, announce)
     for path in output_files:
         try:
@@ -152,6 +153,9 @@ def _announce(plan, manifest, num_output_shards, announce):
     if manifest.num_damaged:
         announce(f"{manifest.num_damaged} of {num_shards} shards were finished, but their files are gone or have "
                  f"another size: they are made again")
+    if manifest.num_changed:
+        announce(f"{manifest.num_changed} of {num_shards} shards were finished, but their files have been changed: "
+                 f"they are made again")
     if not num_missing:
         announce(f"{plan.output_files[0]}: is finished already; to make it again, remove {manifest.path}")
     elif num_missing < num_shards:

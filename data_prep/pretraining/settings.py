@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep import records
 
@@ -46,6 +46,9 @@ class InstanceSettings(Settings):
         for name in ("max_predictions_per_seq", "dupe_factor"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise InputError(f"`{name}`={getattr(self, name)}: it must be at least 1")
+        if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
+            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: it must be at most "
+                             f"{MAX_SEQ_LENGTH}")
         for name in ("masked_lm_prob", "short_seq_prob"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InputError(f"`{name}`={getattr(self, name)}: a probability lies between 0 and 1")
@@ -88,8 +91,9 @@ class JobSettings(Settings):
               "ones, in lower case with their umlauts.")
     instances: InstanceSettings = InstanceSettings()
     random_seed: int = setting(
-        12345, "Seed of every random draw, any integer: same seed and input, same records. As with Python's "
-               "random.Random, the records of a single shard are those of its absolute value.")
+        12345, "Seed of every random draw, any integer of 64 bits: same seed and input, same records. As with Python's "
+               "random.Random, the records of a single shard are those of its absolute value.",
+        most=LARGEST_SEED)
     num_output_shards: int = setting(
         1, "Into how many shards of about equal size the text is made, each from its own consecutive documents: "
            "random next sentences come from the same shard.", lower=1)
@@ -100,6 +104,9 @@ class JobSettings(Settings):
     num_workers: int | None = setting(
         None, "Processes that make records, with the `runner` local or direct; one a core unless given, at most one "
               "a shard. The records do not depend on it.", lower=1)
+    verify: bool = setting(
+        False, "Whether all bytes of shards that an earlier run finished are compared with their SHA-256 in the "
+               "manifest; else their sizes and a sample of their bytes are.")
     runner: str = setting(
         "local", "Where shards are made; the records do not depend on it. local: on this machine. The others are "
                  "Apache Beam's (pip install -e '.[beam]'): direct, on this machine too, is to try it out. The "

@@ -6,6 +6,7 @@ from bert_tf.cli.settings import Settings, setting
 
 DEFAULT_VOCAB_SIZE = 30522  # the original's BERT-Base, Uncased
 DEFAULT_NUM_UNUSED = 99  # as before [UNK] in the original's vocabularies, so [UNK] has id 100
+MOST_ENTRIES = 10_000_000  # of a vocabulary; the largest published have half a million
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +22,7 @@ class VocabularySettings(Settings):
     vocab_file: str | None = setting(None, "The vocabulary to write, one entry a line.")
     vocab_size: int | None = setting(
         None, f"Number of entries; the model's vocab_size must be the same. {DEFAULT_VOCAB_SIZE} unless given; with "
-              "`initial_vocab`, the size of that one.", lower=1)
+              "`initial_vocab`, the size of that one.", lower=1, most=MOST_ENTRIES)
     do_lower_case: bool = setting(
         True, "Whether to lower-case and strip accents; all later steps must do the same.")
     min_count: int = setting(2, "Words and pieces that occur less often are not learned.", lower=1)
@@ -30,7 +31,8 @@ class VocabularySettings(Settings):
         lower=1)
     num_unused: int | None = setting(
         None, f"Number of [unusedN] entries, room for later words; {DEFAULT_NUM_UNUSED} unless given. With "
-              "`initial_vocab`, how many of its own to leave free; 0 unless given.", lower=0)
+              "`initial_vocab`, how many of its own to leave free; 0 unless given.", lower=0,
+        most=MOST_ENTRIES)
     initial_vocab: str | None = setting(
         None, "An existing vocabulary: words of the text replace its [unusedN] entries, all others keep their ids, so "
               "its checkpoint still fits.")

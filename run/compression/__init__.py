@@ -1,1 +1,1 @@
-"""Smaller models from fine-tuned ones, a package for each way to make them."""
+"""Jobs that make a model smaller, a package for each way, and the comparison of what came out."""

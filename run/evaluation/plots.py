@@ -100,6 +100,28 @@ def search_results(path, trials, metric):
     _save(figure, path)
 
 
+def score_over_latency(path, points, metric):
+    """Draws scores over latencies into a PNG file: a point for each model and format, those of a format in one colour.
+
+    Args:
+      path: of the file.
+      points: list of (model, format, milliseconds, score).
+      metric: name of the score.
+    """
+    figure = Figure(figsize=(8, 5), layout="constrained")
+    panel = figure.subplots()
+    for kind in dict.fromkeys(kind for _, kind, _, _ in points):
+        of_kind = [(model, latency, score) for model, each, latency, score in points if each == kind]
+        panel.plot([latency for _, latency, _ in of_kind], [score for _, _, score in of_kind], "o", label=kind)
+        for model, latency, score in of_kind:
+            panel.annotate(model, (latency, score), xytext=(5, 4), textcoords="offset points", fontsize=8)
+    panel.set(xscale="log", xlabel="milliseconds of an answer to one text", ylabel=metric.replace("_", " "),
+              title="Score over latency")
+    panel.grid(alpha=0.3, which="both")
+    panel.legend()
+    _save(figure, path)
+
+
 def _save(figure, path):
     with new_file(path, "wb") as file:
         figure.savefig(file, format="png", dpi=120)

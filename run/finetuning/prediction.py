@@ -54,25 +54,38 @@ class Predictor:
         Raises:
           InputError: there are no examples.
         """
+        num_examples, width = len(arrays["input_ids"]), arrays["input_ids"].shape[-1]
+        outputs = {}
+        for rows, answers in self.in_parts(arrays, batch_size, description):
+            for name, values in answers.items():
+                shape = (width, *values.shape[2:]) if self._per_position else values.shape[1:]
+                output = outputs.setdefault(name, np.zeros((num_examples, *shape), values.dtype))
+                output[(rows, slice(values.shape[1])) if self._per_position else rows] = values
+        return outputs
+
+    def in_parts(self, arrays, batch_size, description="predicting"):
+        """Runs over all examples as a call, and yields what came of each batch.
+
+        Yields:
+          Numbers of examples, int [n], and dict of NumPy arrays [n, ...], those with positions as long as the longest.
+
+        Raises:
+          InputError: there are no examples.
+        """
         features = {name: arrays[name] for name in ("input_ids", "input_mask", "segment_ids")}
-        num_examples, width = len(features["input_ids"]), features["input_ids"].shape[-1]
+        num_examples = len(features["input_ids"])
         if not num_examples:
             raise InputError(f"{description}: there are no examples")
         if self._cast_weights:
             self._cast_weights.refresh()
         order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
-        outputs = {}
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
                   leave=None) as progress:  # within another bar it vanishes when done
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
                 filled = np.resize(rows, batch_size)  # every replica needs its share
-                for name, values in self._answers(features, filled, len(rows)).items():
-                    shape = (width, *values.shape[2:]) if self._per_position else values.shape[1:]
-                    output = outputs.setdefault(name, np.zeros((num_examples, *shape), values.dtype))
-                    output[(rows, slice(values.shape[1])) if self._per_position else rows] = values
+                yield rows, self._answers(features, filled, len(rows))
                 progress.update(len(rows))
-        return outputs
 
     def _answers(self, features, rows, num_real):
         """The model's outputs for a batch, the first `num_real` of `rows` of features: dict of NumPy arrays."""

@@ -67,7 +67,7 @@ class FineTuned:
 
     def free(self):
         """Gives the memory of weights and moments back; the model is of no use after that."""
-        _empty([*self.model.variables, *self.optimizer.variables])
+        free([*self.model.variables, *self.optimizer.variables])
 
 
 def over_seeds(settings, shared):
@@ -123,6 +123,7 @@ def one_run(settings, shared):
         model = task.make_model(encoder, task.metadata)
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
+        trained = task.in_training(model, optimizer, num_train_steps)
     if tuning.quantize_from_step is not None:
         # Without training there is no step: what is evaluated is the model as int8.
         is_on = (lambda: optimizer.iterations >= tuning.quantize_from_step) if tuning.do_train else None
@@ -130,7 +131,7 @@ def one_run(settings, shared):
     predictor = prediction.Predictor(
         strategy, model, per_position=task.per_position, static_shapes=not is_dynamic)
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
-    training_run = _training_run(settings, shared, model, optimizer, num_train_steps)
+    training_run = _training_run(settings, shared, model, optimizer, num_train_steps, trained)
     if tuning.do_train:
         try:
             training_run.train(
@@ -138,7 +139,7 @@ def one_run(settings, shared):
                     seed, first_step, share, static_shapes=not is_dynamic),
                 evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
         except loop.DivergedError:
-            _empty([*model.variables, *optimizer.variables])
+            free([*model.variables, *optimizer.variables])
             raise
     elif not training_run.step:
         _check_trained(settings, [name for name in training_run.missing if task.needs(name)])
@@ -162,7 +163,7 @@ def may_group_by_length(settings, strategy):
             and strategies.allows_dynamic_shapes(strategy))
 
 
-def _empty(variables):
+def free(variables):
     """Takes the values out of variables that nothing uses any more.
 
     TensorFlow holds on to the variables of a function as long as the process lives, whoever else lets go of them.
@@ -172,14 +173,14 @@ def _empty(variables):
             tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
 
 
-def _training_run(settings, shared, model, optimizer, num_train_steps):
+def _training_run(settings, shared, model, optimizer, num_train_steps, trained):
     eval_steps = settings.tuning.eval_steps
     evaluations = loop.Evaluations(
         eval_steps, shared.task.metric if eval_steps else None, settings.tuning.early_stopping_evals)
     return loop.TrainingRun(
-        shared.strategy, model, optimizer, shared.task.loss, ("loss",), settings.training, num_train_steps,
-        step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint,
-        new_variables=shared.new_variables, evaluations=evaluations,
+        shared.strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, num_train_steps,
+        step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint, init_layers=trained.init_layers,
+        new_variables=shared.new_variables, evaluations=evaluations, network=trained.network, aside=trained.aside,
         flops_of=lambda tokens: utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(shared.config, 1, tokens))
 
 

@@ -5,7 +5,7 @@ import itertools
 import os
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_NUMBER, Settings, setting
 from bert_tf.errors import InputError
 from run.settings import (
     DeviceSettings,
@@ -161,6 +161,9 @@ class FineTuningSettings(Settings):
         """Steps that make up `num_train_epochs`, as in the original; InputError if they are none."""
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
+        if steps > LARGEST_NUMBER:
+            raise InputError(f"`num_train_epochs`={num_epochs}: makes {steps:,} steps of {num_examples} examples; at "
+                             f"most {LARGEST_NUMBER:,} are possible")
         if steps < 1:
             raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
                              "fill one batch")

@@ -8,6 +8,7 @@ import copy
 from typing import ClassVar
 
 from run.finetuning import batches
+from run.training.step import Trained
 
 
 class ServedTask(abc.ABC):
@@ -138,6 +139,17 @@ class FineTuningTask(ServedTask):
         if self.evaluates_predictions and self.settings.tuning.do_predict:
             return self.settings.tuning.predict_batch_size
         return self.settings.training.eval_batch_size
+
+    def in_training(self, model, optimizer, num_train_steps):
+        """The Trained of a model of `make_model`, made in the strategy's scope.
+
+        Args:
+          model: of `make_model`.
+          optimizer: whose `iterations` count the steps done.
+          num_train_steps: int, the step at which training ends.
+        """
+        del optimizer, num_train_steps
+        return Trained(model, self.loss)
 
     @property
     @abc.abstractmethod

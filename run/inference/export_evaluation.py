@@ -42,7 +42,7 @@ def run(settings, given):
     export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
-    task = _read_task(settings, served, servable.tokenizer)
+    task = read_task(settings, served, servable.tokenizer)
     features = task.eval_features
     if features is None:
         raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
@@ -124,7 +124,7 @@ def _timed(model, *arguments):
     return outputs, time.perf_counter() - start
 
 
-def _read_task(settings, served, tokenizer):
+def read_task(settings, served, tokenizer):
     """The FineTuningTask of a loading.Served, with its development data read.
 
     What shapes the features, such as the name of a GLUE task, is what the checkpoint's run.json says, unless given.

@@ -36,16 +36,29 @@ class SavedModelOfFeatures:
 
     def __call__(self, features, batch_size, per_position):
         """features as Predictor's -> what the signature answers, dict of arrays [n, ...], without strings."""
-        static_length = self._signature.structured_input_signature[1]["input_ids"].shape[-1]
+        static_length = self._static_length
         if static_length not in (None, features["input_ids"].shape[-1]):
             raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export takes {static_length}")
 
         def answer(features, training):
-            answer = self._signature(**{name: tf.cast(value, tf.int32) for name, value in features.items()})
-            return {name: value for name, value in answer.items() if value.dtype != tf.string}
+            return self._numbers(features)
 
         return Predictor(tf.distribute.get_strategy(), answer, per_position=per_position,
                          static_shapes=static_length is not None)(features, batch_size, "export")
+
+
+    def answer(self, features, per_position):
+        """A call for one batch alone, without anything around it, to be timed."""
+        del per_position
+        return {name: value.numpy() for name, value in self._numbers(features).items()}
+
+    @property
+    def _static_length(self):
+        return self._signature.structured_input_signature[1]["input_ids"].shape[-1]
+
+    def _numbers(self, features):
+        answer = self._signature(**{name: tf.cast(value, tf.int32) for name, value in features.items()})
+        return {name: value for name, value in answer.items() if value.dtype != tf.string}
 
 
 class LiteRTModelOfFeatures:
@@ -70,14 +83,21 @@ class LiteRTModelOfFeatures:
 
     def __call__(self, features, batch_size, per_position):
         """features as Predictor's -> logits as of the model that it was made from, dict of arrays [n, ...]."""
-        shape = features["input_ids"].shape  # [n, S] or [n, choices, S]
-        flat = {name: values.reshape([-1, shape[-1]]) for name, values in features.items()}
+        shape, flat = features["input_ids"].shape, self._flat(features)  # [n, S] or [n, choices, S]
         with tqdm(total=shape[0], desc="export", unit="example", dynamic_ncols=True) as progress:
             outputs = self._model.numbers(flat, per_position, ROWS_AT_A_TIME,
                                           lambda rows: progress.update(rows * shape[0] // len(flat["input_ids"])))
         if len(shape) == 3:
             return {name: values.reshape(shape[:2]) for name, values in outputs.items()}
         return outputs
+
+    def answer(self, features, per_position):
+        """A call for one batch alone, without anything around it, to be timed."""
+        return self._model.numbers(self._flat(features), per_position)
+
+    def _flat(self, features):
+        """Features with a row for each text."""
+        return {name: values.reshape([-1, values.shape[-1]]) for name, values in features.items()}
 
 
 def open_export(path):

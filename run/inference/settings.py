@@ -250,6 +250,10 @@ class ExportEvaluationSettings(Settings):
                 raise InputError(f"`{name}` is needed")
         if self.output_file:
             paths.check_output_file("output_file", self.output_file)
+            paths.check_not_given("output_file", self.output_file, {
+                "model": self.export.model, "init_checkpoint": self.model.init_checkpoint,
+                "bert_config_file": self.model.bert_config_file, "dev_file": self.dev_file,
+                "predict_file": self.predict_file})
 
     def task_settings(self, kind, kept):
         """The settings of a task of run.finetuning.task_settings.
@@ -309,6 +313,9 @@ class ExtractionSettings(Settings):
         if self.input_file != "-":
             paths.check_file("input_file", self.input_file)
         paths.check_output_file("output_file", self.output_file)
+        paths.check_not_given("output_file", self.output_file, {
+            "input_file": self.input_file, "init_checkpoint": self.model.init_checkpoint,
+            "bert_config_file": self.model.bert_config_file, "vocab_file": self.tokenizer.vocab_file})
 
     def parse_layers(self, num_layers):
         """The indexes of `layers`, list of int as given; InputError if one is no layer of a model of `num_layers`."""

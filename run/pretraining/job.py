@@ -1,5 +1,6 @@
 """Pre-training from settings to results: records, model, training run, evaluation."""
 
+import contextlib
 import os
 
 from bert_tf import files, losses, models
@@ -10,6 +11,7 @@ from run.pretraining import evaluation
 from run.pretraining.data import PretrainingData
 from run.training import loop, run_metadata, strategies, utilisation
 from run.training.optimizer import make_optimizer
+from run.training.step import Trained
 
 LOSS_NAMES = ("loss", "masked_lm_loss", "next_sentence_loss")
 RESULTS_FILE = "eval_results.txt"
@@ -17,12 +19,14 @@ GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 
 HEADS = "cls/"  # how the names of the variables begin that an evaluation scores by
 
 
-def run(settings, config):
+def run(settings, config, teaching=None):
     """Trains and evaluates as `settings` say.
 
     Args:
       settings: PretrainingSettings.
       config: BertConfig of the model, of `settings.read_config`.
+      teaching: what the model learns from beside the records: its `started_with` is a dict of what it is, as JSON can
+        hold it, and `in_training(model, optimizer, num_train_steps)` gives a run.training.step.Trained; None for none.
 
     Raises:
       InputError: settings that do not suit the devices, the records or the run that output_dir holds; a loss that
@@ -35,15 +39,31 @@ def run(settings, config):
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     started_with = _started_with(settings, data) if schedule.do_train else {}
+    if teaching and started_with:
+        started_with |= teaching.started_with
     run_metadata.check(output_dir, config, started_with)
     files.make_dirs(output_dir)
-    if schedule.do_train and strategies.is_chief(strategy):
-        changeable = run_metadata.changeable_settings(settings.optimizer, settings.step, {
-            name: getattr(schedule, name) for name in ("num_train_steps", "num_warmup_steps")})
-        if changes := run_metadata.changes(output_dir, changeable):
-            print(with_flags(f"{output_dir}: {changes}"))
-        run_metadata.keep(output_dir, config, started_with, changeable=changeable)
-    training_run, model = start(settings, strategy, config)
+    trains_here = schedule.do_train and strategies.is_chief(strategy)
+    with files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext():
+        if trains_here:
+            _keep_metadata(settings, config, started_with)
+        _train_and_evaluate(settings, config, strategy, data, teaching)
+
+
+def _keep_metadata(settings, config, started_with):
+    """Writes what lies in the folder of a run before training, and says what differs from when it began."""
+    output_dir, schedule = settings.training.output_dir, settings.schedule
+    changeable = run_metadata.changeable_settings(settings.optimizer, settings.step, {
+        name: getattr(schedule, name) for name in ("num_train_steps", "num_warmup_steps")})
+    if changes := run_metadata.changes(output_dir, changeable):
+        print(with_flags(f"{output_dir}: {changes}"))
+    run_metadata.keep(output_dir, config, started_with, changeable=changeable)
+
+
+def _train_and_evaluate(settings, config, strategy, data, teaching):
+    """What `run` does once all is checked and the folder is there; data: PretrainingData."""
+    schedule = settings.schedule
+    training_run, model = start(settings, strategy, config, teaching)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
@@ -57,7 +77,8 @@ def run(settings, config):
         if schedule.do_eval:
             results = results or evaluate()
     if schedule.do_eval and strategies.is_chief(strategy):
-        write_results(os.path.join(output_dir, RESULTS_FILE), {**results, "global_step": training_run.step})
+        write_results(os.path.join(settings.training.output_dir, RESULTS_FILE), {
+            **results, "global_step": training_run.step})
 
 
 def make_strategy(settings):
@@ -83,8 +104,8 @@ def vocabulary_multiple(strategy, step):
     return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1
 
 
-def start(settings, strategy, config):
-    """Makes the model and opens its run.
+def start(settings, strategy, config, teaching=None):
+    """Makes the model and opens its run; arguments as `run`'s, and the strategy.
 
     Returns:
       TrainingRun and BertPretrainer.
@@ -102,10 +123,14 @@ def start(settings, strategy, config):
             vocabulary_multiple(strategy, settings.step))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
+        trained = Trained(model, losses.pretraining_loss, LOSS_NAMES)
+        if teaching:
+            trained = teaching.in_training(model, optimizer, schedule.num_train_steps)
     training_run = loop.TrainingRun(
-        strategy, model, optimizer, losses.pretraining_loss, LOSS_NAMES, settings.training, schedule.num_train_steps,
-        step_settings=settings.step, evaluations=loop.Evaluations(schedule.eval_steps),
-        init_checkpoint=checkpoint, flops_of=lambda tokens: utilisation.pretraining_flops(
+        strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, schedule.num_train_steps,
+        step_settings=settings.step, evaluations=loop.Evaluations(schedule.eval_steps), init_checkpoint=checkpoint,
+        init_layers=trained.init_layers, network=trained.network, aside=trained.aside,
+        flops_of=lambda tokens: utilisation.pretraining_flops(
             config, tokens, settings.records.max_predictions_per_seq))
     if not (schedule.do_train or training_run.step):
         if not checkpoint:

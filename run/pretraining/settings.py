@@ -8,6 +8,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from run.settings import DeviceSettings, ModelSettings, OptimizerSettings, StepSettings, TrainingSettings
 
+MOST_POSITIONS = (1 << 16) - 1  # of a record, as create_pretraining_data makes them
+
 
 @dataclasses.dataclass(frozen=True)
 class RecordSettings(Settings):
@@ -17,9 +19,9 @@ class RecordSettings(Settings):
     eval_input_file: str | None = setting(
         None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
     max_seq_length: int = setting(
-        128, "Sequence length in tokens, with which the records were made.", lower=4)
+        128, "Sequence length in tokens, with which the records were made.", lower=4, most=MOST_POSITIONS)
     max_predictions_per_seq: int = setting(
-        20, "Masked positions in a record, with which the records were made.", lower=1)
+        20, "Masked positions in a record, with which the records were made.", lower=1, most=MOST_POSITIONS)
     masking: str = setting(
         "static", "static: the records hold masks; dynamic: they were made without, by the same flag of "
                   "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"))

@@ -25,6 +25,8 @@ class DeviceSettings(Settings):
                "newer), which is much faster. Unset, float32 is float32 on every device.")
     use_tpu: bool = setting(False, "Short for --distribution_strategy=tpu.")
     tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
+    connect_timeout: float = setting(
+        120.0, "Seconds to wait for the TPU of a grpc:// address until it can be reached.", lower=0)
     tpu_zone: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
     gcp_project: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
     master: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")

@@ -3,7 +3,7 @@
 import dataclasses
 import re
 
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
@@ -23,7 +23,8 @@ class TrainingSettings(Settings):
     iterations_per_loop: int = setting(
         1000, "Most steps that run in one call of the training function; fewer where that keeps the progress bar "
               "moving.", lower=1)
-    random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.")
+    random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.",
+                               most=LARGEST_SEED)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -68,6 +68,10 @@ class TrainingRun:
       new_variables: names of variables that keep their initial values, whatever init_checkpoint holds.
       flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
         utilisation by; or None.
+      init_layers: the layers of init_checkpoint that the model's start as, see load_pretrained.
+      network: what a training step runs in place of the model, and whose variables it trains; None for the model.
+      aside: dict of name -> what is kept in the run's checkpoints beside the model, such as variables of the network
+        alone.
 
     Attributes:
       missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
@@ -75,33 +79,37 @@ class TrainingRun:
 
     def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
-                 flops_of=None):
+                 flops_of=None, init_layers=(), network=None, aside=None):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
         self._evaluations = evaluations
         self._optimizer = optimizer
+        self._trainable_variables = model.trainable_variables
         self._flops_of = flops_of
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
         self._writes = strategies.is_chief(strategy)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
+        network = network or model
         self._trainer = Trainer(
-            strategy, model, optimizer, utilisation.LossWithTokens(loss_function), (*loss_names, utilisation.TOKENS),
+            strategy, network, optimizer, utilisation.LossWithTokens(loss_function), (*loss_names, utilisation.TOKENS),
             accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
         self.missing = ()
 
         def initialize():
             if init_checkpoint:
-                report = load_pretrained(model, init_checkpoint, leave=new_variables)
+                report = load_pretrained(model, init_checkpoint, leave=new_variables, layers=init_layers)
                 print(report, file=sys.stderr)
                 self.missing = report.missing
 
         with strategy.scope():
-            optimizer.build(model.trainable_variables)
+            own = {id(variable) for variable in model.trainable_variables}
+            optimizer.build(model.trainable_variables,
+                            [variable for variable in network.trainable_variables if id(variable) not in own])
             manager = CheckpointManager(
-                tf.train.Checkpoint(model=model, optimizer=optimizer), settings.output_dir, writes=self._writes,
-                saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
+                tf.train.Checkpoint(model=model, optimizer=optimizer, **aside or {}), settings.output_dir,
+                writes=self._writes, saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
         self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
@@ -234,8 +242,14 @@ class TrainingRun:
 
     @contextlib.contextmanager
     def _saving(self):
-        """In which a checkpoint is written: a run that resumes from it must find the log up to its step."""
+        """In which a checkpoint is written: a run that resumes from it must find the log up to its step.
+
+        DivergedError where the last update, whose loss nothing has shown yet, left a weight that is no finite number.
+        """
         self._write_logs()
+        for variable in self._trainable_variables:
+            if not tf.reduce_all(tf.math.is_finite(variable.read_value())):
+                raise self._diverged(self.step, f"{variable.name.removesuffix(':0')} is no longer of finite numbers")
         if self._bar is None:
             yield
             return
@@ -256,12 +270,8 @@ class TrainingRun:
         """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
         first_bad_step = self._trainer.first_bad_step
         if first_bad_step:
-            last = tf.train.latest_checkpoint(self._settings.output_dir)
-            kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
             self._write_logs()  # they show what led there
-            raise DivergedError(f"step {first_bad_step}: the loss or a gradient is not a finite number; "
-                                f"{self._settings.output_dir} {kept}; a lower `learning_rate` or a longer warm-up may "
-                                "help")
+            raise self._diverged(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
         steps, seconds = self._loop_length.end(self.step)
@@ -273,6 +283,14 @@ class TrainingRun:
         self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
         self._preemption.check()
+
+    def _diverged(self, step, what):
+        """The DivergedError that says what is wrong at a step."""
+        folder = self._settings.output_dir
+        last = tf.train.latest_checkpoint(folder)
+        kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+        return DivergedError(f"step {step}: {what}; {folder} {kept}; a lower `learning_rate` or a longer warm-up may "
+                             "help")
 
     def _rates(self, examples_per_second, tokens):
         """Dict of name -> float, for `tokens` real tokens an example."""

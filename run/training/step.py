@@ -5,6 +5,8 @@ The step is the same on any number of devices: losses and gradients are those of
 gradient of all of it.
 """
 
+import dataclasses
+
 import orbit
 import tensorflow as tf
 import tf_keras
@@ -12,6 +14,26 @@ import tf_keras
 from bert_tf import losses
 from bert_tf.optimization import gradients as gradient_sums
 from run.training import host_batches
+
+
+@dataclasses.dataclass(frozen=True)
+class Trained:
+    """What a training step runs.
+
+    Attributes:
+      network: maps features to what `loss` takes, `network(features, training=True)`; its `trainable_variables` are
+        trained: the model, or what runs it.
+      loss: (outputs of the network, features) -> dict with the scalar "loss"; see bert_tf.losses for its shares.
+      loss_names: the keys of what it gives.
+      aside: dict of name -> what is trained and kept in checkpoints along with the model, and is no part of it.
+      init_layers: the layers of the initial checkpoint that the model's start as; see load_pretrained.
+    """
+
+    network: object
+    loss: object
+    loss_names: tuple[str, ...] = ("loss",)
+    aside: dict = dataclasses.field(default_factory=dict)
+    init_layers: tuple[int, ...] = ()
 
 
 class Trainer(orbit.StandardTrainer):

@@ -4,7 +4,9 @@ import glob
 import json
 import os
 import re
+import socket
 import sys
+import time
 
 import tensorflow as tf
 from official.common import distribute_utils
@@ -14,6 +16,7 @@ from bert_tf.errors import InputError
 CPU_INFO = "/proc/cpuinfo"
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
 LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
+GRPC = "grpc://"  # a TPU's address begins with
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver makes one for each GPU
 
 
@@ -48,6 +51,8 @@ def make_strategy(devices):
         raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
     if name == "multi_worker_mirrored":
         _check_cluster(os.environ.get("TF_CONFIG"))
+    if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
+        _wait_for(devices.tpu_name, devices.connect_timeout)
     try:
         return distribute_utils.get_distribution_strategy(
             name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
@@ -58,6 +63,27 @@ def make_strategy(devices):
         if name != "multi_worker_mirrored":
             raise
         raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
+
+
+def _wait_for(address, timeout):
+    """Returns once a connection to a grpc:// address can be made; InputError after so many seconds without.
+
+    TensorFlow waits without an end and without a word.
+    """
+    host, _, port = address.removeprefix(GRPC).rpartition(":")
+    if not (host and port.isdecimal() and int(port) < 1 << 16):
+        raise InputError(f"`tpu_name`={address}: a grpc:// address is {GRPC}HOST:PORT")
+    print(f"connecting to the TPU at {address}, for at most {timeout:g} s", file=sys.stderr)
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), max(0.1, until - time.monotonic())):
+                return
+        except OSError as error:
+            if time.monotonic() >= until:
+                raise InputError(f"`tpu_name`={address}: cannot be reached within `connect_timeout`={timeout:g} s: "
+                                 f"{error.strerror or error}") from error
+            time.sleep(min(1.0, max(0.0, until - time.monotonic())))
 
 
 def _unseen_gpus():

@@ -98,7 +98,8 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
     draw = random.Random(11)
     text, folder = make_text(tmp_path / "text.txt", 20), tmp_path / "stopped"
     flags = sharded(folder, text)
-    for signal_number in (signal.SIGKILL, signal.SIGINT):
+    endings = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "ended by SIGTERM")}
+    for signal_number in (signal.SIGKILL, *endings):
         num_finished = len(list(folder.glob("*.tfrecord")))
         with subprocess.Popen(scripts.command(NAME, **flags), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
                               text=True) as process:
@@ -109,9 +110,10 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
             process.send_signal(signal_number)
             errors = process.communicate()[1]
         assert wait_until_dead(workers)
-        if signal_number == signal.SIGINT:
-            assert process.returncode == 130
-            assert errors.splitlines()[-1] == "create_pretraining_data.py: interrupted"
+        if signal_number in endings:
+            status, said = endings[signal_number]
+            assert process.returncode == status
+            assert errors.splitlines()[-1] == f"create_pretraining_data.py: {said}"
             assert not list(folder.glob("*.partial"))
     done = run_script(MODULE, **flags)
 

@@ -198,6 +198,7 @@ def test_layers():
     ({"input_file": "none.txt"}, "--input_file=none.txt: no such file"),
     ({"output_file": None}, "--output_file is needed"),
     ({"output_file": "."}, "--output_file=.: is a directory, a file is needed"),
+    ({"output_file": "./input.txt"}, "--output_file=./input.txt: is --input_file, which would be lost"),
     ({"output_file": "nowhere/out"}, "--output_file=nowhere/out: there is no folder nowhere"),
     ({"output_file": "gs://Bucket/out", "output_format": "npz"}, "--output_file=gs://Bucket/out: 'Bucket' is no name"),
     ({"init_checkpoint": None}, "--init_checkpoint is needed"),

@@ -46,8 +46,8 @@ class Tagging(FineTuningTask):
             label_column = None if split == "test" else task.label_column
             self._sentences[split] = tagging.read_sentences(
                 getattr(task, f"{split}_file"), task.token_column, label_column)
-        self._names = tagging.label_names(self._sentences["train"]) if "train" in self._sentences else (
-            self._kept_labels())
+        is_new = self.kept is None and "train" in self._sentences
+        self._names = tagging.label_names(self._sentences["train"]) if is_new else self._kept_labels()
         for split, sentences in self._sentences.items():
             self.features[split] = convert_split(
                 split, sentences, self._names, tokenizer, self.settings.tokenizer.max_seq_length)

@@ -63,6 +63,23 @@ def test_what_is_there_and_no_regular_file(tmp_path):
         paths.check_file("vocab_file", str(tmp_path / "pipe"))
 
 
+def test_what_a_new_file_must_not_take_the_place_of(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "text").write_text("x")
+    (tmp_path / "other").symlink_to(tmp_path / "text")
+    for name, message in (("pipe", "is no regular file, and would be replaced by one"),
+                          ("link", f"is a link to {tmp_path}/nowhere, which is not there")):
+        with pytest.raises(InputError, match=f"`output_file`={tmp_path}/{name}: {message}"):
+            paths.check_output_file("output_file", f"{tmp_path}/{name}")
+    for given in ({"vocab_file": f"{tmp_path}/text"}, {"vocab_file": None, "input_file": ["a", f"{tmp_path}/text"]}):
+        name = list(given)[-1]
+        with pytest.raises(InputError, match=f"`output_file`={tmp_path}/other: is `{name}`, which would be lost"):
+            paths.check_not_given("output_file", f"{tmp_path}/other", given)
+    paths.check_output_file("output_file", f"{tmp_path}/text")
+    paths.check_not_given("output_file", f"{tmp_path}/new", {"vocab_file": f"{tmp_path}/text", "input_file": None})
+
+
 def test_a_file_whose_name_has_characters_of_globs(tmp_path):
     for name in ("a[1].txt", "a1.txt"):
         (tmp_path / name).write_text("x")

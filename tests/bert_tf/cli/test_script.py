@@ -2,6 +2,7 @@
 
 import errno
 import io
+import signal
 import subprocess
 import sys
 
@@ -102,6 +103,19 @@ def test_the_traceback_of_a_mistake_is_shown_when_asked_for(run):
 
 def test_ctrl_c(run):
     assert run(fails_with(KeyboardInterrupt)) == (130, "\ntoy.py: interrupted\n")
+
+
+def test_sigterm(run):
+    def main(argv):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            cleared.append(argv)
+
+    cleared, before = [], signal.getsignal(signal.SIGTERM)
+    assert run(main) == (143, "\ntoy.py: ended by SIGTERM\n")
+    assert cleared
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_an_exit_of_mains_own(run):

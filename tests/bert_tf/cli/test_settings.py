@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 
@@ -15,6 +15,9 @@ class Step(Settings):
     rate: float | None = setting(None, "Rate.", lower=0.0)
     optimizer: str = setting("adamw", "Rule.", choices=("adamw", "lamb"))
     sizes: tuple[int, ...] = setting((3, 4), "Sizes.", lower=2, upper=9)
+    shift: float = setting(0.0, "Shift.")
+    steps: int = setting(7, "Steps.")
+    seed: int = setting(7, "Seed.", most=LARGEST_SEED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,8 +36,9 @@ def test_defaults_and_values_within_the_bounds():
     assert Step(8, 0.0, "lamb").accumulate_steps == 8
     assert Job(step=Step(2)).step.accumulate_steps == 2
     assert [field.metadata["help"] for field in dataclasses.fields(Step)] == [
-        "Micro-batches of a training step.", "Rate.", "Rule.", "Sizes."]
+        "Micro-batches of a training step.", "Rate.", "Rule.", "Sizes.", "Shift.", "Steps.", "Seed."]
     assert Step(sizes=(2, 9)).sizes == (2, 9)
+    assert Step(seed=-(2**63), steps=2**31 - 1, shift=1e300).seed == -(2**63)
 
 
 @pytest.mark.parametrize(("values", "message"), [
@@ -42,6 +46,12 @@ def test_defaults_and_values_within_the_bounds():
     ({"accumulate_steps": 9}, "`accumulate_steps`=9: it must be at most 8"),
     ({"rate": -0.5}, "`rate`=-0.5: it must be at least 0.0"),
     ({"rate": math.nan}, "`rate`=nan: it must be at least 0.0"),
+    ({"rate": math.inf}, "`rate`=inf: it must be a finite number"),
+    ({"shift": math.nan}, "`shift`=nan: it must be a finite number"),
+    ({"shift": -math.inf}, "`shift`=-inf: it must be a finite number"),
+    ({"steps": 2**31}, "`steps`=2147483648: it must be at most 2147483647"),
+    ({"steps": -(2**40)}, "`steps`=-1099511627776: it must be at least -2147483648"),
+    ({"seed": 2**63}, "`seed`=9223372036854775808: it must be at most 9223372036854775807"),
     ({"optimizer": "sgd"}, "`optimizer`=sgd: it must be one of adamw, lamb"),
     ({"sizes": (3, 1)}, "`sizes`=1: it must be at least 2"),
     ({"sizes": (10, 3)}, "`sizes`=10: it must be at most 9"),

@@ -249,6 +249,13 @@ def test_examples_that_are_refused(loaded):
     example = tf.train.Example(features=tf.train.Features(feature={"input_ids": ids}))
     with pytest.raises(tf.errors.InvalidArgumentError, match="input_mask must be as long as input_ids"):
         answer(examples=tf.constant([example.SerializeToString()]))
+    for ids, message in (([2, 2**32 + 5, 3], r"input_ids must be below 2\^31"),
+                         ([2, 5 - 2**32], "must not be negative"), ([], "an example has no input_ids")):
+        features = {name: tf.train.Feature(int64_list=tf.train.Int64List(value=values)) for name, values in (
+            ("input_ids", ids), ("input_mask", [1] * len(ids)), ("segment_ids", [0] * len(ids)))}
+        example = tf.train.Example(features=tf.train.Features(feature=features if ids else {}))
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            answer(examples=tf.constant([example.SerializeToString()]))
 
 
 def test_several_labels_and_numbers(tokenizer):

@@ -198,6 +198,9 @@ def test_what_is_missing_is_made(tmp_path, in_shards, tokenizer):
     folder = pathlib.Path(shutil.copytree(in_shards[0], tmp_path / "copy"))
     (folder / "a-00001-of-00004.tfrecord").write_bytes(b"cut off")
     (folder / "a-00002-of-00004.tfrecord").unlink()
+    changed = bytearray((folder / "a-00003-of-00004.tfrecord").read_bytes())
+    changed[len(changed) // 2] ^= 1
+    (folder / "a-00003-of-00004.tfrecord").write_bytes(changed)
     untouched = folder / "a-00000-of-00004.tfrecord"
     time = untouched.stat().st_mtime_ns
 
@@ -206,10 +209,11 @@ def test_what_is_missing_is_made(tmp_path, in_shards, tokenizer):
     assert contents(folder) == contents(in_shards[0])
     assert untouched.stat().st_mtime_ns == time
     assert summary.counts == in_shards[1].counts
-    assert summary.num_made == 2
-    assert " s for 2 of 4 shards, " in str(summary)
+    assert summary.num_made == 3
+    assert " s for 3 of 4 shards, " in str(summary)
     assert lines == ["2 of 4 shards were finished, but their files are gone or have another size: they are made again",
-                     "2 of 4 shards are finished already, 2 are missing"]
+                     "1 of 4 shards were finished, but their files have been changed: they are made again",
+                     "1 of 4 shards are finished already, 3 are missing"]
 
 
 @pytest.mark.parametrize(("changes", "message"), [

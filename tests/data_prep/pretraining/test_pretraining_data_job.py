@@ -35,6 +35,9 @@ def test_check_outputs_refuses_folders(tmp_path):
     with pytest.raises(InputError, match=r"texts/out.x: lies where `input_file`=.*/t\*/\*.x looks"):
         job.check_outputs(inputs, [f"{tmp_path}/texts/out.x"], f"{tmp_path}/t*/*.x")
     job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(InputError, match=r"`output_file`=.*/link: is a link to .*/nowhere, which is not there"):
+        job.check_outputs(inputs, [f"{tmp_path}/link"], f"{tmp_path}/texts")
     with pytest.raises(InputError, match=r"out: .*/file is a file, not a directory"):
         job.check_outputs(inputs, [f"{tmp_path}/file/new/out"], f"{tmp_path}/texts")
 
@@ -46,6 +49,8 @@ def test_check_outputs_refuses_folders(tmp_path):
     ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": "none.txt"}, "`vocab_file`=none.txt: no such file"),
     ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, "beam_options": "--region=x"},
      "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
+    ({"input_file": CORPUS_FILE, "output_file": VOCAB_FILE, "vocab_file": VOCAB_FILE},
+     f"`output_file`={VOCAB_FILE}: is `vocab_file`, which would be lost"),
 ])
 def test_what_is_refused(settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):

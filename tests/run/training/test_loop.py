@@ -27,13 +27,13 @@ class OneWeight(tf_keras.Model):
 EVALUATIONS = ("eval_steps", "best_metric", "early_stopping_evals")
 
 
-def start(folder, steps=13, weight=0.0, **settings):
+def start(folder, steps=13, weight=0.0, learning_rate=0.1, **settings):
     """A run and its model; the weight falls by more than 0.01 a step."""
     evaluations = loop.Evaluations(**{name: settings.pop(name) for name in EVALUATIONS if name in settings})
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         model = OneWeight()
-        optimizer = create_optimizer(0.1, 100, 0)
+        optimizer = create_optimizer(learning_rate, 100, 0)
     model.weight.assign(weight)
     run = loop.TrainingRun(
         strategy, model, optimizer, lambda outputs, features: {"loss": tf.square(outputs["weight"] + 9.0)}, ("loss",),
@@ -159,6 +159,16 @@ def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):
         run.train(lambda skip_steps, share: mask)
     assert tf.train.latest_checkpoint(tmp_path).endswith("ckpt-6")
     assert read_rows(tmp_path / "training_log.csv")[-1]["step"] == 6
+
+
+def test_weights_that_the_last_update_spoilt_are_not_saved(tmp_path):
+    """The loss of the one step is finite; what the update then makes is not."""
+    run, model = start(tmp_path, steps=1, learning_rate=float("inf"))
+    with pytest.raises(loop.DivergedError, match=r"^step 1: weight is no longer of finite numbers; .* has no "
+                                                 "checkpoint yet; a lower `learning_rate`"):
+        run.train(batches)
+    assert not tf.math.is_finite(model.weight)
+    assert tf.train.latest_checkpoint(tmp_path) is None
 
 
 def test_a_damaged_checkpoint_is_named_and_an_earlier_one_can_be_chosen(tmp_path):

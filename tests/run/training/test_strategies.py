@@ -1,8 +1,11 @@
+import socket
+
 import pytest
 import tensorflow as tf
 import tf_keras
 
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from run.settings import DeviceSettings
 from run.training import strategies
 from run.training.step import Trainer
@@ -128,3 +131,17 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
         found = [value.device for value in strategy.experimental_local_results(batch)]
         assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
             [1] if strategy is not two_replicas else [0, 1])
+
+
+def test_a_tpu_that_cannot_be_reached(capsys):
+    with socket.socket() as closed:  # bound, and nobody listens
+        closed.bind(("127.0.0.1", 0))
+        address = f"grpc://127.0.0.1:{closed.getsockname()[1]}"
+        devices = DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3)
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: cannot be reached within `connect_timeout`=0.3 s: "
+                                             "Connection refused"):
+            strategies.make_strategy(devices)
+    assert capsys.readouterr().err == f"connecting to the TPU at {address}, for at most 0.3 s\n"
+    for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: a grpc:// address is grpc://HOST:PORT"):
+            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address))

@@ -1,0 +1,12 @@
+"""The comparison from settings to a table and a picture."""
+
+import tempfile
+
+from run.compression.comparison import measuring, report
+
+
+def run(settings):
+    """Measures all models of ComparisonSettings, whose files are checked, and writes the report; see `measure`."""
+    with tempfile.TemporaryDirectory() as folder:
+        measured, metric = measuring.measure(settings, folder)
+    report.write(settings.output_dir, measured, metric)

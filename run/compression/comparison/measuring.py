@@ -1,0 +1,153 @@
+"""What a model comes to as one export: its size, its score, and how long it takes to answer."""
+
+import dataclasses
+import os
+import statistics
+import time
+
+import numpy as np
+
+from bert_tf import export, files
+from bert_tf.errors import InputError
+from bert_tf.export import litert
+from bert_tf.tokenization.model_inputs import FEATURES
+from run.finetuning.batches import take_rows
+from run.finetuning.tasks import TASKS
+from run.inference import export_evaluation, feature_models, loading
+
+TEXTS_TOGETHER = (1, 8)  # that latency is measured with
+WARM_UP_CALLS = 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A row of the comparison.
+
+    Attributes:
+      model: its short name.
+      format: one of settings.FORMATS.
+      parameters: how many weights are trained, the task's head among them.
+      size: of the export in bytes.
+      score: of the task's metric.
+      seconds: dict of number of texts -> median seconds of an answer to so many; of taking the ids, without tokenizing.
+    """
+
+    model: str
+    format: str
+    parameters: int
+    size: int
+    score: float
+    seconds: dict
+
+
+def measure(settings, folder):
+    """Exports, scores and times all models.
+
+    Args:
+      settings: ComparisonSettings, whose files are checked.
+      folder: local, for the exports.
+
+    Returns:
+      List of Measured, for each format one of each model; and the name of the metric.
+
+    Raises:
+      InputError: as loading.load's; models of different kinds, or without development data.
+    """
+    exports, task = [], None
+    given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
+    _check_kinds(settings.models, given)
+    for number, (name, path) in enumerate(zip(settings.names, settings.models, strict=True)):
+        servable, served = _load(path, given)
+        own = _named(path, export_evaluation.read_task, settings.of_model(path), served, servable.tokenizer)
+        if own.eval_features is None:
+            raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
+        task = task or own
+        parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
+        for each in settings.formats:
+            place = os.path.join(folder, f"{number}_{each}")
+            exported = _export(servable, path, given, each, place)
+            exports.append(_scored(name, each, parameters, exported, own, settings.eval_batch_size))
+    _time([(model, task) for _, model, task in exports], settings)
+    return [dataclasses.replace(measured, seconds=model.medians) for measured, model, _ in exports], task.metric
+
+
+def _check_kinds(models, given):
+    """Raises InputError unless all models, paths, are of one fine-tuned task."""
+    kinds = [_named(path, loading.settle, path, given).task.kind for path in models]
+    for path, kind in zip(models, kinds, strict=True):
+        if kind not in TASKS:
+            raise InputError(f"`models`={path}: of a model that is no fine-tuned task's there is no score")
+        if kind != kinds[0]:
+            raise InputError(f"`models`={path}: is of a {kind}, and {models[0]} of a {kinds[0]}")
+
+
+def _load(path, given):
+    return _named(path, loading.load, path, given)
+
+
+def _named(path, function, *arguments):
+    """What a function gives; its errors of the checkpoint name the setting that says where it is."""
+    try:
+        return function(*arguments)
+    except InputError as error:
+        raise InputError(str(error).replace(f"`init_checkpoint`={path}", f"`models`={path}")) from error
+
+
+def _export(servable, path, given, kind, place):
+    """Writes a model as an export; returns its path."""
+    if kind == "saved_model":
+        return export.save(servable, place, version=1)[0]
+    static, _ = _load(path, {**given, "static_length": True})
+    content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
+    path = f"{place}.tflite"
+    with files.new_file(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+class _Timed:
+    """An export that is asked by features, and its median times."""
+
+    def __init__(self, path, per_position):
+        self._model, self._per_position = feature_models.open_export(path), per_position
+        self._seconds = {count: [] for count in TEXTS_TOGETHER}
+
+    def outputs(self, task, batch_size):
+        """The outputs for the development data."""
+        features = {name: task.eval_features[name] for name in FEATURES}
+        return export_evaluation.logits_of(task.kind, self._model(features, batch_size, self._per_position))
+
+    def answer(self, features, keep):
+        """Answers a batch; with `keep` its time counts."""
+        start = time.perf_counter()
+        self._model.answer(features, self._per_position)
+        if keep:
+            self._seconds[len(features["input_ids"])].append(time.perf_counter() - start)
+
+    @property
+    def medians(self):
+        return {count: statistics.median(seconds) for count, seconds in self._seconds.items() if seconds}
+
+
+def _scored(name, kind, parameters, path, task, batch_size):
+    """(Measured without times, _Timed, FineTuningTask) of an export."""
+    model = _Timed(path, task.per_position)
+    score = task.score(model.outputs(task, batch_size))[task.metric]
+    size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)
+    print(f"{name}, {kind}: {size / 1e6:.1f} MB, {task.metric} {score:.4f}", flush=True)
+    return Measured(name, kind, parameters, size, float(score), {}), model, task
+
+
+def _time(exports, settings):
+    """Has the models answer the same texts in turn, so that what else the machine does slows all of them."""
+    for count in TEXTS_TOGETHER:
+        num_rows = min(len(task.eval_features["input_ids"]) for _, task in exports)
+        rows = np.random.default_rng(settings.random_seed % 2**64).permutation(num_rows)[: settings.timed_texts]
+        batches = [rows[start : start + count] for start in range(0, len(rows) - count + 1, count)]
+        if not batches:
+            batches = [np.resize(rows, count)]
+        for keep in (False, True):
+            for batch in batches if keep else batches[:WARM_UP_CALLS] * 2:
+                for model, task in exports:
+                    arrays = {name: task.eval_features[name] for name in FEATURES}
+                    model.answer(take_rows(arrays, batch), keep)

@@ -1,0 +1,72 @@
+"""What a comparison is told. Free of TensorFlow: the script defines its flags of it."""
+
+import dataclasses
+import os
+
+from bert_tf import files
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from run.inference.settings import ExportEvaluationSettings
+from run.settings import ModelSettings
+
+FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")
+DATA = ("max_seq_length", "task_name", "data_dir", "dev_file", "predict_file", "eval_batch_size")
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonSettings(Settings):
+    """Fine-tuned models of one task, and the development data that they are judged on."""
+
+    models: tuple[str, ...] = setting(
+        (), "Folders or checkpoints of fine-tuned models of one task, as --init_checkpoint of the other scripts; what "
+            "all others are compared with comes first. Needed.")
+    formats: tuple[str, ...] = setting(
+        ("saved_model", "litert_int8"), f"What each is exported as: {', '.join(FORMATS)}.")
+    output_dir: str | None = setting(
+        None, "Folder for comparison.txt, comparison.tsv and comparison.png; made if missing. Needed.")
+    max_seq_length: int | None = setting(
+        None, "Longest sequence in WordPiece tokens; unset means that of each model's task.json.", lower=4)
+    task_name: str | None = setting(
+        None, "Of classifiers: as run_classifier's; unset means what each model's run.json says.")
+    data_dir: str | None = setting(None, "Of classifiers: folder of the task's files, as run_classifier's.")
+    dev_file: str | None = setting(None, "Of taggers or of multiple choice: file to evaluate on.")
+    predict_file: str | None = setting(None, "Of span labelers: SQuAD JSON to evaluate on.")
+    eval_batch_size: int = setting(32, "Examples that go through a model together when it is scored.", lower=1)
+    timed_texts: int = setting(
+        64, "Texts of the development data, drawn by chance, that the models are timed with.", lower=8)
+    random_seed: int = setting(12345, "Fixes which texts these are.")
+
+    def check(self):
+        for each in self.formats:
+            if each not in FORMATS:
+                raise InputError(f"`formats`={each}: it must be among {', '.join(FORMATS)}")
+
+    def check_files(self):
+        """Raises InputError for models that are not there, named twice or not at all, and for the output folder."""
+        if not self.models:
+            raise InputError("`models` is needed")
+        if not self.formats:
+            raise InputError("`formats` is needed")
+        for path in self.models:
+            if self.models.count(path) > 1:
+                raise InputError(f"`models`: {path} is named twice")
+            with paths.errors_of("models"):
+                if not (files.exists(path) or files.exists(f"{path}.index")):
+                    raise InputError(f"`models`={path}: no such file or folder")
+        paths.check_output_dir("output_dir", self.output_dir)
+
+    def of_model(self, path):
+        """The ExportEvaluationSettings of the checkpoint at `path`."""
+        return ExportEvaluationSettings(
+            ModelSettings(init_checkpoint=path), **{name: getattr(self, name) for name in DATA})
+
+    @property
+    def names(self):
+        """A short name for each model: its folder's, as far up as tells it from the others."""
+        parts = [os.path.normpath(path).split(os.sep) for path in self.models]
+        for count in range(1, max(map(len, parts)) + 1):
+            names = ["/".join(each[-count:]) for each in parts]
+            if len(set(names)) == len(names):
+                return names
+        return list(self.models)

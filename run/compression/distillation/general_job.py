@@ -1,0 +1,61 @@
+"""Distillation on pre-training records: the pre-training job with a teacher, which is asked in each step."""
+
+import dataclasses
+
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.errors import InputError
+from run.compression.distillation import teaching
+from run.pretraining import job
+from run.training import run_metadata, strategies
+
+MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
+
+
+def run(settings, config, teacher):
+    """Trains and evaluates a student as GeneralSettings, completed, say.
+
+    Args:
+      settings: GeneralSettings.
+      config, teacher: BertConfigs of the student and of the teacher.
+
+    Raises:
+      InputError: as run.pretraining.job's; a teacher without a masked LM head whose answers are to be learned.
+    """
+    job.run(settings, config, Teaching(settings, teacher))
+
+
+class Teaching:
+    """What the student of a GeneralSettings learns from; see run.pretraining.job.run.
+
+    Attributes:
+      started_with: dict of what it is, with which a run is resumed.
+    """
+
+    def __init__(self, settings, config):
+        self._settings, self._config, self._path = settings, config, settings.student.teacher
+        if "logits" in settings.losses.weights and not any(
+                name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(self._path).tensors):
+            raise InputError(f"`teacher`={self._path}: has no masked LM head, whose answers could be learned; give "
+                             "`logits_weight`=0")
+        self.started_with = teaching.started_with(
+            settings.student, dataclasses.asdict(settings.losses),
+            run_metadata.fingerprint(teaching.checkpoint_files(self._path)))
+
+    def in_training(self, model, optimizer, num_train_steps):
+        """The Trained of a BertPretrainer, the student."""
+        settings, strategy = self._settings, tf.distribute.get_strategy()
+        answers = lambda features: {}
+        if settings.losses.asks_teacher:
+            teacher = models.BertPretrainer(models.BertEncoder(
+                self._config, dtype=settings.step.dtype_policy,
+                remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
+                **strategies.encoder_options(strategy, self._config, settings.step.jit_compile)),
+                job.vocabulary_multiple(strategy, settings.step))
+            load_pretrained(teacher, self._path)
+            answers = teaching.asking(teacher, teaching.taps(
+                settings.losses, model.encoder.config, self._config)[1])
+        return teaching.trained(settings, model, model, answers, self._config, optimizer.iterations, num_train_steps,
+                                losses.pretraining_loss, "masked_lm")

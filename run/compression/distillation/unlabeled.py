@@ -1,0 +1,67 @@
+"""Texts without labels as features of a task, for a student that learns what its teacher answers to them."""
+
+import sys
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from bert_tf.files import read_text
+from data_prep.tasks import classification, multiple_choice, squad, tagging
+
+ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
+
+
+def read(path, settings, metadata, tokenizer):
+    """The features of a file: dict of input_ids, input_mask and segment_ids, int32 [n, S] or [n, choices, S].
+
+    Args:
+      path: of the file.
+      settings: the task's, of run.finetuning.task_settings.
+      metadata: TaskMetadata of the teacher.
+      tokenizer: BertTokenizer.
+
+    Raises:
+      InputError: naming the file, what cannot be used.
+    """
+    features = READERS[metadata.kind](path, settings, metadata, tokenizer)
+    if not len(features["input_ids"]):
+        raise InputError(f"`unlabeled_file`={path}: has no texts")
+    print(f"{path}: {len(features['input_ids']):,} rows without labels", file=sys.stderr)
+    return {name: features[name] for name in ID_FEATURES}
+
+
+def _classifier(path, settings, metadata, tokenizer):
+    del settings
+    rows = [line.split("\t") for line in read_text(path).splitlines() if line.strip()]
+    columns = 2 if metadata.pairs else 1
+    for number, row in enumerate(rows, 1):
+        if len(row) != columns:
+            raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, the teacher reads "
+                             f"{'two texts with a tab between them' if metadata.pairs else 'one text a line'}")
+    texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
+    examples = classification.Examples(list(range(len(rows))), texts[0], texts[1] if metadata.pairs else None, None)
+    return classification.convert_examples_to_features(examples, tokenizer, metadata.max_seq_length, True)
+
+
+def _tagger(path, settings, metadata, tokenizer):
+    sentences = tagging.read_sentences(path, settings.token_column, None)
+    return tagging.convert_sentences_to_features(sentences, metadata.labels, tokenizer, metadata.max_seq_length)[0]
+
+
+def _span_labeler(path, settings, metadata, tokenizer):
+    examples = squad.read_examples(path, False, settings.version_2_with_negative)
+    windows = list(squad.convert_examples_to_features(
+        examples, tokenizer, metadata.max_seq_length, settings.doc_stride, settings.max_query_length, False))
+    if not windows:
+        raise InputError(f"`unlabeled_file`={path}: no context has a word")
+    arrays = squad.arrays_of(windows)
+    return {name: arrays[name].astype(np.int32) for name in ID_FEATURES}
+
+
+def _multiple_choice(path, settings, metadata, tokenizer):
+    questions = multiple_choice.READERS[settings.data_format](path)
+    return multiple_choice.convert_questions_to_features(questions, tokenizer, metadata.max_seq_length, True)
+
+
+READERS = {"classifier": _classifier, "token_classifier": _tagger, "span_labeler": _span_labeler,
+           "multiple_choice": _multiple_choice}

@@ -1,0 +1,76 @@
+"""BERT-of-Theseus: which layers are computed, what is trained, and the schedule."""
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.compression.layer_maps import map_layers, student_config
+from bert_tf.compression.theseus import ReplacingRate, TheseusModel, groups
+from bert_tf.config import BertConfig
+
+CONFIG = BertConfig(30, 8, 4, 2, 12, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.5,
+                    hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+LAYERS = (1, 2)
+FEATURES = {"input_ids": tf.constant([[2, 9, 4, 8, 0], [3, 7, 0, 0, 0], [4, 5, 6, 7, 8]]),
+            "input_mask": tf.constant([[1, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]]),
+            "segment_ids": tf.zeros([3, 5], tf.int32)}
+
+
+def make_pair(**options):
+    """A student that has a teacher's embeddings, pooler, head and LAYERS; and the teacher."""
+    teacher = models.BertClassifier(models.BertEncoder(CONFIG, **options), 3)
+    student = models.BertClassifier(models.BertEncoder(student_config(CONFIG, LAYERS), **options), 3)
+    values = {variable.name: variable for variable in teacher.variables}
+    for variable in student.variables:
+        name = variable.name
+        for number, layer in enumerate(LAYERS):
+            name = name.replace(f"/layer_{number}/", f"/from_{layer}/")
+        if "dropout_generator" not in name and "StateVar" not in name:
+            variable.assign(values[name.replace("/from_", "/layer_")])
+    return student, teacher
+
+
+def theseus(student, teacher, rate):
+    return TheseusModel(student, teacher, map_layers("uniform", 2, 4), ReplacingRate(rate, 10**9, lambda: 0, 7))
+
+
+def test_the_schedule_and_the_groups():
+    step = tf.Variable(0, dtype=tf.int64)
+    rate = ReplacingRate(0.3, 100, lambda: step, 5)
+    found = []
+    for number in (0, 50, 100, 200):
+        step.assign(number)
+        found.append(float(rate.value()))
+    np.testing.assert_allclose(found, [0.3, 0.65, 1.0, 1.0], rtol=1e-6)
+    assert rate.draw(4).numpy().all()
+    step.assign(0)
+    draws = []
+    for number in range(600):
+        step.assign(number % 300)
+        draws.append(ReplacingRate(0.3, 10**9, lambda: step, 5).draw(3).numpy())
+    np.testing.assert_array_equal(draws[:300], draws[300:])  # a resumed run draws the same
+    assert abs(np.mean(draws) - 0.3) < 0.05
+    assert float(ReplacingRate(0.3, 0, lambda: 0, 5).value()) == 1
+    assert groups((1, 3, 5)) == (range(2), range(2, 4), range(4, 6))
+    assert groups((2, 4)) == (range(3), range(3, 5))
+
+
+def test_at_0_the_teacher_answers_and_at_1_the_student():
+    student, teacher = make_pair(remove_padding=True, prune_last_layer=True)
+    for rate, alone in ((0.0, teacher), (1.0, student)):
+        mixed = theseus(student, teacher, rate)(FEATURES, training=True)
+        np.testing.assert_allclose(mixed["logits"], alone(FEATURES)["logits"], atol=1e-5)
+    assert np.abs(teacher(FEATURES)["logits"] - student(FEATURES)["logits"]).max() > 1e-2
+    np.testing.assert_allclose(theseus(student, teacher, 0.0)(FEATURES)["logits"], student(FEATURES)["logits"])
+
+
+def test_a_layer_that_the_teacher_stands_for_is_not_trained():
+    student, teacher = make_pair()
+    model = theseus(student, teacher, 0.0)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(FEATURES, training=True)["logits"][:, 0])
+    variables = model.trainable_variables
+    assert len(variables) == len(student.trainable_variables)
+    for variable, gradient in zip(variables, tape.gradient(loss, variables), strict=True):
+        size = 0.0 if gradient is None else float(tf.reduce_sum(tf.abs(tf.convert_to_tensor(gradient))))
+        assert (size == 0) == ("/layer_" in variable.name), variable.name

@@ -1,0 +1,53 @@
+"""What a manifest finds out about finished shards: by a sample of their bytes, or by all."""
+
+import hashlib
+import json
+import pathlib
+
+import pytest
+
+from data_prep.pretraining import manifest
+from data_prep.pretraining.shards import Counts, Shard
+
+MADE_FROM = {"flags": {}, "vocabulary": "", "inputs": []}
+
+
+@pytest.fixture
+def output(tmp_path, monkeypatch):
+    """A manifest's path and the file of its one shard, 1000 bytes of which 3 x 10 are its sample."""
+    monkeypatch.setattr(manifest, "SAMPLE_BYTES", 10)
+    content = bytes(number % 251 for number in range(1000))
+    path, file = str(tmp_path / "m.json"), tmp_path / "a.tfrecord"
+    file.write_bytes(content)
+    shard = Shard(0, [{"file": file.name, "bytes": 1000, "sha256": hashlib.sha256(content).hexdigest()}], Counts())
+    manifest.Manifest(path, MADE_FROM, [(str(file),)]).add(shard)
+    return path, file
+
+
+def read(output, **options):
+    return manifest.Manifest(output[0], MADE_FROM, [(str(output[1]),)], **options)
+
+
+@pytest.mark.parametrize(("place", "is_in_sample"), [(0, True), (9, True), (10, False), (495, True), (504, True),
+                                                     (505, False), (989, False), (990, True), (999, True)])
+def test_changed_bytes(output, place, is_in_sample):
+    content = bytearray(output[1].read_bytes())
+    content[place] ^= 1
+    output[1].write_bytes(content)
+    assert read(output).num_changed == is_in_sample
+    assert read(output, verify=True).num_changed == 1
+    assert read(output, verify=True).missing == [0]
+
+
+def test_what_is_as_it_was(output):
+    assert read(output).missing == read(output, verify=True).missing == []
+    assert read(output).num_changed == 0
+
+
+def test_a_manifest_without_samples(output):
+    content = json.loads(pathlib.Path(output[0]).read_text())
+    del content["shards"][0]["files"][0]["sample"]
+    pathlib.Path(output[0]).write_text(json.dumps(content))
+    output[1].write_bytes(b"x" * 1000)
+    assert read(output).missing == []
+    assert read(output, verify=True).missing == [0]
