@@ -7,6 +7,7 @@ records start in a moment without it.
 Errors are OSErrors that name the path: of a remote one with the reason in words, as "there is no bucket corpus".
 """
 
+from bert_tf.files.locks import only_writer
 from bert_tf.files.places import (
     absolute,
     check_output_name,
@@ -30,5 +31,5 @@ from bert_tf.files.writing import PARTIAL_SUFFIX, discard, new_file, new_files, 
 
 __all__ = ["PARTIAL_SUFFIX", "absolute", "check_output_name", "discard", "exists", "files_below", "folders_among",
            "is_dir", "is_file", "is_object_store", "is_remote", "local_copy", "make_dirs", "matching", "modified_ns",
-           "names_in", "new_file", "new_files", "new_folder", "new_local_file", "open_bytes", "read_bytes",
-           "read_json", "read_json_object", "read_text", "remove", "remove_tree", "size"]
+           "names_in", "new_file", "new_files", "new_folder", "new_local_file", "only_writer", "open_bytes",
+           "read_bytes", "read_json", "read_json_object", "read_text", "remove", "remove_tree", "size"]

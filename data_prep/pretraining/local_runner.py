@@ -7,6 +7,7 @@ import time
 
 import tqdm
 
+from bert_tf.files import only_writer
 from data_prep.parallel import process_pool
 from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
@@ -49,7 +50,8 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
         input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
         max_shard_bytes=max_shard_bytes, announce=announce)
     missing, num_bytes_made = manifest.missing, 0
-    with no_partial_files_left(plan, missing), contextlib.closing(_made(plan, missing, num_workers)) as made:
+    with (only_writer("output_file", manifest.path), no_partial_files_left(plan, missing),
+          contextlib.closing(_made(plan, missing, num_workers)) as made):
         for shard in made:
             manifest.add(shard)
             num_bytes_made += shard.counts.num_bytes

@@ -4,6 +4,7 @@
 """
 
 import atexit
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -11,7 +12,7 @@ import tempfile
 
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
-from bert_tf.files import absolute, exists, make_dirs
+from bert_tf.files import absolute, exists, make_dirs, only_writer
 from run.finetuning import head, runs, search, task_metadata
 from run.finetuning.settings import SEARCH_FOLDER
 from run.training import run_metadata, strategies
@@ -36,19 +37,24 @@ def run(task_class, settings, config):
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, runs.may_group_by_length(settings, strategy))
-    shared = _prepare(settings, runs.Shared(strategy, config, task))
-    folder = _results_dir(settings, strategy)
-    if settings.tuning.do_train:
-        task.write_training_data(folder)
-    tuned = (search.run if settings.search.search else runs.over_seeds)(settings, shared)
-    if tuned.eval_outputs is not None and settings.tuning.do_eval:
-        task.report(tuned.eval_outputs, folder)
-    if settings.tuning.do_predict:
-        task.predict(tuned.predictor, tuned.eval_outputs, folder)
+    shared = _check(settings, runs.Shared(strategy, config, task))
+    make_dirs(settings.training.output_dir)
+    trains_here = settings.tuning.do_train and shared.writes
+    with only_writer("output_dir", settings.training.output_dir) if trains_here else contextlib.nullcontext():
+        if trains_here:
+            _keep_metadata(settings, shared)
+        folder = _results_dir(settings, strategy)
+        if settings.tuning.do_train:
+            task.write_training_data(folder)
+        tuned = (search.run if settings.search.search else runs.over_seeds)(settings, shared)
+        if tuned.eval_outputs is not None and settings.tuning.do_eval:
+            task.report(tuned.eval_outputs, folder)
+        if settings.tuning.do_predict:
+            task.predict(tuned.predictor, tuned.eval_outputs, folder)
 
 
-def _prepare(settings, shared):
-    """Checks all that can be checked, then makes the folders and what lies in them before training.
+def _check(settings, shared):
+    """Checks all that can be checked before anything is written.
 
     Args:
       settings: FineTuningSettings.
@@ -57,29 +63,35 @@ def _prepare(settings, shared):
     Returns:
       runs.Shared.
     """
-    task, output_dir, does_train = shared.task, settings.training.output_dir, settings.tuning.do_train
+    task, does_train = shared.task, settings.tuning.do_train
     if does_train:
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
-    folders = {output_dir: ({}, {}), **dict(_kept_of_runs(settings, task))}
-    for folder, (started_with, _) in folders.items():
+    for folder, (started_with, _) in _folders(settings, task).items():
         task_metadata.check(folder, task.metadata)
         run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)
     if does_train and settings.model.init_checkpoint and not all(
             run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
-    if does_train and shared.writes:
-        changes = dict.fromkeys(run_metadata.changes(folder, changeable) for folder, (_, changeable) in folders.items())
-        for each in filter(None, changes):
-            print(with_flags(f"{output_dir}: {each}"))
-    make_dirs(output_dir)
-    if does_train and shared.writes:
-        for folder, (started_with, changeable) in folders.items():
-            run_metadata.keep(folder, shared.config, started_with, settings.tokenizer.vocab_file, changeable)
-            task_metadata.keep(folder, task.metadata)
     return shared
+
+
+def _keep_metadata(settings, shared):
+    """Writes what lies in the folders of runs before training, and says what differs from when they began."""
+    folders = _folders(settings, shared.task)
+    changes = dict.fromkeys(run_metadata.changes(folder, changeable) for folder, (_, changeable) in folders.items())
+    for each in filter(None, changes):
+        print(with_flags(f"{settings.training.output_dir}: {each}"))
+    for folder, (started_with, changeable) in folders.items():
+        run_metadata.keep(folder, shared.config, started_with, settings.tokenizer.vocab_file, changeable)
+        task_metadata.keep(folder, shared.task.metadata)
+
+
+def _folders(settings, task):
+    """Dict of each folder that is written to -> what `_kept_of_runs` says of it, ({}, {}) for one that holds runs."""
+    return {settings.training.output_dir: ({}, {}), **dict(_kept_of_runs(settings, task))}
 
 
 def make_strategy(settings, task):

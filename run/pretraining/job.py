@@ -1,5 +1,6 @@
 """Pre-training from settings to results: records, model, training run, evaluation."""
 
+import contextlib
 import os
 
 from bert_tf import files, losses, models
@@ -42,12 +43,26 @@ def run(settings, config, teaching=None):
         started_with |= teaching.started_with
     run_metadata.check(output_dir, config, started_with)
     files.make_dirs(output_dir)
-    if schedule.do_train and strategies.is_chief(strategy):
-        changeable = run_metadata.changeable_settings(settings.optimizer, settings.step, {
-            name: getattr(schedule, name) for name in ("num_train_steps", "num_warmup_steps")})
-        if changes := run_metadata.changes(output_dir, changeable):
-            print(with_flags(f"{output_dir}: {changes}"))
-        run_metadata.keep(output_dir, config, started_with, changeable=changeable)
+    trains_here = schedule.do_train and strategies.is_chief(strategy)
+    with files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext():
+        if trains_here:
+            _keep_metadata(settings, config, started_with)
+        _train_and_evaluate(settings, config, strategy, data, teaching)
+
+
+def _keep_metadata(settings, config, started_with):
+    """Writes what lies in the folder of a run before training, and says what differs from when it began."""
+    output_dir, schedule = settings.training.output_dir, settings.schedule
+    changeable = run_metadata.changeable_settings(settings.optimizer, settings.step, {
+        name: getattr(schedule, name) for name in ("num_train_steps", "num_warmup_steps")})
+    if changes := run_metadata.changes(output_dir, changeable):
+        print(with_flags(f"{output_dir}: {changes}"))
+    run_metadata.keep(output_dir, config, started_with, changeable=changeable)
+
+
+def _train_and_evaluate(settings, config, strategy, data, teaching):
+    """What `run` does once all is checked and the folder is there; data: PretrainingData."""
+    schedule = settings.schedule
     training_run, model = start(settings, strategy, config, teaching)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
@@ -62,7 +77,8 @@ def run(settings, config, teaching=None):
         if schedule.do_eval:
             results = results or evaluate()
     if schedule.do_eval and strategies.is_chief(strategy):
-        write_results(os.path.join(output_dir, RESULTS_FILE), {**results, "global_step": training_run.step})
+        write_results(os.path.join(settings.training.output_dir, RESULTS_FILE), {
+            **results, "global_step": training_run.step})
 
 
 def make_strategy(settings):

@@ -2,12 +2,14 @@
 
 import csv
 import json
+import os
 import random
 
 import numpy as np
 import pytest
 
 from bert_tf.config import BertConfig
+from bert_tf.files import only_writer
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -59,6 +61,15 @@ def trained(folder):
         do_train=True, do_eval=True, do_predict=True, train_batch_size=8, num_train_epochs=5.0, eval_steps=50, **FLAGS)
     assert done.returncode == 0, done.stderr[-3000:]
     return done
+
+
+def test_a_second_training_in_one_folder_is_refused(folder):
+    (folder / "held").mkdir()
+    with only_writer("output_dir", str(folder / "held")):
+        line = scripts.last_error(SCRIPT, folder, train_file="train.csv", output_dir="held", do_train=True,
+                                  train_batch_size=8, **FLAGS)
+    assert f"--output_dir=held: process {os.getpid()} is writing there; wait for its end, or stop it" in line
+    assert list((folder / "held").iterdir()) == []
 
 
 def test_the_rule_is_learned_and_probabilities_are_of_choices(folder, trained):

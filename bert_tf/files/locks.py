@@ -1,0 +1,59 @@
+"""One writer at a time: a lock that ends with its process, however that ends."""
+
+import contextlib
+import fcntl
+import os
+
+from bert_tf.errors import InputError
+from bert_tf.files.remote import is_remote
+
+LOCKS = "/proc/locks"  # of Linux: the process that has each lock
+
+
+@contextlib.contextmanager
+def only_writer(argument, path):
+    """A context in which no other process of this machine writes to an output; of a remote one nothing is known.
+
+    A folder is locked itself. Beside a file lies .NAME.lock until the end of the context; one that a killed process
+    left does no harm.
+
+    Args:
+      argument: name of the argument that says where the output is, for the error.
+      path: of a folder that is there, or of a file in one.
+
+    Raises:
+      InputError: another process has it, or this one twice.
+    """
+    if is_remote(path):
+        yield
+        return
+    is_folder = os.path.isdir(path)
+    lock = path if is_folder else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
+    descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(f"`{argument}`={path}: {_holder(descriptor)} is writing there; wait for its end, or stop "
+                             "it") from None
+        except OSError:  # a file system without locks
+            pass
+        try:
+            yield
+        finally:
+            if not is_folder:
+                with contextlib.suppress(OSError):
+                    os.unlink(lock)
+    finally:
+        os.close(descriptor)
+
+
+def _holder(descriptor):
+    """Who has the lock of an open file, in words."""
+    inode = str(os.fstat(descriptor).st_ino)
+    with contextlib.suppress(OSError), open(LOCKS, encoding="ascii") as file:
+        for line in file:
+            fields = line.split()  # number: FLOCK ADVISORY WRITE process device:device:inode start end
+            if fields[1] == "FLOCK" and fields[5].rpartition(":")[2] == inode:
+                return f"process {fields[4]}"
+    return "another process"
