@@ -110,7 +110,7 @@ def test_a_number_of_operations():
     assert share(0.7 * selection.flops(config, 50))[1] == share(0.7)[1]
     assert 0.8 < share(0.7, part=0.5)[0] <= 0.85
     assert share(0.5, prune_across="layer")[1].layer_sizes[0] == share(0.5, prune_across="layer")[1].layer_sizes[1]
-    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder "):
+    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder"):
         share(0.02)
 
 
