@@ -29,6 +29,8 @@ INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
 TERMINATED = 143  # what it reports for one ended by SIGTERM
 CLOSED_PIPE = 141  # what it reports for one that wrote to a pipe which nobody reads
 
+LONGEST_MESSAGE = 480  # characters of a mistake's line
+
 # What TensorFlow's gs:// client reads at once, wherever it begins to read: 64 MB if nothing is said, which is much for
 # the first records of each of many files.
 REMOTE_BLOCK_MB = 16
@@ -186,5 +188,8 @@ def _script_name():
 
 
 def _fail(message):
+    if len(message) > LONGEST_MESSAGE:  # of a list of labels, say; what to do about it stands at the end
+        half = LONGEST_MESSAGE // 2
+        message = f"{message[:half]} ... {message[-half:]}"
     print(f"{_script_name()}: {message}", file=sys.stderr)
     sys.exit(MISTAKE)

@@ -290,7 +290,9 @@ def _split_labels(text, separator):
 
 def _labels_of_file(path, layout, separator):
     labels = set()
-    for _, _, row in _selected_rows(path, layout, skip_broken=False):
+    for line, _, row in _selected_rows(path, layout, skip_broken=False):
+        if not separator and not row.label.strip():
+            raise InputError(f"{path}:{line}: the label is empty")
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
     if not labels:
         raise InputError(f"{path}: has no labels")

@@ -117,6 +117,9 @@ def score_over_latency(path, points, metric):
             panel.annotate(model, (latency, score), xytext=(5, 4), textcoords="offset points", fontsize=8)
     panel.set(xscale="log", xlabel="milliseconds of an answer to one text", ylabel=metric.replace("_", " "),
               title="Score over latency")
+    panel.margins(x=0.15, y=0.1)  # room for the names
+    for formatted in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
+        formatted("{x:g}")
     panel.grid(alpha=0.3, which="both")
     panel.legend()
     _save(figure, path)

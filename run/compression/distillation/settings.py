@@ -237,6 +237,9 @@ def config_of_student(student, model, teacher, max_seq_length):
                          f"{teacher.max_position_embeddings}")
     if student.student_layers:
         check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
+        if teacher.num_hidden_groups:
+            raise InputError(f"`student_layers`={','.join(map(str, student.student_layers))}: the teacher's layers "
+                             "share their weights; give `student_config_file` or `student_checkpoint`")
         return student_config(teacher, student.student_layers)
     return _named_student(lambda: read_config(model.bert_config_file, max_seq_length))
 
@@ -249,12 +252,16 @@ def check_sizes(losses, config, teacher):
         if config.hidden_size != teacher.hidden_size:
             raise InputError(f"`replacing_rate`={rate}: the student has width {config.hidden_size} and the teacher "
                              f"{teacher.hidden_size}: layers of one cannot stand in for those of the other")
+        if config.num_hidden_groups:
+            raise InputError(f"`replacing_rate`={rate}: the student's layers share their weights, and cannot be "
+                             "replaced each by itself")
     if set(INNER) & set(weights):
-        map_layers(losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
-    if "attention" in weights and config.num_attention_heads != teacher.num_attention_heads:
-        raise InputError(f"`attention_weight`={weights['attention']}: the student has {config.num_attention_heads} "
-                         f"heads and the teacher {teacher.num_attention_heads}: their attention cannot be compared; "
-                         "give 0")
+        layers = map_layers(losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
+        heads = {sizes[0] for sizes in config.layer_sizes}, {teacher.layer_sizes[layer][0] for layer in layers}
+        if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
+            counts = ["/".join(map(str, sorted(each))) for each in heads]
+            raise InputError(f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
+                             f"teacher {counts[1]}: their attention cannot be compared; give 0")
     if "cls" in weights and config.num_hidden_layers < 2:
         raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, and the student has one; "
                          "give 0")

@@ -105,6 +105,16 @@ def test_ctrl_c(run):
     assert run(fails_with(KeyboardInterrupt)) == (130, "\ntoy.py: interrupted\n")
 
 
+def test_a_long_line_is_cut_in_its_middle(run):
+    labels = ", ".join(map(str, range(1000)))
+    status, said = run(fails_with(InputError(f"label 'x' is unknown: the labels are {labels}; give another")))
+    assert status == 1
+    assert said.startswith("toy.py: label 'x' is unknown: the labels are 0, 1, 2, ")
+    assert said.endswith("998, 999; give another\n")
+    assert " ... " in said
+    assert len(said) < 500
+
+
 def test_sigterm(run):
     def main(argv):
         try:

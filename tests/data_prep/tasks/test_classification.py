@@ -278,3 +278,9 @@ def test_pieces_cut_are_counted(tokenizer):
     one_text = dataclasses.replace(examples, text_b=None)
     assert classification.count_cut(one_text, tokenizer, 6) == classification.Cut(1, 1, 6)
     assert classification.count_cut(one_text, tokenizer, 7).num_examples == 0
+
+
+def test_an_empty_label_is_no_label(tmp_path):
+    write(tmp_path, "train.tsv", row("text", "label"), row("a", "1"), row("b", " "))
+    with pytest.raises(ValueError, match=r"train\.tsv:3: the label is empty"):
+        classification.own_task(str(tmp_path), "text")

@@ -188,6 +188,9 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
     ({"teacher": "no_such", "student_layers": "0"}, "--teacher=no_such: no such file or folder"),
     ({"teacher": "untold", "student_layers": "0"}, "--teacher=untold: is no fine-tuned model, there is no "
      "task.json beside it"),
+    ({"teacher": "sharing", "student_layers": "0"}, "--student_layers=0: the teacher's layers share their weights"),
+    ({"student_config_file": "sharing/bert_config.json", "replacing_rate": 0.3}, "--replacing_rate=0.3: the student's "
+     "layers share their weights, and cannot be replaced"),
     ({"teacher": "headless", "student_layers": "0"}, "--teacher=headless: is no fine-tuned classifier, it lacks "
      "output_bias, output_weights"),
     ({"student_layers": "0", "answers_dir": "answers_of_squad"}, "--answers_dir=answers_of_squad: holds the "
@@ -203,6 +206,8 @@ def test_what_is_refused(folder, flags, message):
         config = BertConfig.from_json_file(folder / "sst" / "bert_config.json")
         tf.train.Checkpoint(model=models.BertEncoder(config)).write(str(folder / "headless" / "ckpt-3"))
         (folder / "wide.json").write_text(json.dumps({**config.to_dict(), "hidden_size": 16}))
+        shutil.copytree(folder / "sst", folder / "sharing")
+        (folder / "sharing" / "bert_config.json").write_text(json.dumps({**config.to_dict(), "num_hidden_groups": 1}))
         (folder / "heads.json").write_text(json.dumps({**config.to_dict(), "num_attention_heads": 4}))
         (folder / "answers_of_squad" / "0123").mkdir(parents=True)
         told = {"teacher": run_metadata.fingerprint([str(folder / "squad" / "ckpt-3.index")])}
