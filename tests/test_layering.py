@@ -74,7 +74,7 @@ ALLOWED = {
     "run.inference": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
                       "run.finetuning", "run.finetuning.tasks", "run.inference.formats"),
     "run.compression.distillation": ("bert_tf.*", "data_prep.*", "run.settings", "run.training", "run.pretraining",
-                                     "run.finetuning", "run.finetuning.tasks"),
+                                     "run.finetuning", "run.finetuning.tasks", "run.compression"),
     "run.compression.comparison": ("bert_tf.*", "run.settings", "run.evaluation", "run.finetuning",
                                    "run.finetuning.tasks", "run.inference"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),

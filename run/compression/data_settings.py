@@ -18,15 +18,10 @@ class DataSettings(Settings):
     predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.")
 
     def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings.
+        """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
 
         Args:
           kind: of the task.
           kept: dict of what the model's run was started with; what is given here counts more.
         """
-        of_kind = next(each for each in task_settings.ALL if each.kind == kind)
-        given = {name: value for name, value in dataclasses.asdict(self).items() if value}
-        # Of files that it was trained on, kept has a dict that tells them from others.
-        values = {name: value for name, value in kept.items() if not isinstance(value, dict)} | given
-        names = {field.name for field in dataclasses.fields(of_kind)} & values.keys()
-        return of_kind(**{name: values[name] for name in names})
+        return task_settings.of_model(kind, kept, dataclasses.asdict(self))

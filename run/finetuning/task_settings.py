@@ -140,6 +140,33 @@ class QuestionAnsweringSettings(Settings):
 
 ALL = (ClassificationSettings, TaggingSettings, QuestionAnsweringSettings, MultipleChoiceSettings)
 KINDS = tuple(each.kind for each in ALL)
+DATA_OF_KIND = {"classifier": ("task_name", "data_dir"), "span_labeler": ("train_file", "predict_file"),
+                "token_classifier": ("train_file", "dev_file", "test_file"),
+                "multiple_choice": ("train_file", "dev_file", "test_file")}
+
+
+def of_model(kind, kept, data, called="model"):
+    """The settings of the task that a fine-tuned model is for.
+
+    Args:
+      kind: of the task.
+      kept: dict of what the model's run was started with.
+      data: dict of settings that name data -> value, None where it is not given; what is given counts more than kept.
+      called: what the error calls the model.
+
+    Raises:
+      InputError: data of another task are given.
+    """
+    given = {name: value for name, value in data.items() if value is not None}
+    other = next((name for name in given if name not in DATA_OF_KIND[kind]), None)
+    if other:
+        raise InputError(f"`{other}`={given[other]}: the {called} is a {kind}, whose data are named by "
+                         f"{', '.join(f'`{name}`' for name in DATA_OF_KIND[kind])}")
+    of_kind = next(each for each in ALL if each.kind == kind)
+    # Of files that it was trained on, kept has a dict that tells them from others.
+    values = {name: value for name, value in kept.items() if not isinstance(value, dict)} | given
+    names = {field.name for field in dataclasses.fields(of_kind)} & values.keys()
+    return of_kind(**{name: values[name] for name in names})
 
 
 def _check_split_file(settings, split, allow_folder=False):

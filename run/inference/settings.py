@@ -262,13 +262,8 @@ class ExportEvaluationSettings(Settings):
           kind: of the task.
           kept: dict of what the run was started with; what is given here counts more.
         """
-        of_kind = next(each for each in task_settings.ALL if each.kind == kind)
-        given = {name: getattr(self, name) for name in ("task_name", "data_dir", "dev_file", "predict_file")}
-        # Of files that it was trained on, kept has a dict that tells them from others.
-        values = {name: value for name, value in kept.items() if not isinstance(value, dict)} | {
-            name: value for name, value in given.items() if value}
-        names = {field.name for field in dataclasses.fields(of_kind)} & values.keys()
-        return of_kind(**{name: values[name] for name in names})
+        names = ("task_name", "data_dir", "dev_file", "predict_file")
+        return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in names})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,51 +7,28 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.compression.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
 from bert_tf.errors import InputError
+from run.compression.data_settings import DataSettings
+from run.finetuning import task_settings
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ALL as TASK_SETTINGS
 from run.settings.model import read_config
 
 LAYER_MAPS = ("uniform", "last")
-OF_KIND = {"classifier": ("task_name", "data_dir"), "span_labeler": ("train_file", "predict_file"),
-           "token_classifier": ("train_file", "dev_file", "test_file"),
-           "multiple_choice": ("train_file", "dev_file", "test_file")}  # of DataSettings
 
 
 @dataclasses.dataclass(frozen=True)
-class DataSettings(Settings):
+class TeachingDataSettings(DataSettings):
     """The data, of the task that the teacher was trained for; what else shapes features is as in its run."""
 
-    task_name: str | None = setting(
-        None, "Of a classifier: as run_classifier's; unset means what the teacher's run.json says.")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.")
-    train_file: str | None = setting(
-        None, "Of a span labeler, a tagger or multiple choice: file to train on, as that of its fine-tuning script.")
-    dev_file: str | None = setting(None, "Of a tagger or multiple choice: file to evaluate on.")
-    test_file: str | None = setting(None, "Of a tagger or multiple choice: file to predict.")
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on and to answer.")
+    test_file: str | None = setting(None, "Of a tagger or of multiple choice: file to predict.")
     unlabeled_file: str | None = setting(
         None, "Learn what the teacher answers to the texts of this file in place of the training data. Of a "
               "classifier: a text a line, or two with a tab between them; of another task, a file as --train_file, "
               "whose labels or answers may be missing and are not read. Needs --label_weight=0.")
 
     def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings; InputError for one of another task.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the teacher's run was started with; what is given here counts more.
-        """
-        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)
-                 if field.name != "unlabeled_file" and getattr(self, field.name)}
-        other = next((name for name in given if name not in OF_KIND[kind]), None)
-        if other:
-            raise InputError(f"`{other}`={given[other]}: the teacher is a {kind}, whose data are named by "
-                             f"{', '.join(f'`{name}`' for name in OF_KIND[kind])}")
-        of_kind = next(each for each in TASK_SETTINGS if each.kind == kind)
-        kept = {name: value for name, value in kept.items() if not isinstance(value, dict)}
-        names = {field.name for field in dataclasses.fields(of_kind)}
-        values = {name: value for name, value in (kept | given).items() if name in names and value is not None}
-        return of_kind(**values)
+        """As DataSettings'."""
+        return task_settings.of_model(kind, kept, {
+            name: value for name, value in dataclasses.asdict(self).items() if name != "unlabeled_file"}, "teacher")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,7 +157,7 @@ class DistillationSettings(FineTuningSettings):
     """A distillation: a fine-tuning run of the student, and what it learns beside labels."""
 
     tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_train=True, do_eval=True))
-    data: DataSettings = dataclasses.field(default_factory=DataSettings)
+    data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
     losses: LossSettings = dataclasses.field(default_factory=LossSettings)
     answers: AnswerSettings = dataclasses.field(default_factory=AnswerSettings)
