@@ -22,6 +22,8 @@ PUBLISHED_SIZES = {
 }
 PUBLISHED_VOCAB_SIZE = 30522  # the English uncased vocabulary
 LARGEST_SIZE = 2**31 - 1  # shapes and ids are int32
+MOST_LAYERS = 10_000
+MOST_PARAMETERS = 10**12  # of which no machine holds the weights
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +78,8 @@ class BertConfig:
         for name in ("vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads",
                      "intermediate_size", "max_position_embeddings", "type_vocab_size"):
             _check_size(name, getattr(self, name))
+        if self.num_hidden_layers > MOST_LAYERS:
+            raise InputError(f"num_hidden_layers is {self.num_hidden_layers}: it must be at most {MOST_LAYERS}")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
             if not _is_number(rate) or not 0 <= rate < 1:
@@ -90,6 +94,9 @@ class BertConfig:
                              f"{', '.join(HIDDEN_ACTIVATIONS)}")
         self._check_sizes_per_layer()
         self._check_shared()
+        if self.num_parameters > MOST_PARAMETERS:
+            raise InputError(f"the sizes make an encoder of {self.num_parameters:,} weights: at most "
+                             f"{MOST_PARAMETERS:,} are possible")
 
     def _check_sizes_per_layer(self):
         for name, whole in (("attention_heads_per_layer", "num_attention_heads"),
