@@ -67,6 +67,7 @@ def run(main, define_flags, takes_arguments=False):
     _prepare_tensorflow()
 
     def guarded(argv):
+        """Runs `main`, and ends the process as told above."""
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:

@@ -82,6 +82,7 @@ def _in_place_of(layer, group, is_taken):
     own = layer.call
 
     def call(x, tokens, attention_bias, dropout_seeds=None, positions=None, raw_scores=False):
+        """As EncoderLayer's."""
         del raw_scores
 
         def compute_own():

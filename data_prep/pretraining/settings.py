@@ -39,6 +39,7 @@ class InstanceSettings(Settings):
                   "`max_predictions_per_seq`, `masked_lm_prob` and `do_whole_word_mask`).", choices=MASKINGS)
 
     def check(self):
+        """See Settings."""
         # The bounds are checked here, not by the flags, which have none in the original.
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "

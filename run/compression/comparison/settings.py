@@ -5,7 +5,7 @@ import os
 
 from bert_tf import files
 from bert_tf.cli import paths
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.inference.settings import ExportEvaluationSettings
 from run.settings import ModelSettings
@@ -35,7 +35,7 @@ class ComparisonSettings(Settings):
     eval_batch_size: int = setting(32, "Examples that go through a model together when it is scored.", lower=1)
     timed_texts: int = setting(
         64, "Texts of the development data, drawn by chance, that the models are timed with.", lower=8)
-    random_seed: int = setting(12345, "Fixes which texts these are.")
+    random_seed: int = setting(12345, "Fixes which texts these are.", most=LARGEST_SEED)
 
     def check(self):
         for each in self.formats:

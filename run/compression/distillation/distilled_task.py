@@ -53,6 +53,7 @@ class DistilledTask:
         self._kept_answers = None
 
     def read(self, tokenizer, ignore_padding):
+        """See FineTuningTask; InputError too where the teacher, or answers that are kept, do not suit the data."""
         settings = self.settings
         self.settings = self._without_training(settings)
         super().read(tokenizer, ignore_padding)
@@ -201,6 +202,7 @@ class DistilledTask:
         return teaching.taps(self.settings.losses, self.student_config, self.teacher.config)
 
     def in_training(self, model, optimizer, num_train_steps):
+        """See FineTuningTask: the student, taught by the teacher's answers, kept or given in each step."""
         losses = self.settings.losses
         if not losses.asks_teacher:
             answers = lambda features: {}

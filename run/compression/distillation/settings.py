@@ -99,6 +99,7 @@ class LossSettings(Settings):
              "trains alone.", lower=0, upper=1)
 
     def check(self):
+        """See Settings."""
         if not self.weights:
             raise InputError("`logits_weight`=0: nothing is to be learned, all weights are 0")
         inner, outer = ([name for name in names if name in self.weights] for names in (INNER, OUTER))

@@ -59,9 +59,10 @@ def run(settings, given):
     if settings.pruning.num_train_epochs:
         task_settings.num_train_steps(task.num_train_examples)
     _keep_settings(settings, task)
-    task.write_training_data(settings.training.output_dir)
-    _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy).run(
-        Stage(settings.model.init_checkpoint, config), vocabulary)
+    with files.only_writer("output_dir", settings.training.output_dir):
+        task.write_training_data(settings.training.output_dir)
+        _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy).run(
+            Stage(settings.model.init_checkpoint, config), vocabulary)
 
 
 class _Pruning:

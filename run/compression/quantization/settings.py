@@ -25,3 +25,7 @@ class QuantizationSettings(Settings):
             raise InputError("`init_checkpoint` is needed")
         if self.output_file:
             paths.check_output_file("output_file", self.output_file)
+            paths.check_not_given("output_file", self.output_file, {
+                "init_checkpoint": self.model.init_checkpoint, "bert_config_file": self.model.bert_config_file,
+                "vocab_file": self.tokenizer.vocab_file, "dev_file": self.data.dev_file,
+                "predict_file": self.data.predict_file})

@@ -6,7 +6,10 @@ import json
 import pytest
 
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.export import litert
+from run.compression.data_settings import DataSettings
+from run.compression.quantization.settings import QuantizationSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings
@@ -72,3 +75,12 @@ def test_what_each_matrix_costs(folder):
     assert "no task.json there says that it was fine-tuned" in scripts.fail(
         "run.measure_quantization", folder, init_checkpoint="sst-2", data_dir="sst-2",
         bert_config_file="bert_config.json", vocab_file="out/vocab.txt")
+
+
+def test_the_table_does_not_take_the_place_of_what_is_read(tmp_path):
+    (tmp_path / "dev.txt").write_text("x")
+    settings = QuantizationSettings(
+        model=ModelSettings(init_checkpoint="model"), data=DataSettings(dev_file=f"{tmp_path}/dev.txt"),
+        output_file=f"{tmp_path}/dev.txt")
+    with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: is `dev_file`, which would be lost"):
+        settings.check_places()
