@@ -79,9 +79,14 @@ ALLOWED = {
     "run.compression.comparison": ("bert_tf.*", "run.settings", "run.evaluation", "run.finetuning",
                                    "run.finetuning.tasks", "run.inference"),
     "run.inference.search": ("bert_tf.*", "run.settings", "run.inference"),
+    "run.attention": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "run.settings", "run.training",
+                      "run.finetuning", "run.finetuning.tasks", "run.inference", "run.inference.formats",
+                      "run.compression"),
+    "run.attention.corpus": ("bert_tf.*", "data_prep.tasks", "run.training", "run.inference", "run.attention"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning", "run.finetuning.tasks", "run.inference.*", "run.compression.*"),
+                      "run.finetuning", "run.finetuning.tasks", "run.inference.*", "run.compression.*",
+                      "run.attention.*"),
 }
 
 # Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so
