@@ -59,7 +59,7 @@ class Sums:
         path = os.path.join(folder, STATE_FILE)
         if not files.exists(path):
             return cls.empty(num_heads)
-        with files.open_bytes(path) as file, np.load(file) as arrays:
+        with files.local_copy(path) as local, np.load(local) as arrays:
             values = {name: arrays[name] for name in arrays.files}
         return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
                    | {"relations": values["relations"].tolist()})

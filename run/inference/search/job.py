@@ -65,7 +65,7 @@ def _read(settings, num_lines, width):
     """The vectors of a file of extract_features, float32 [n, H]; InputError unless they are one for each line."""
     path = settings.vectors
     try:
-        with files.open_bytes(path) as file, np.load(file, allow_pickle=False) as arrays:
+        with files.local_copy(path) as local, np.load(local, allow_pickle=False) as arrays:
             vectors, layers = arrays["vectors"], arrays["layers"].tolist()
     except (ValueError, KeyError, EOFError, OSError) as error:
         raise InputError(f"`vectors`={path}: is no .npz of extract_features: {error}") from error

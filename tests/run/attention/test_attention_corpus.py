@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from run.attention import requests
+from run.attention import importance, requests
 from run.attention.corpus import job, reading, relations, scaling, summary
 from run.attention.corpus.sums import Sums
 from run.attention.observing import Observer
@@ -154,10 +154,13 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
     for layer in "01":
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
     assert (folder / "curve.png").exists()
-    monkeypatch.setattr("run.attention.importance.make_model", None)
-    analyze(toys / "sst", tmp_path / "out", **flags)
-    state = json.loads((folder / "importance.json").read_text())
-    assert state["num_examples"] == 8
+    assert json.loads((folder / "importance.json").read_text())["num_examples"] == 8
+    monkeypatch.setattr(importance, "make_model", None)
+    settings = from_folder.complete(AnalyzeAttentionSettings(
+        ModelSettings(init_checkpoint=str(toys / "sst")), TokenizerSettings(max_seq_length=16),
+        importance=flags["importance"], data=flags["data"]), {})
+    again = importance.Job(settings, {"max_seq_length": 16}).run(str(folder))
+    assert [f"{score:.5f}" for score in again.scores["importance"]] == [row["importance"] for row in curve]
 
 
 def test_what_was_chosen_on_one_half_is_judged_on_the_other():

@@ -184,4 +184,10 @@ def test_the_script(shifting, tmp_path):
     output = scripts.succeed(SCRIPT, text=("the cat sat", "on the mat ."), **flags)
     assert re.fullmatch(rf"{tmp_path}/out.html: 2 texts, 2 heads, [\d,]+ bytes\n", output)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.html"]
-    assert "--wrong_examples: " in scripts.fail(SCRIPT, wrong_examples=2, **flags)
+
+
+def test_a_model_that_cannot_be_wrong(shifting):
+    settings = settings_of(shifting, "", LookedAtSettings(wrong_examples=2))
+    observer = Observer(settings, {"max_seq_length": 16})
+    with pytest.raises(InputError, match=r"`wrong_examples`: .* is no fine-tuned model"):
+        requests.wrong(settings, observer.served, observer.answers)
