@@ -9,7 +9,8 @@ from absl import flags
 from tests.conftest import REFERENCE
 
 SCRIPTS = json.loads((REFERENCE / "script_flags.json").read_text(encoding="utf-8"))
-ADDED_CHOICES = {("run.export_saved_model", "format"): {1: "litert"}}  # place among the choices, choice
+ADDED_CHOICES = {("run.export_saved_model", "format"): {1: "litert"},  # place among the choices, choice
+                 ("run.extract_features", "output_format"): {3: "projector"}}
 KEPT = ("type", "default", "lower_bound", "upper_bound", "enum_values")
 
 

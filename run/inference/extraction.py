@@ -8,6 +8,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import models
+from bert_tf.analysis import whitening
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.files import open_bytes
 from run.finetuning import prediction
@@ -28,30 +29,61 @@ def run(settings, config):
       config: BertConfig, of `settings.read_config`.
     """
     layers = settings.parse_layers(config.num_hidden_layers)
-    strategy = strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
-    strategies.check_batch_size("batch_size", settings.batch_size, strategy)
-    for note in settings.devices.notes():
-        print(note)
-    strategies.warn_of_slow_precision(settings.compute, strategies.device_type(strategy))
-    checkpoint, max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
-    tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
-    is_dynamic = strategies.allows_dynamic_shapes(strategy)
-    with strategy.scope():
-        encoder = models.BertEncoder(
-            config, use_one_hot_embeddings=settings.use_one_hot_embeddings, remove_padding=is_dynamic,
-            dtype=DTYPE_POLICIES[settings.compute])
-    print(load_pretrained(encoder, checkpoint), file=sys.stderr)
-    predictor = prediction.Predictor(
-        strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic,
-        network=encoder)
-    batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
-    cut = CutTexts(tokenizer, max_seq_length)
-    rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
-                   max(1, WINDOW_BYTES // batch_bytes), cut)
+    extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
+    # A window of texts is read before its first vectors are there.
+    asked, texts = itertools.tee(read_texts(settings.input_file))
+    rows = (pool(*row, settings.pooling) for row in extractor(asked))
+    if settings.whiten:
+        rows = whitening.whitened(rows, (len(layers), config.hidden_size))
     with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
-        for pieces, vectors in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
-            writer.write(*pool(pieces, vectors, settings.pooling))
-    print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{cut}")
+        for (pieces, vectors), pair in zip(tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True), texts,
+                                           strict=True):
+            writer.write(pieces, vectors, " ||| ".join(filter(None, pair)))
+    print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{extractor.cut}")
+
+
+class Extractor:
+    """An encoder that gives the vectors of texts.
+
+    Args:
+      settings: with the groups `model`, `tokenizer` and `devices`, and `batch_size`.
+      config: BertConfig.
+      layers: indexes of layers, list of int.
+      compute: as `compute` of ExtractionSettings.
+      use_one_hot_embeddings: as that of ExtractionSettings.
+
+    Attributes:
+      cut: CutTexts of all texts so far.
+
+    Raises:
+      InputError: a vocabulary or a checkpoint that does not suit the config; devices that are not there.
+    """
+
+    def __init__(self, settings, config, layers, compute="float32", use_one_hot_embeddings=False):
+        strategy = strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
+        strategies.check_batch_size("batch_size", settings.batch_size, strategy)
+        for note in settings.devices.notes():
+            print(note)
+        strategies.warn_of_slow_precision(compute, strategies.device_type(strategy))
+        checkpoint, self._max_seq_length = settings.model.init_checkpoint, settings.tokenizer.max_seq_length
+        self._tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
+        is_dynamic = strategies.allows_dynamic_shapes(strategy)
+        with strategy.scope():
+            encoder = models.BertEncoder(
+                config, use_one_hot_embeddings=use_one_hot_embeddings, remove_padding=is_dynamic,
+                dtype=DTYPE_POLICIES[compute])
+        print(load_pretrained(encoder, checkpoint), file=sys.stderr)
+        self._predictor = prediction.Predictor(
+            strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic,
+            network=encoder)
+        self._batch_size = settings.batch_size
+        self._batch_bytes = 4 * self._batch_size * self._max_seq_length * len(layers) * config.hidden_size
+        self.cut = CutTexts(self._tokenizer, self._max_seq_length)
+
+    def __call__(self, texts):
+        """Yields what `extract` does for an iterable of (text_a, text_b)."""
+        yield from extract(texts, self._tokenizer, self._predictor, self._max_seq_length, self._batch_size,
+                           max(1, WINDOW_BYTES // self._batch_bytes), self.cut)
 
 
 def read_texts(path):

@@ -275,15 +275,20 @@ class ExtractionSettings(Settings):
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Needed.")
-    output_file: str | None = setting(None, "File to write. Needed.")
+    output_file: str | None = setting(
+        None, "File to write; of --output_format=projector a folder. Needed.")
     output_format: str = setting(
         "jsonl", "jsonl: the original's JSON lines; npz: NumPy arrays vectors [tokens, layers, hidden_size], tokens, "
-                 "row_splits and layers; tfrecord: a tf.train.Example a line with linex_index, tokens and vectors.",
-        choices=("jsonl", "npz", "tfrecord"))
+                 "row_splits and layers; tfrecord: a tf.train.Example a line with linex_index, tokens and vectors; "
+                 "projector: a folder for TensorBoard's projector.",
+        choices=("jsonl", "npz", "tfrecord", "projector"))
     layers: str = setting("-1,-2,-3,-4", "Layers to write, comma-separated: 0 is the first, -1 the last.")
     pooling: str = setting(
         "none", "none: a vector for each token; cls: that of [CLS] alone; mean: the mean over the tokens of a line, "
                 "[CLS] and [SEP] included, under the token [MEAN].", choices=("none", "cls", "mean"))
+    whiten: bool = setting(
+        False, "Shift and scale the vectors of a layer so that their mean is 0 and their covariance the identity; the "
+               "disk holds them once more until the end.")
     batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
     compute: str = setting(
         "float32", "What matrices are multiplied in; bfloat16, rounded to 8 bits, is faster on CPUs with instructions "
@@ -307,7 +312,8 @@ class ExtractionSettings(Settings):
     def _check_files(self):
         if self.input_file != "-":
             paths.check_file("input_file", self.input_file)
-        paths.check_output_file("output_file", self.output_file)
+        is_folder = self.output_format == "projector"
+        (paths.check_output_dir if is_folder else paths.check_output_file)("output_file", self.output_file)
         paths.check_not_given("output_file", self.output_file, {
             "input_file": self.input_file, "init_checkpoint": self.model.init_checkpoint,
             "bert_config_file": self.model.bert_config_file, "vocab_file": self.tokenizer.vocab_file})

@@ -1,19 +1,26 @@
 """Vectors equal a plain run of the encoder and the original's; files, order, windows, and what is said of bad input."""
 
+import dataclasses
 import json
 import subprocess
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from google.protobuf import text_format
+from tensorboard.plugins import projector
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.finetuning import prediction
 from run.inference import extraction
 from run.inference.formats import vector_files
+from run.inference.search import job as search
+from run.inference.search.settings import NearestSettings
 from run.inference.settings import ExtractionSettings
+from run.settings import ModelSettings, TokenizerSettings
 from tests import scripts
 
 SCRIPT = "run.extract_features"
@@ -157,7 +164,10 @@ def test_json_is_what_python_makes_of_rounded_numbers(tmp_path):
     assert (tmp_path / "out").read_text().splitlines() == expected
 
 
-@pytest.mark.parametrize("output_format", vector_files.WRITERS)
+FILE_FORMATS = [name for name in vector_files.WRITERS if name != "projector"]  # which writes a folder
+
+
+@pytest.mark.parametrize("output_format", FILE_FORMATS)
 def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, output_format):
     (tmp_path / "out").write_text("of before")
     def write_and_stop():
@@ -169,6 +179,77 @@ def test_nothing_is_left_of_a_file_that_was_not_finished(tmp_path, output_format
         write_and_stop()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out").read_text() == "of before"
+
+
+def test_nothing_is_left_of_a_folder_that_was_not_finished(tmp_path):
+    def write_and_stop():
+        with vector_files.WRITERS["projector"](str(tmp_path / "out"), [-1], 2) as writer:
+            writer.write(["a"], np.ones([1, 1, 2], np.float32))
+            raise RuntimeError("stopped")
+
+    with pytest.raises(RuntimeError, match="stopped"):
+        write_and_stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def extract(folder, flags, **others):
+    """Extracts in this process; flags: of `model`."""
+    settings = ExtractionSettings(
+        ModelSettings(str(flags["bert_config_file"]), str(flags["init_checkpoint"])),
+        TokenizerSettings(str(folder / flags["vocab_file"]), max_seq_length=LENGTH),
+        input_file=str(folder / "input.txt"), **others)
+    extraction.run(settings, settings.read_config())
+
+
+def test_projector(model, expected, tmp_path, capsys):
+    """What TensorBoard's own message type takes, a row of metadata for each vector, and the texts in them."""
+    folder, flags = model
+    extract(folder, flags, output_format="projector", output_file=str(tmp_path / "out"), layers="-1,0")
+    assert f"{tmp_path}/out: vectors of 8 lines" in capsys.readouterr().out
+    config = text_format.Parse((tmp_path / "out" / "projector_config.pbtxt").read_text(), projector.ProjectorConfig())
+    assert [each.tensor_name for each in config.embeddings] == ["layer -1", "layer 0"]
+    for layer, each in enumerate(config.embeddings):
+        vectors = np.loadtxt(tmp_path / "out" / each.tensor_path, delimiter="\t")
+        np.testing.assert_allclose(vectors, np.concatenate([rows[:, layer] for _, rows in expected]), atol=3e-5)
+        header, *rows = (tmp_path / "out" / each.metadata_path).read_text().splitlines()
+        assert header == "piece\tline\ttext"
+        assert len(rows) == len(vectors)
+    assert rows[0] == "[CLS]\t0\tthe cat sat"
+    assert "dog\t2\ta dog ||| the cat ran" in rows
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "metadata.tsv", "projector_config.pbtxt", "tensors_-1.tsv", "tensors_0.tsv"]
+
+
+def test_nearest_lines(model, expected, tmp_path, capsys):
+    """A line is nearest to itself; vectors of a file give what computing them does; after whitening too."""
+    folder, flags = model
+    extract(folder, flags, output_format="npz", output_file=str(tmp_path / "a.npz"), pooling="mean", layers="0,-1")
+    settings = NearestSettings(
+        ModelSettings(str(flags["bert_config_file"]), str(flags["init_checkpoint"])),
+        TokenizerSettings(str(folder / flags["vocab_file"]), max_seq_length=LENGTH),
+        input_file=str(folder / "input.txt"), query=("the dog sat and ran", "a dog ||| the cat ran"), top_k=8)
+    said = []
+    for others in ({}, {"vectors": str(tmp_path / "a.npz")}, {"whiten": True}):
+        capsys.readouterr()
+        given = dataclasses.replace(settings, **others)
+        search.run(given, given.read_config())
+        said.append(capsys.readouterr().out.splitlines())
+    assert said[0] == said[1]
+    means = np.stack([vectors[:, 0].mean(axis=0) for _, vectors in expected])
+    units = means / np.linalg.norm(means, axis=1, keepdims=True)
+    for start, line in ((0, 6), (9, 2)):
+        cosines = np.sort(units @ units[line])[::-1]
+        assert said[0][start].strip() == settings.query[start > 0]
+        assert [float(row.split()[0]) for row in said[0][start + 1 : start + 9]] == pytest.approx(cosines, abs=2e-3)
+        for lines in said:
+            assert lines[start + 1].split()[:2] == ["1.000", str(line + 1)]
+    wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
+    with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
+        search.run(wrong, wrong.read_config())
+    (tmp_path / "b.npz").write_text("x")
+    wrong = dataclasses.replace(settings, vectors=str(tmp_path / "b.npz"))
+    with pytest.raises(InputError, match=r"is no \.npz of extract_features"):
+        search.run(wrong, wrong.read_config())
 
 
 def test_pooling():

@@ -1,4 +1,5 @@
-"""Files of contextual vectors: JSON lines as the original's extract_features.py writes them, NumPy, TFRecord.
+"""Files of contextual vectors: JSON lines as the original's extract_features.py writes them, NumPy, TFRecord, and a
+folder for TensorBoard's projector.
 
 Each writer is a context manager whose file appears under its name only when it is whole, and takes the rows of the
 input in order:
@@ -17,10 +18,12 @@ import zipfile
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.files import is_remote, new_file, new_local_file
+from bert_tf.files import is_remote, new_file, new_files, new_local_file
 from run.inference.formats import json_numbers
 
 COPY_BYTES = 1 << 20
+TENSORS_FILE, METADATA_FILE = "tensors_{}.tsv", "metadata.tsv"
+PROJECTOR_FILE = "projector_config.pbtxt"  # TensorBoard looks for this name
 
 
 class _Writer:
@@ -48,8 +51,9 @@ class _Writer:
         with self._contexts:
             self._write_end()
 
-    def write(self, pieces, vectors):
-        """Writes a row. `pieces`: list of str; `vectors`: float32 [pieces, layers, H]."""
+    def write(self, pieces, vectors, text=""):
+        """Writes a row. `pieces`: list of str; `vectors`: float32 [pieces, layers, H]; `text`: what they are of."""
+        self._text = text
         self._write_row(pieces, vectors)
         self.num_rows += 1
 
@@ -139,4 +143,37 @@ class TFRecordWriter(_Writer):
         self._file.write(example.SerializeToString())
 
 
-WRITERS = {"jsonl": JsonLinesWriter, "npz": NpzWriter, "tfrecord": TFRecordWriter}
+class ProjectorWriter(_Writer):
+    """A folder that TensorBoard's projector shows: vectors as TSV, a file a layer, and what they are of.
+
+    tensors_LAYER.tsv: a row a vector. metadata.tsv: a row a vector too, the piece, the number of its line from 0, and
+    the text. projector_config.pbtxt: names these files. `tensorboard --logdir=FOLDER` finds them there.
+    """
+
+    def __init__(self, path, layers, hidden_size):
+        super().__init__(path, layers, hidden_size)
+        self._tensors = [self._open(TENSORS_FILE.format(layer)) for layer in layers]
+        self._metadata = self._open(METADATA_FILE)
+        self._metadata.write("piece\tline\ttext\n")
+
+    def _open(self, name):
+        return self._contexts.enter_context(open(os.path.join(self._file, name), "w", encoding="utf-8", newline="\n"))
+
+    def _new_file(self, path):
+        return new_files(path)
+
+    def _write_row(self, pieces, vectors):
+        for layer, file in enumerate(self._tensors):
+            for values in vectors[:, layer].tolist():
+                file.write("\t".join(f"{value:.6g}" for value in values) + "\n")
+        text = " ".join(self._text.split())
+        self._metadata.writelines(f"{piece}\t{self.num_rows}\t{text}\n" for piece in pieces)
+
+    def _write_end(self):
+        with open(os.path.join(self._file, PROJECTOR_FILE), "w", encoding="utf-8") as file:
+            for layer in self._layers:
+                file.write(f'embeddings {{\n  tensor_name: "layer {layer}"\n'
+                           f'  tensor_path: "{TENSORS_FILE.format(layer)}"\n  metadata_path: "{METADATA_FILE}"\n}}\n')
+
+
+WRITERS = {"jsonl": JsonLinesWriter, "npz": NpzWriter, "tfrecord": TFRecordWriter, "projector": ProjectorWriter}

@@ -1,0 +1,126 @@
+"""What a head attends to, on the average of its tokens (Clark et al. 2019, sections 3.1 to 3.3).
+
+Legend: B texts, N heads, S sequence, M measures.
+"""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+LEAST_PROBABILITY = 1e-30  # under which p log p is 0 for any purpose
+
+
+class Measure(NamedTuple):
+    """A number of a head, the mean over the tokens that have it.
+
+    Attributes:
+      name: as in tables.
+      title: for people.
+      help: a sentence.
+      is_behaviour: whether it is the share of attention that goes to something that says what the head does.
+    """
+
+    name: str
+    title: str
+    help: str
+    is_behaviour: bool = False
+
+
+MEASURES = (
+    Measure("entropy", "entropy", "Entropy of the attention of a token, in nats: 0 if it goes to one token alone."),
+    Measure("distance", "distance", "Mean distance of what is attended to, in tokens."),
+    Measure("same", "same token", "Attention of a token to itself.", True),
+    Measure("previous", "previous token", "Attention to the token before, of all tokens but the first.", True),
+    Measure("next", "next token", "Attention to the token after, of all tokens but the last.", True),
+    Measure("cls", "[CLS]", "Attention to [CLS].", True),
+    Measure("sep", "[SEP]", "Attention to [SEP].", True),
+    Measure("punctuation", "punctuation", "Attention to pieces that are one punctuation mark.", True),
+    Measure("first_text", "first text", "Attention to the first text, without [CLS] and [SEP]."),
+    Measure("second_text", "second text", "In pairs: attention to the second text, without its [SEP]."),
+    Measure("other_text", "other text", "In pairs: attention from tokens of one text to those of the other."),
+)
+NAMES = tuple(measure.name for measure in MEASURES)
+
+
+class Tokens(NamedTuple):
+    """What the tokens of a batch are; float32 [B, S] with 1 and 0.
+
+    Attributes:
+      real: no padding.
+      cls, sep, punctuation: [CLS]; [SEP]; a punctuation mark.
+      first, second: of the first text; of the second; without [CLS] and [SEP].
+      in_pair: real, in a row of two texts.
+    """
+
+    real: tf.Tensor
+    cls: tf.Tensor
+    sep: tf.Tensor
+    punctuation: tf.Tensor
+    first: tf.Tensor
+    second: tf.Tensor
+    in_pair: tf.Tensor
+
+    @classmethod
+    def of(cls, features, tokenizer, is_punctuation):
+        """The Tokens of features.
+
+        Args:
+          features: dict of int32 [B, S] as a model takes them.
+          tokenizer: BertTokenizer.
+          is_punctuation: bool [V], of each piece of the vocabulary.
+        """
+        ids, real = features["input_ids"], features["input_mask"] > 0
+        is_cls, is_sep = ids == tokenizer.cls_id, ids == tokenizer.sep_id
+        is_second = features["segment_ids"] > 0
+        is_text = real & ~is_cls & ~is_sep
+        in_pair = real & tf.reduce_any(is_second & is_text, axis=1, keepdims=True)
+        found = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
+                 is_text & is_second, in_pair)
+        return cls(*(tf.cast(each, tf.float32) for each in found))
+
+
+def totals(attention, tokens):
+    """The sums of MEASURES over the tokens of a batch.
+
+    Args:
+      attention: float32 [B, N, S, S], probabilities, from the second last axis to the last; at padding anything.
+      tokens: Tokens.
+
+    Returns:
+      float32 [N, M].
+    """
+    size = tf.shape(attention)[-1]
+    first, second = tokens.first * tokens.in_pair, tokens.second
+    # What tokens of four kinds give to each token: all real ones, those of pairs, of a first text, of a second.
+    givers = tf.stack([tokens.real, tokens.in_pair, first, second], axis=1)  # [B, 4, S]
+    given = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
+    by_all, by_pairs, by_first, by_second = tf.unstack(given, axis=2)
+
+    def share(given, receivers):
+        return tf.einsum("bns,bs->n", given, receivers)
+
+    distances = tf.abs(tf.range(size)[:, tf.newaxis] - tf.range(size))
+    weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
+    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
+    entropy = -tf.einsum("bnq,bq->n", tf.reduce_sum(attention * logs, axis=-1), tokens.real)
+    return tf.stack([
+        entropy, tf.einsum("bnqk,bqk->n", attention, weights),
+        _diagonal(attention, tokens.real, 0), _diagonal(attention, tokens.real[:, 1:], -1),
+        _diagonal(attention, tokens.real[:, 1:], 1),
+        share(by_all, tokens.cls), share(by_all, tokens.sep), share(by_all, tokens.punctuation),
+        share(by_all, tokens.first), share(by_pairs, tokens.second),
+        share(by_first, tokens.second) + share(by_second, first)], axis=-1)
+
+
+def counts(tokens):
+    """Of how many tokens of a batch each of MEASURES is: float32 [M]."""
+    every = tf.reduce_sum(tokens.real)
+    neighbours = tf.reduce_sum(tokens.real[:, 1:])
+    pairs = tf.reduce_sum(tokens.in_pair)
+    of_texts = tf.reduce_sum(tokens.in_pair * (tokens.first + tokens.second))
+    return tf.stack([every, every, every, neighbours, neighbours, every, every, every, every, pairs, of_texts])
+
+
+def _diagonal(attention, counted, offset):
+    """The sum over a diagonal of attention, of the tokens that are counted [B, S - |offset|]: [N]."""
+    return tf.einsum("bns,bs->n", tf.linalg.diag_part(attention, k=offset), counted)

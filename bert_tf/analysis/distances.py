@@ -1,0 +1,37 @@
+"""How different heads are: Jensen-Shannon divergence of what they attend to (Clark et al. 2019, section 6).
+
+Legend: B texts, K heads of all layers, S sequence.
+"""
+
+import tensorflow as tf
+
+from bert_tf.analysis.behaviours import LEAST_PROBABILITY
+
+
+def divergences(attention, real):
+    """The Jensen-Shannon divergence between each two heads, summed over the tokens of a batch.
+
+    Args:
+      attention: float32 [B, K, S, S], probabilities.
+      real: float32 [B, S], 1 at real tokens and 0 at padding.
+
+    Returns:
+      float32 [K, K], in nats; symmetric, 0 on the diagonal.
+    """
+    weights = real[:, tf.newaxis]
+    own = _entropies(attention, weights)  # [K]
+
+    def with_head(head):  # one at a time: all pairs at once would take K times the memory
+        mixed = _entropies(0.5 * (attention + attention[:, head, tf.newaxis]), weights)
+        return mixed - 0.5 * (own + own[head])
+
+    numbers = tf.range(tf.shape(attention)[1])
+    found = tf.map_fn(with_head, numbers, fn_output_signature=tf.TensorSpec([None], tf.float32), parallel_iterations=1)
+    found = tf.maximum(0.5 * (found + tf.transpose(found)), 0.0)
+    return tf.linalg.set_diag(found, tf.zeros_like(own))
+
+
+def _entropies(attention, weights):
+    """The entropy of each token's attention, summed: [B, K, S, S] and [B, 1, S] -> [K]."""
+    logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
+    return -tf.reduce_sum(tf.reduce_sum(attention * logs, axis=-1) * weights, axis=[0, 2])

@@ -1,0 +1,35 @@
+"""Says what each attention head of a model does over a corpus and a treebank, in tables, pictures and a page.
+
+  python -m run.analyze_attention --init_checkpoint=FOLDER --input_file=text.txt --treebank=en_ewt-dev.conllu \\
+      --output_dir=analysis
+
+  python -m run.analyze_attention --init_checkpoint=FINE_TUNED_FOLDER --input_file=text.txt --output_dir=analysis \\
+      --data_dir=SST-2 --importance_examples=1024
+
+With --importance_examples it measures too which heads matter to a fine-tuned model, and what its score is without them.
+A command that was stopped goes on where it was.
+"""
+
+from bert_tf.cli import flags, script
+from run.attention.settings import AnalyzeAttentionSettings
+from run.settings import from_folder
+
+
+def define_flags():
+    """Defines this script's flags."""
+    flags.define(AnalyzeAttentionSettings())
+
+
+def main(argv):
+    """Checks the flags, then reads and measures."""
+    del argv
+    settings = flags.read(AnalyzeAttentionSettings())
+    settings.check_files()
+    settings = from_folder.complete(settings, flags.given())
+    from run.attention.corpus import job
+
+    job.run(settings, flags.given())
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

@@ -1,0 +1,171 @@
+"""Reads a corpus and a treebank and says what each head does: what run.analyze_attention does.
+
+What is summed up is kept in output_dir after each window of texts. A command that was stopped goes on there, and ends
+as an undisturbed one, to the last bit.
+"""
+
+import dataclasses
+import itertools
+import json
+import os
+
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.analysis import behaviours, dependencies, distances
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+from data_prep.tasks import treebank
+from run.attention import importance, report, requests
+from run.attention.corpus import outputs, reading
+from run.attention.corpus.sums import Sums
+from run.attention.observing import Observer
+from run.training import run_metadata
+
+SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which alone it goes on
+REPORT_FILE = "attention.html"
+CHANGEABLE = ("output_dir", "report_texts")  # of CorpusSettings: they do not shape the sums
+
+
+def run(settings, given):
+    """Reads all there is and writes what it comes to.
+
+    Args:
+      settings: AnalyzeAttentionSettings, whose files are checked.
+      given: dict of the settings that were given and their values.
+
+    Raises:
+      InputError: as Observer's; a file that cannot be read or holds nothing; another analysis in output_dir, or one of
+        another process; data that do not suit the model.
+    """
+    matters = importance.Job(settings, given) if settings.importance.importance_examples else None
+    observer = Observer(settings, given, answers=False)
+    corpus, output_dir = settings.corpus, settings.corpus.output_dir
+    asked = [requests.Request(text_a, text_b or None, source=f"text {number}") for number, (text_a, text_b) in
+             enumerate(reading.texts(corpus.input_file, corpus.treebank, 0, corpus.report_texts))]
+    if not asked:
+        raise InputError(f"`input_file`={corpus.input_file}: holds no text")
+    if corpus.treebank:
+        for _ in treebank.read_sentences(corpus.treebank):  # before anything is written
+            pass
+    observations = report.observe(observer, asked, is_page=True)
+    _keep_settings(settings, observer)
+    with files.only_writer("output_dir", output_dir):
+        sums = Sums.read(output_dir, len(observer.heads))
+        _Reader(observer, settings).run(sums)
+        report.write(os.path.join(output_dir, REPORT_FILE), "html", settings.model.init_checkpoint, observer,
+                     observations)
+        curve = matters.run(output_dir) if matters else None
+        outputs.write(output_dir, settings, observer.heads, sums, curve, REPORT_FILE)
+
+
+class _Reader:
+    """Puts texts and sentences through the model, and adds up what its heads do."""
+
+    def __init__(self, observer, settings):
+        self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
+        self._corpus, self._output_dir = settings.corpus, settings.corpus.output_dir
+        self._max_seq_length = observer.served.metadata.max_seq_length
+        self._is_punctuation = observer.is_punctuation
+        rows = tf.TensorSpec([None, None], tf.int32)
+        features = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows)
+
+        def traced(function, *specs):
+            return tf.function(tf.autograph.experimental.do_not_convert(function), input_signature=specs,
+                               autograph=False)
+
+        self._measure = traced(self._measures, features)
+        self._compare = traced(self._measures_and_divergences, features)
+        self._find = traced(self._hits, features, rows, rows)
+
+    def run(self, sums):
+        """Adds to Sums what they lack."""
+        corpus = self._corpus
+        texts = reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts)
+        with tqdm(desc="texts", unit="text", initial=sums.num_texts, dynamic_ncols=True) as progress:
+            for first, window in reading.windows(texts, sums.num_texts):
+                self._add_texts(sums, first, window)
+                sums.write(self._output_dir)
+                progress.update(len(window))
+        if not corpus.treebank:
+            return
+        sentences = itertools.islice(treebank.read_sentences(corpus.treebank), sums.num_sentences,
+                                             corpus.max_texts)
+        with tqdm(desc="sentences", unit="sentence", initial=sums.num_sentences, dynamic_ncols=True) as progress:
+            for first, window in reading.windows(sentences, sums.num_sentences):
+                self._add_sentences(sums, first, window)
+                sums.write(self._output_dir)
+                progress.update(len(window))
+
+    def _add_texts(self, sums, first, window):
+        compared = max(0, min(len(window), self._corpus.distance_texts - first))
+        for part, step in ((window[:compared], self._compare), (window[compared:], self._measure)):
+            if not part:
+                continue
+            for _, features, was_cut in reading.text_batches(self._tokenizer, part, self._max_seq_length,
+                                                             self._corpus.batch_size):
+                totals, counts, *others = (value.numpy() for value in step(features))
+                sums.totals += totals
+                sums.counts += counts
+                sums.num_cut += int(was_cut.sum())
+                if others:
+                    sums.divergences += others[0]
+                    sums.num_compared += float(counts[0])
+        sums.num_texts += len(window)
+
+    def _add_sentences(self, sums, first, window):
+        read = 0
+        for places, features, words, heads in reading.sentence_batches(
+                self._tokenizer, window, self._max_seq_length, self._corpus.batch_size):
+            hits = self._find(features, words, heads).numpy()
+            sums.add_dependencies(first + places, [window[place].relations for place in places], heads.numpy(), hits)
+            read += len(places)
+        sums.num_sentences += len(window)
+        sums.num_skipped += len(window) - read
+
+    def _attention(self, features):
+        scores = self._encoder(features, return_attention_scores=True)["attention_scores"]
+        return [tf.cast(each, tf.float32) for each in scores]
+
+    def _measures(self, features):
+        """Sums [K, M] of a batch, and counts [M]."""
+        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
+        totals = [behaviours.totals(each, tokens) for each in self._attention(features)]
+        return tf.concat(totals, axis=0), behaviours.counts(tokens)
+
+    def _measures_and_divergences(self, features):
+        """The same, and divergences [K, K]."""
+        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
+        attention = self._attention(features)
+        totals = [behaviours.totals(each, tokens) for each in attention]
+        return (tf.concat(totals, axis=0), behaviours.counts(tokens),
+                distances.divergences(tf.concat(attention, axis=1), tokens.real))
+
+    def _hits(self, features, words, heads):
+        """bool [2, B, K, W] of bert_tf.analysis.dependencies.hits."""
+        num_words = tf.shape(heads)[1]
+        return tf.concat([dependencies.hits(dependencies.word_attention(each, words, num_words), heads)
+                          for each in self._attention(features)], axis=2)
+
+
+def _keep_settings(settings, observer):
+    """Writes what an analysis is started with into output_dir; InputError if another one is there."""
+    corpus, output_dir = settings.corpus, settings.corpus.output_dir
+    values = {name: value for name, value in dataclasses.asdict(corpus).items() if name not in CHANGEABLE}
+    started_with = {
+        "init_checkpoint": files.absolute(settings.model.init_checkpoint),
+        **values, **{name: run_metadata.fingerprint([values[name]]) for name in ("input_file", "treebank")
+                     if values[name]},
+        "max_seq_length": observer.served.metadata.max_seq_length}
+    path = os.path.join(output_dir, SETTINGS_FILE)
+    if files.exists(path):
+        run_metadata.check_started_with(output_dir, path, started_with)
+        return
+    if files.is_dir(output_dir) and files.names_in(output_dir):
+        raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no analysis that could go on; choose "
+                         "another folder")
+    files.make_dirs(output_dir)
+    with new_file(path) as file:
+        json.dump(started_with, file, indent=2)
+        file.write("\n")

@@ -1,0 +1,86 @@
+"""Windows of a corpus and of a treebank, sorted by length within, as batches of features."""
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.tokenization.model_inputs import FEATURES, pack
+from data_prep.tasks import treebank
+from run.inference import extraction
+
+WINDOW = 512  # texts that are sorted by length together; after each the sums are kept
+MOST_PAIRS = 1 << 18  # texts times the square of their length, which bounds the memory of a batch
+
+
+def texts(path, treebank_path, first, most):
+    """Yields (text_a, text_b) of the lines of a file that are not empty, or of the sentences of a treebank.
+
+    Args:
+      path: of the file; None to take the treebank's.
+      treebank_path: of the treebank.
+      first: number of the text to begin with.
+      most: number of the text to stop before; None for the last.
+    """
+    if path:
+        found = (pair for pair in extraction.read_texts(path) if any(pair))
+    else:
+        found = ((" ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
+    return itertools.islice(found, first, most)
+
+
+def windows(items, first):
+    """Yields (number of the first, list) of WINDOW items at a time, from one iterator of which `first` were taken."""
+    while window := list(itertools.islice(items, WINDOW)):
+        yield first, window
+        first += len(window)
+
+
+def text_batches(tokenizer, window, max_seq_length, batch_size):
+    """Yields the texts of a window in batches: their places in it, int [B], features int32 [B, S], bool was_cut [B]."""
+    pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
+    features, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length)
+    features = {name: value.numpy() for name, value in features.items()}
+    for places, length in _batches(features["input_mask"].sum(axis=1), batch_size):
+        yield places, {name: tf.constant(features[name][places, :length]) for name in FEATURES}, was_cut.numpy()[places]
+
+
+def sentence_batches(tokenizer, window, max_seq_length, batch_size):
+    """Yields the sentences of a window in batches; those that are too long are left out.
+
+    Yields:
+      Places in the window, int [B]; features int32 [B, S]; the number of each piece's word int32 [B, S], -1 where it is
+      of none; the number of each word's head int32 [B, W], -1 where it has none.
+    """
+    flat = tokenizer.tokenize([word for sentence in window for word in sentence.words])
+    lengths, ids = np.maximum(flat.row_lengths().numpy(), 1), iter(flat.to_list())
+    lengths = iter(lengths.tolist())
+    rows = []
+    for sentence in window:
+        # A word without any piece, as one of control characters, is [UNK], as a tagger takes it.
+        pieces = [next(ids) or [tokenizer.unk_id] for _ in sentence.words]
+        numbers = [number for number in range(len(pieces)) for _ in range(next(lengths))]
+        rows.append(([tokenizer.cls_id, *(id_ for piece in pieces for id_ in piece), tokenizer.sep_id],
+                     [-1, *numbers, -1]))
+    sizes = np.array([len(ids) for ids, _ in rows])
+    for places, length in _batches(sizes, batch_size, max_seq_length):
+        input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
+        words = np.full([len(places), length], -1, np.int32)
+        heads = np.full([len(places), max(len(window[place].words) for place in places)], treebank.ROOT, np.int32)
+        for row, place in enumerate(places):
+            input_ids[row, : sizes[place]], words[row, : sizes[place]] = rows[place]
+            heads[row, : len(window[place].heads)] = window[place].heads
+        mask = (np.arange(length) < sizes[places, np.newaxis]).astype(np.int32)
+        yield places, {"input_ids": tf.constant(input_ids), "input_mask": tf.constant(mask),
+                       "segment_ids": tf.zeros_like(mask)}, tf.constant(words), tf.constant(heads)
+
+
+def _batches(lengths, batch_size, longest=None):
+    """Yields places, int [B], of similar lengths, and the greatest of these; those over `longest` are left out."""
+    order = [place for place in np.argsort(lengths, kind="stable") if longest is None or lengths[place] <= longest]
+    while order:
+        # The longest first: a batch is as large as its longest allows.
+        length = int(lengths[order[-1]])
+        size = max(1, min(batch_size, MOST_PAIRS // length**2))
+        yield np.array(order[-size:]), length
+        del order[-size:]

@@ -1,0 +1,138 @@
+"""Which heads matter to a fine-tuned model, and what its score is as they go: in that order, and in random orders.
+
+Importance is the one that pruning uses, of bert_tf.compression.importance. Heads go by masks at 0; after the last the
+model is one of feed-forward layers alone.
+"""
+
+import dataclasses
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.compression.importance import importance
+from bert_tf.compression.masks import layers_of, masked
+from bert_tf.errors import InputError
+from bert_tf.files import new_file, read_json_object
+from run.compression.stages import Stage, make_model
+from run.compression.tasks import fine_tuning_settings, read_metadata
+from run.finetuning.prediction import Predictor
+from run.finetuning.settings import TuningSettings
+from run.finetuning.tasks import TASKS
+from run.settings import TrainingSettings
+from run.training import run_metadata
+from run.training.host_batches import WHOLE
+
+STATE_FILE = "importance.json"  # what is known so far; a run that was stopped goes on with it
+BY_IMPORTANCE = "importance"  # the order in which the least important go first
+
+
+@dataclasses.dataclass(frozen=True)
+class Curve:
+    """What was found.
+
+    Attributes:
+      heads: list of (layer, head), K of them.
+      importance: float64 [K], of norm 1 in each layer.
+      metric: name of the score.
+      counts: how many heads were out at each point, list of P int.
+      scores: dict of order, BY_IMPORTANCE or "random_I", -> list of P float.
+    """
+
+    heads: list
+    importance: np.ndarray
+    metric: str
+    counts: list
+    scores: dict
+
+
+class Job:
+    """The data and the model, ready to be measured.
+
+    Args:
+      settings: AnalyzeAttentionSettings.
+      given: dict of the settings that were given and their values.
+
+    Raises:
+      InputError: a model that was not fine-tuned, or data that do not suit it.
+    """
+
+    def __init__(self, settings, given):
+        self._settings = settings.importance
+        self._checkpoint = settings.model.init_checkpoint
+        metadata = read_metadata(self._checkpoint)
+        task_settings = dataclasses.replace(
+            fine_tuning_settings(settings, metadata, given), tuning=TuningSettings(do_train=True, do_eval=True),
+            training=TrainingSettings(train_batch_size=self._settings.train_batch_size))
+        self._config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
+        task_settings.task.check_files(("train", "dev"))
+        self._task = TASKS[metadata.kind](task_settings, metadata)
+        self._task.read(task_settings.tokenizer.read_tokenizer(self._checkpoint, self._config), ignore_padding=True)
+        if self._task.eval_features is None:
+            raise InputError("`predict_file`: has no answers to compare with")
+
+    def run(self, folder):
+        """The Curve; goes on with what a folder has of it."""
+        self._path, self._folder = os.path.join(folder, STATE_FILE), folder
+        state = self._read_state()
+        if "heads" not in state:
+            self._write(state | self._measured())
+            state = self._read_state()
+        values = np.array(state["importance"])
+        counts = np.unique(np.linspace(0, len(values), self._settings.curve_points + 1).round().astype(int)).tolist()
+        rng = np.random.default_rng(self._settings.random_seed)
+        orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
+        orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(self._settings.random_orders)}
+        self._fill(state, orders, counts)
+        scores = {name: [state["scores"][name][str(count)] for count in counts] for name in orders}
+        return Curve([tuple(head) for head in state["heads"]], values, self._task.metric, counts, scores)
+
+    def _read_state(self):
+        started_with = {**dataclasses.asdict(self._settings),
+                        **{name: run_metadata.fingerprint(paths) for name, paths in self._task.training_files.items()}}
+        if files.exists(self._path):
+            run_metadata.check_started_with(self._folder, self._path, started_with)
+            return read_json_object(self._path)
+        return json.loads(json.dumps({**started_with, "scores": {}}))
+
+    def _write(self, state):
+        with new_file(self._path) as file:
+            json.dump(state, file, indent=1)
+            file.write("\n")
+
+    def _measured(self):
+        """The importances, as JSON can hold them."""
+        settings = self._settings
+        model = make_model(Stage(self._checkpoint, self._config), self._task, remove_padding=False)
+        batches = self._task.training_batches(settings.random_seed, 0, WHOLE, static_shapes=False)
+        found = importance(model, self._task.loss,
+                           batches.take(-(-settings.importance_examples // settings.train_batch_size))).normalised()
+        heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
+        return {"num_examples": found.num_examples, "heads": heads, "importance": np.concatenate(found.heads).tolist()}
+
+    def _fill(self, state, orders, counts):
+        """Adds the scores that a state lacks, and keeps it after each."""
+        missing = [(name, count) for name in orders for count in counts
+                   if str(count) not in state["scores"].get(name, {})]
+        if not missing:
+            return
+        model = make_model(Stage(self._checkpoint, self._config), self._task, remove_padding=True)
+        layer_of = np.array([layer for layer, _ in state["heads"]])
+        masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
+                 for layer in range(len(layers_of(model.encoder)))]
+        with masked(model.encoder, heads=masks):
+            predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self._task.per_position)
+            known = {}  # of what no order changes: all heads, and none
+            for name, count in missing:
+                stays = np.ones(len(layer_of), np.float32)
+                stays[orders[name][:count]] = 0
+                key = stays.tobytes()
+                if key not in known:
+                    for layer, mask in enumerate(masks):
+                        mask.assign(stays[layer_of == layer])
+                    outputs = predictor(self._task.eval_features, self._task.eval_batch_size, f"without {count} heads")
+                    known[key] = float(self._task.score(outputs)[self._task.metric])
+                state["scores"].setdefault(name, {})[str(count)] = known[key]
+                self._write(state)

@@ -1,0 +1,55 @@
+"""What is seen of a model's attention, as files of numbers."""
+
+import json
+import math
+
+import numpy as np
+
+from bert_tf.analysis.behaviours import MEASURES, NAMES
+from bert_tf.files import new_file
+
+PLACES = 6  # decimal places in JSON: float32 has about seven digits
+
+
+def write_npz(path, heads, observations):
+    """Writes arrays.
+
+    heads: int64 [K, 2], layer and head of each matrix; measures: str [M], their names; for each text I, from 0,
+    text_I_attention float32 [K, S, S], text_I_measures float64 [K, M] (NaN where no token has one), text_I_pieces
+    str [S], text_I_segments and text_I_words int64 [S], text_I_surfaces str [W].
+    """
+    arrays = {"heads": np.array(heads, np.int64), "measures": np.array(NAMES)}
+    for number, each in enumerate(observations):
+        arrays |= {f"text_{number}_{name}": value for name, value in (
+            ("attention", each.attention), ("measures", each.measures), ("pieces", np.array(each.pieces)),
+            ("segments", np.array(each.segments, np.int64)), ("words", each.words),
+            ("surfaces", np.array(each.surfaces)))}
+    with new_file(path, "wb") as file:
+        np.savez_compressed(file, **arrays)
+
+
+def write_json(path, heads, observations):
+    """Writes one JSON object: "heads" [[layer, head], ...], "measures" [names], and "texts", a list of objects.
+
+    Each text has "texts", "pieces", "segments", "words", "surfaces", "attention" [K][S][S], "measures" [K][M] (null
+    where no token has one), and "answer", "expected" and "candidates" where there are any.
+    """
+    with new_file(path) as file:
+        json.dump({"heads": heads, "measures": [measure.name for measure in MEASURES],
+                   "texts": [_as_json(each) for each in observations]}, file, ensure_ascii=False)
+        file.write("\n")
+
+
+def _as_json(each):
+    found = {"texts": each.request.texts, "part": each.part, "was_cut": each.was_cut, "pieces": each.pieces,
+             "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
+             "attention": each.attention.astype(np.float64).round(PLACES).tolist(), "measures": rounded(each.measures),
+             "answer": each.answer, "expected": each.request.expected}
+    if each.candidates:
+        found["candidates"] = [one and {"own": one.own, "best": one.best} for one in each.candidates]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def rounded(measures, places=PLACES):
+    """Rows of numbers as lists for JSON, with None for NaN."""
+    return [[None if math.isnan(value) else round(value, places) for value in row] for row in measures.tolist()]

@@ -1,0 +1,153 @@
+"""What looking at attention is told. Free of TensorFlow: scripts define their flags of it."""
+
+import dataclasses
+
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from run.compression.data_settings import DataSettings
+from run.finetuning import task_settings
+from run.inference.settings import KINDS
+from run.settings import ModelSettings, TokenizerSettings
+
+FORMATS = ("html", "npz", "json")
+DATA = ("task_name", "data_dir", "dev_file", "predict_file")
+
+
+@dataclasses.dataclass(frozen=True)
+class LookedAtSettings(Settings):
+    """The texts that a report shows."""
+
+    text: tuple[str, ...] = setting(
+        (), "A text; may be given several times. Of a span labeler the question.", repeated=True)
+    text_b: tuple[str, ...] = setting(
+        (), "The second text of a pair, one for each --text; of a span labeler the context; of multiple choice a "
+            "choice for the one --text, given several times.", repeated=True)
+    input_file: str | None = setting(
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, in place of --text.")
+    wrong_examples: int = setting(
+        0, "In place of --text: show so many rows of the development data that the fine-tuned model gets wrong.",
+        lower=0)
+    max_texts: int = setting(10, "Most texts of --input_file to show.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationDataSettings(Settings):
+    """The development data of the task that a model was fine-tuned for."""
+
+    task_name: str | None = setting(
+        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.")
+    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.")
+    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file of the rows.")
+    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.")
+
+    def task_settings(self, kind, kept):
+        """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
+
+        Args:
+          kind: of the task.
+          kept: dict of what the model's run was started with; what is given here counts more.
+        """
+        return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in DATA})
+
+
+@dataclasses.dataclass(frozen=True)
+class AttentionReportSettings(Settings):
+    """A model, texts, and the file that shows its attention."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    looked_at: LookedAtSettings = dataclasses.field(default_factory=LookedAtSettings)
+    data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
+    task: str | None = setting(
+        None, "What the model does; unset means what task.json beside it says, else masked_lm if it has the weights "
+              "of one, else encoder.", choices=KINDS)
+    top_k: int = setting(10, "Candidates for each place of a masked LM, or answers to a question.", lower=1)
+    format: str = setting(
+        "html", "html: one page that needs no network; npz, json: the numbers.", choices=FORMATS)
+    output_file: str | None = setting(None, "File to write. Needed.")
+
+    def check_files(self):
+        """Raises InputError for texts or files that are not given, do not go together, or cannot be written."""
+        if not self.model.init_checkpoint:
+            raise InputError("`init_checkpoint` is needed")
+        looked_at = self.looked_at
+        sources = {"text": looked_at.text, "input_file": looked_at.input_file,
+                   "wrong_examples": looked_at.wrong_examples}
+        given = [name for name, value in sources.items() if value]
+        if len(given) != 1:
+            raise InputError("one of `text`, `input_file` and `wrong_examples` is needed, and no other"
+                             + (f": `{'`, `'.join(given)}` are given" if given else ""))
+        if looked_at.text_b and not looked_at.text:
+            raise InputError(f"`text_b`={looked_at.text_b[0]}: goes with `text`")
+        for name in DATA:
+            if getattr(self.data, name) and not looked_at.wrong_examples:
+                raise InputError(f"`{name}`={getattr(self.data, name)}: goes with `wrong_examples`")
+        if looked_at.input_file:
+            paths.check_file("input_file", looked_at.input_file)
+        paths.check_output_file("output_file", self.output_file)
+        paths.check_not_given("output_file", self.output_file, {
+            "input_file": looked_at.input_file, "init_checkpoint": self.model.init_checkpoint,
+            "bert_config_file": self.model.bert_config_file, "vocab_file": self.tokenizer.vocab_file,
+            "dev_file": self.data.dev_file, "predict_file": self.data.predict_file})
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusSettings(Settings):
+    """What is read, and what is made of it."""
+
+    input_file: str | None = setting(
+        None, "Text file with a text, or `text_a ||| text_b`, on each line: what heads attend to in it. Unset, the "
+              "sentences of --treebank are read for that.")
+    treebank: str | None = setting(
+        None, "CoNLL-U file: the best head for each of its dependency relations.")
+    output_dir: str | None = setting(None, "Folder for tables, pictures and pages. Needed.")
+    max_texts: int | None = setting(
+        None, "Read so many texts of --input_file and sentences of --treebank at most; unset means all.", lower=1)
+    batch_size: int = setting(32, "Texts that go through the model together, fewer where they are long.", lower=1)
+    distance_texts: int = setting(
+        200, "Texts, the first ones, over which each two heads are compared, which takes time; 0 for none.", lower=0)
+    report_texts: int = setting(
+        5, "Texts, the first ones, in the attention report that the page links to.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportanceSettings(Settings):
+    """Which heads matter to a fine-tuned model's loss, and what its score is without them."""
+
+    importance_examples: int = setting(
+        0, "Training examples over which the importance of heads is measured, for a fine-tuned model and its data; 0 "
+           "for not at all.", lower=0)
+    curve_points: int = setting(
+        10, "Steps in which all heads are taken out, the least important first; each is judged on the development "
+            "data.", lower=1)
+    random_orders: int = setting(3, "Random orders that the curve is compared with.", lower=0)
+    random_seed: int = setting(1, "Seed of the random orders, and of the order of training examples.", lower=0)
+    train_batch_size: int = setting(32, "Examples that go through the model together to measure importance.", lower=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class AnalyzeAttentionSettings(Settings):
+    """A model, what it reads, and where what is found goes."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
+    importance: ImportanceSettings = dataclasses.field(default_factory=ImportanceSettings)
+    data: DataSettings = dataclasses.field(default_factory=DataSettings)
+
+    def check_files(self):
+        """Raises InputError for files that are not given, cannot be read, or a folder that cannot be written."""
+        if not self.model.init_checkpoint:
+            raise InputError("`init_checkpoint` is needed")
+        corpus = self.corpus
+        if not (corpus.input_file or corpus.treebank):
+            raise InputError("`input_file` or `treebank` is needed")
+        for name in ("input_file", "treebank"):
+            if getattr(corpus, name):
+                paths.check_file(name, getattr(corpus, name))
+        paths.check_output_dir("output_dir", corpus.output_dir)
+        paths.check_not_given("output_dir", corpus.output_dir, {"init_checkpoint": self.model.init_checkpoint})
+        for name, value in dataclasses.asdict(self.data).items():
+            if value and not self.importance.importance_examples:
+                raise InputError(f"`{name}`={value}: goes with `importance_examples`")

@@ -1,0 +1,1 @@
+"""Search in lines of text by their vectors."""

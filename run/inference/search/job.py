@@ -1,0 +1,78 @@
+"""The lines of a file whose pooled vectors are nearest to a query's, by cosine: what run.nearest does."""
+
+import sys
+
+import numpy as np
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.analysis.whitening import Whitening
+from bert_tf.errors import InputError
+from run.inference import extraction, terminal
+
+LEAST_NORM = 1e-12  # of the vector of an empty direction
+
+
+def run(settings, config):
+    """Reads the lines, and prints those nearest to each query.
+
+    Args:
+      settings: NearestSettings.
+      config: BertConfig, of `settings.read_config`.
+
+    Raises:
+      InputError: as Extractor's; a file without lines; vectors that are not those of the lines.
+    """
+    lines = list(extraction.read_texts(settings.input_file))
+    if not lines:
+        raise InputError(f"`input_file`={settings.input_file}: holds no line")
+    kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
+    extractor = extraction.Extractor(settings, config, [settings.layer])
+    vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept
+    whitening = None
+    if settings.whiten:
+        whitening = Whitening((1, config.hidden_size))
+        whitening.add(vectors[:, np.newaxis])
+        whitening.finish()
+    units = _units(vectors, whitening)
+    for query in settings.query or terminal.lines():
+        pair = extraction.PAIR.fullmatch(query.strip())
+        asked = _pooled(extractor, [pair.groups() if pair else (query.strip(), "")], settings)
+        cosines = (units @ _units(asked, whitening)[0]).astype(np.float64)
+        print(query)
+        for place in np.argsort(-cosines, kind="stable")[: settings.top_k]:
+            print(f"  {cosines[place]:6.3f}  {place + 1:>6}  {' ||| '.join(filter(None, lines[place]))}", flush=True)
+    if str(extractor.cut):
+        print(f"note{extractor.cut}", file=sys.stderr)
+
+
+def _pooled(extractor, texts, settings, description=None):
+    """float32 [n, H]: the pooled vector of each text."""
+    rows = extractor(texts)
+    if description:
+        rows = tqdm(rows, desc=description, total=len(texts), unit="line", dynamic_ncols=True)
+    return np.stack([extraction.pool(*row, settings.pooling)[1][0, 0] for row in rows])
+
+
+def _units(vectors, whitening):
+    """Vectors float32 [n, H], whitened unless whitening is None, of length 1."""
+    if whitening:
+        vectors = whitening(vectors[:, np.newaxis])[:, 0]
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), LEAST_NORM)
+
+
+def _read(settings, num_lines, width):
+    """The vectors of a file of extract_features, float32 [n, H]; InputError unless they are one for each line."""
+    path = settings.vectors
+    try:
+        with files.open_bytes(path) as file, np.load(file, allow_pickle=False) as arrays:
+            vectors, layers = arrays["vectors"], arrays["layers"].tolist()
+    except (ValueError, KeyError, EOFError, OSError) as error:
+        raise InputError(f"`vectors`={path}: is no .npz of extract_features: {error}") from error
+    if settings.layer not in layers:
+        raise InputError(f"`layer`={settings.layer}: {path} holds the layers {', '.join(map(str, layers))}")
+    if vectors.shape[0] != num_lines or vectors.shape[2] != width:
+        raise InputError(f"`vectors`={path}: holds {vectors.shape[0]:,} vectors of width {vectors.shape[2]}; one of "
+                         f"width {width} for each of the {num_lines:,} lines is needed, as `pooling` of "
+                         "extract_features gives them")
+    return vectors[:, layers.index(settings.layer)]

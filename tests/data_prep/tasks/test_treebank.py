@@ -1,0 +1,37 @@
+"""Treebanks in CoNLL-U: trees are read, tokens of several words and words that are not there are left out."""
+
+import pytest
+
+from bert_tf.errors import InputError
+from data_prep.tasks import treebank
+
+
+def row(number, form, head, relation="dep", tag="X"):
+    return f"{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
+
+
+TEXT = ("# text = Don't stop\n" + row("1-2", "Don't", "_", "_", "_") + row(1, "Do", 3, "aux", "AUX")
+        + row(2, "n't", 3, "advmod", "PART") + row("2.1", "you", "_", "_") + row(3, "stop", 0, "root", "VERB") + "\n\n"
+        + "# nothing\n\n" + row(1, "Ja", 0, "root"))
+
+
+def test_sentences(tmp_path):
+    (tmp_path / "a.conllu").write_text(TEXT)
+    first, second = treebank.read_sentences(str(tmp_path / "a.conllu"))
+    assert first == treebank.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, treebank.ROOT],
+                                      ["aux", "advmod", "root"])
+    assert second.words == ["Ja"]
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("1\ta\n", "a.conllu:1: has 2 columns"),
+    (row(2, "a", 0), "a.conllu:1: ID is 2: it must be 1"),
+    (row("x", "a", 0), "a.conllu:1: ID is 'x'"),
+    ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD is '2': it must be a number from 0 to 1"),
+    (row(1, "a", "_"), "a.conllu:1: HEAD is '_'"),
+    ("# none\n", "a.conllu: has no sentences"),
+])
+def test_what_is_no_treebank(tmp_path, text, message):
+    (tmp_path / "a.conllu").write_text(text)
+    with pytest.raises(InputError, match=message):
+        list(treebank.read_sentences(str(tmp_path / "a.conllu")))

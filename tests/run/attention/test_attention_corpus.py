@@ -1,0 +1,206 @@
+"""run.analyze_attention: what it finds of a model made by hand, going on after an end, importance, what it refuses."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from bert_tf.errors import InputError
+from run.attention import requests
+from run.attention.corpus import job, reading, relations, scaling, summary
+from run.attention.corpus.sums import Sums
+from run.attention.observing import Observer
+from run.attention.settings import (
+    AnalyzeAttentionSettings,
+    AttentionReportSettings,
+    CorpusSettings,
+    ImportanceSettings,
+    LookedAtSettings,
+)
+from run.compression.data_settings import DataSettings
+from run.settings import ModelSettings, TokenizerSettings, from_folder
+
+WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
+OUTPUTS = {"analysis.json", "analysis.npz", "attention.html", "heads.tsv", "index.html", "map.png", "measures.png",
+           "relations.png", "relations.tsv", "state.npz"}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A folder with texts and a treebank, in which the head of "right" is the word before, of "left" the word after."""
+    folder = tmp_path_factory.mktemp("corpus")
+    rng = np.random.default_rng(5)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 8))) for _ in range(30)]
+    (folder / "texts.txt").write_text("\n".join([*texts, "", "the cat ||| dog sat"]) + "\n")
+    with (folder / "bank.conllu").open("w") as file:
+        for _ in range(20):
+            size = rng.integers(2, 6)
+            for number in range(1, size + 1):
+                head = number - 1 if number < 3 else number + 1 if number < size else 0
+                name = "root" if not head else "right" if head < number else "left:<x>"
+                file.write(f"{number}\t{rng.choice(['the', 'cat', 'dog'])}\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n")
+            file.write("\n")
+    return folder
+
+
+def analyze(shifting, output_dir, importance=None, data=None, **corpus):
+    settings = AnalyzeAttentionSettings(
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16),
+        CorpusSettings(output_dir=str(output_dir), **corpus),
+        importance=importance or ImportanceSettings(), data=data or DataSettings())
+    settings.check_files()
+    job.run(from_folder.complete(settings, {}), {"max_seq_length": 16})
+    return output_dir
+
+
+@pytest.fixture(scope="module")
+def flags(corpus):
+    """Settings of an analysis of several windows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reading, "WINDOW", 8)
+        yield {"input_file": str(corpus / "texts.txt"), "treebank": str(corpus / "bank.conllu"), "batch_size": 4,
+               "distance_texts": 10}
+
+
+@pytest.fixture(scope="module")
+def analysis(shifting, flags, tmp_path_factory):
+    """The folder of an analysis that nothing disturbed."""
+    return analyze(shifting, tmp_path_factory.mktemp("analysis") / "out", **flags)
+
+
+def rows_of(path):
+    with path.open() as file:
+        return list(csv.DictReader(file, delimiter="\t"))
+
+
+def test_a_head_that_attends_to_the_token_before_is_found_as_such(analysis):
+    assert {path.name for path in analysis.iterdir()} == OUTPUTS
+    first, second = rows_of(analysis / "heads.tsv")
+    assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
+    assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])
+    assert float(first["other_text"]) < 0.3  # only the first token of the one second text sees the first
+    found = {(row["relation"], row["direction"]): row for row in rows_of(analysis / "relations.tsv")}
+    assert set(found) == {(name, direction) for name in ("all", "right", "left:<x>")
+                          for direction in ("dependent to head", "head to dependent")}
+    for name, direction, head, offset in (("right", "dependent to head", "0", "-1"),
+                                          ("right", "head to dependent", "1", "-1"),
+                                          ("left:<x>", "dependent to head", "1", "1")):
+        row = found[name, direction]
+        assert (row["head"], row["offset"]) == (head, offset)
+        assert float(row["accuracy"]) > 0.95
+        assert float(row["low"]) < float(row["accuracy"]) <= float(row["high"])
+        assert float(row["held_out"]) == pytest.approx(float(row["accuracy"]))
+        assert float(row["offset_accuracy"]) >= 0.5
+
+
+def test_the_page_leads_to_the_report(analysis):
+    text = (analysis / "index.html").read_text()
+    assert 'href="attention.html#view=lines&amp;layer=0&amp;head=1"' in text
+    assert "left:&lt;x&gt;" in text
+    assert "<x>" not in text
+    assert "http" not in text.replace("http-equiv", "")
+    assert "<script" not in text
+
+
+def test_going_on_ends_with_the_same_sums(shifting, flags, analysis, tmp_path, monkeypatch):
+    """Stopped after windows of texts and of sentences, to the last bit; with other settings it does not go on there."""
+    write, written = Sums.write, []
+
+    def stopped(sums, folder):
+        write(sums, folder)
+        written.append(folder)
+        if len(written) in (1, 6):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Sums, "write", stopped)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            analyze(shifting, tmp_path / "parts", **flags)
+    analyze(shifting, tmp_path / "parts", **flags)
+    for name in ("state.npz", "analysis.npz"):
+        ours, theirs = np.load(tmp_path / "parts" / name), np.load(analysis / name)
+        for key in theirs.files:
+            np.testing.assert_array_equal(ours[key], theirs[key], err_msg=key)
+    for name in ("heads.tsv", "relations.tsv", "index.html", "attention.html"):
+        assert (tmp_path / "parts" / name).read_bytes() == (analysis / name).read_bytes()
+    with pytest.raises(InputError, match="holds a run with `batch_size` 4, not 8"):
+        analyze(shifting, tmp_path / "parts", **{**flags, "batch_size": 8})
+
+
+def test_measures_are_those_of_the_texts_one_by_one(analysis, shifting, corpus):
+    """By the report's numbers of each text alone."""
+    looked_at = LookedAtSettings(input_file=str(corpus / "texts.txt"), max_texts=100)
+    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(shifting)), looked_at=looked_at),
+                        {"max_seq_length": 16})
+    seen = [each for request in requests.given(looked_at, "encoder") for each in observer(request)]
+    tokens = sum(len(each.pieces) for each in seen)
+    expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
+    np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
+
+
+def test_importance(toys, corpus, tmp_path, monkeypatch):
+    """The score with all heads and with none is that of any order; a second start computes nothing again."""
+    flags = {"input_file": str(corpus / "texts.txt"), "distance_texts": 0, "max_texts": 5, "report_texts": 1,
+             "importance": ImportanceSettings(importance_examples=8, curve_points=2, random_orders=1,
+                                              train_batch_size=4),
+             "data": DataSettings(data_dir=str(toys / "data"))}
+    folder = analyze(toys / "sst", tmp_path / "out", **flags)
+    curve = rows_of(folder / "curve.tsv")
+    assert [row["heads_out"] for row in curve] == ["0", "2", "4"]
+    assert curve[0]["importance"] == curve[0]["random_0"]
+    assert curve[-1]["importance"] == curve[-1]["random_0"]
+    values = {(row["layer"], row["head"]): float(row["importance"]) for row in rows_of(folder / "importance.tsv")}
+    for layer in "01":
+        assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
+    assert (folder / "curve.png").exists()
+    monkeypatch.setattr("run.attention.importance.make_model", None)
+    analyze(toys / "sst", tmp_path / "out", **flags)
+    state = json.loads((folder / "importance.json").read_text())
+    assert state["num_examples"] == 8
+
+
+def test_what_was_chosen_on_one_half_is_judged_on_the_other():
+    sums = Sums.empty(2)
+    hits = np.zeros([2, 4, 2, 2], bool)
+    hits[:, 0::2, 0] = True  # head 0 is right in even sentences, head 1 in odd ones, and in one even one
+    hits[:, 1::2, 1] = True
+    hits[:, 0, 1] = True
+    sums.add_dependencies([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
+    first = relations.relations_of(sums)[0]
+    assert (first.name, first.cases, first.head) == ("all", 4, 1)
+    assert first.score.value == 0.75
+    assert first.held_out == pytest.approx(1 / 4)  # head 1 on the even ones: 1 of 2; head 0 on the odd ones: 0 of 2
+    assert (first.offset, first.baseline.value) == (1, 1.0)
+    assert first.baseline.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's, of 4 of 4
+
+
+def test_the_map_keeps_distances():
+    points = np.array([[0.0, 0], [3, 0], [0, 4], [3, 4], [1, 1]])
+    wanted = np.linalg.norm(points[:, np.newaxis] - points, axis=-1)
+    found = scaling.two_dimensions(wanted)
+    np.testing.assert_allclose(np.linalg.norm(found[:, np.newaxis] - found, axis=-1), wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({}, "`input_file` or `treebank` is needed"),
+    ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: no such file"),
+])
+def test_settings_that_do_not_fit(settings, message):
+    with pytest.raises(InputError, match=message):
+        AnalyzeAttentionSettings(ModelSettings(init_checkpoint="m"), corpus=CorpusSettings(
+            output_dir="out", **settings)).check_files()
+
+
+def test_nothing_is_written_for_a_treebank_that_is_none(shifting, tmp_path):
+    (tmp_path / "bank.conllu").write_text("1\ta\n")
+    with pytest.raises(InputError, match=r"bank\.conllu:1: has 2 columns"):
+        analyze(shifting, tmp_path / "out", treebank=str(tmp_path / "bank.conllu"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_folder_is_left_alone(shifting, corpus, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty, and holds no analysis"):
+        analyze(shifting, tmp_path, input_file=str(corpus / "texts.txt"))
+    assert summary.PAGE_FILE not in {path.name for path in tmp_path.iterdir()}
