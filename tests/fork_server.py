@@ -1,9 +1,10 @@
 """A process that has imported what the scripts import, and forks a child for each script that a test runs.
 
 To import TensorFlow, TensorFlow Text and tf-models-official takes some five seconds of a core, and the tests run some
-150 scripts. Here it is done once. The server has run no operation of TensorFlow, so it has no threads that a fork
-would lose, and it has imported nothing of this project: a child imports the script and all that it uses, as
-`python -m` does. `tests.scripts` starts the server and asks it.
+150 scripts. Here it is done once, and so is what takes most of a second of theirs: to import this project's modules,
+and to make the tokenizer's tables of all characters. The server has run no operation of TensorFlow, so it has no
+threads that a fork would lose. A child runs the script itself as `python -m` does. `tests.scripts` starts the server
+and asks it.
 
 Children see as `sys.executable` a program of the server's that does as Python does, but hands `-m` of a script of ours
 to the server: the demo, which runs the other scripts, is as quick.
@@ -19,6 +20,7 @@ import importlib
 import json
 import multiprocessing.process
 import os
+import pkgutil
 import random
 import selectors
 import shlex
@@ -48,13 +50,25 @@ def main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in PRELOADED:
         importlib.import_module(name)
-    assert not [name for name in sys.modules if is_ours(name)]
+    for name in packages():
+        importlib.import_module(name)
+    sys.modules["bert_tf.tokenization.wordpiece"].make_tables(lower_case=True)
     sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
     gc.freeze()  # the collector of a child need not touch, and so copy, what is here
     asked = serve(listener)
     if asked:
         become(*asked)
+
+
+def packages():
+    """The names of this project's modules that are no scripts."""
+    for top in ("bert_tf", "data_prep", "run"):
+        package = importlib.import_module(top)
+        for found in pkgutil.walk_packages(package.__path__, f"{top}."):
+            if found.ispkg or found.name.count(".") > 1 or top == "bert_tf":
+                if not found.name.endswith("__main__"):
+                    yield found.name
 
 
 def is_ours(module):

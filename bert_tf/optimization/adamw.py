@@ -20,7 +20,7 @@ class AdamW(ClippingOptimizer):
         """
         return float(np.sqrt((1 - self._beta_2) / (1 - np.float32(self._beta_2))))
 
-    def update_step(self, gradient, variable):
+    def move(self, gradient, variable):
         """Moves one variable by its ClippedGradient."""
         index = self._index_dict[self._var_key(variable)]
         rate = tf.where(gradient.is_applied, tf.cast(self.learning_rate, variable.dtype), 0.0)

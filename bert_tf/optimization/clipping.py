@@ -28,8 +28,8 @@ class ClippedGradient(typing.NamedTuple):
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
 
-    A subclass has `update_step(gradient: ClippedGradient, variable)` and may set `gradient_scale`, a float that the
-    clipped gradients are multiplied with.
+    A subclass has `move(gradient: ClippedGradient, variable)` and may set `gradient_scale`, a float that the clipped
+    gradients are multiplied with.
 
     Args:
       learning_rate: float or schedule.
@@ -55,6 +55,25 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         self._beta_2 = beta_2
         self._epsilon = epsilon
         self._loss_scale = loss_scale
+        self.set_rules(())
+
+    def set_rules(self, rules):
+        """Has variables updated by rules of their own.
+
+        Args:
+          rules: pairs of a variable and a function of the variable, of the steps done before, int scalar, and of a
+            function without arguments that moves the variable as usual.
+        """
+        # Past Keras, which would look for variables to save in it.
+        vars(self)["_rules"] = {self._var_key(variable): rule for variable, rule in rules}
+
+    def update_step(self, gradient, variable):
+        """Called by Keras for each variable and its ClippedGradient."""
+        rule = self._rules.get(self._var_key(variable))
+        if rule is None:
+            self.move(gradient, variable)
+        else:
+            rule(variable, self.iterations, lambda: self.move(gradient, variable))
 
     def build(self, var_list, aside=()):
         """Makes the moments, zeros of each variable's shape.

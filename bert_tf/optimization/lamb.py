@@ -15,7 +15,7 @@ class Lamb(ClippingOptimizer):
     Arguments as ClippingOptimizer's.
     """
 
-    def update_step(self, gradient, variable):
+    def move(self, gradient, variable):
         """Moves one variable by its ClippedGradient."""
         index = self._index_dict[self._var_key(variable)]
         moments = self._first_moments[index], self._second_moments[index]

@@ -154,12 +154,20 @@ def _kept_of_runs(settings, task):
             "group_by_length": each.tuning.group_by_length,
             "optimizer": each.optimizer.optimizer,
             "random_seed": each.training.random_seed,
+            **_kept_of_pruning(each),
         }
         names = ["num_train_epochs", "warmup_proportion"]
         names += ["quantize_from_step"] if each.tuning.quantize_from_step is not None else []
         changeable = run_metadata.changeable_settings(
             each.optimizer, each.step, {name: getattr(each.tuning, name) for name in names})
         yield each.training.output_dir, (started_with, changeable)
+
+
+def _kept_of_pruning(settings):
+    """Settings of pruned weights with which alone a run is resumed: the schedule's, which counts the epochs."""
+    if not settings.weight_pruning.weight_pruning:
+        return {"weight_pruning": None}
+    return {**dataclasses.asdict(settings.weight_pruning), "num_train_epochs": settings.tuning.num_train_epochs}
 
 
 def _check_search(settings):

@@ -7,6 +7,7 @@ import statistics
 import tensorflow as tf
 
 from bert_tf import models
+from bert_tf.compression import sparsity
 from bert_tf.compression.quantization import FakeQuantization, quantize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -124,6 +125,8 @@ def one_run(settings, shared):
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
         trained = task.in_training(model, optimizer, num_train_steps)
+        if settings.weight_pruning.weight_pruning:
+            trained = _pruned_in_training(settings.weight_pruning, trained, encoder, optimizer, num_train_steps)
     if tuning.quantize_from_step is not None:
         # Without training there is no step: what is evaluated is the model as int8.
         is_on = (lambda: optimizer.iterations >= tuning.quantize_from_step) if tuning.do_train else None
@@ -144,6 +147,8 @@ def one_run(settings, shared):
     elif not training_run.step:
         _check_trained(settings, [name for name in training_run.missing if task.needs(name)])
     step = training_run.restore_best() or training_run.step
+    if settings.weight_pruning.weight_pruning:
+        print(f"{settings.training.output_dir}: {_described_pruning(model)}")
     results, outputs = {}, None
     if task.eval_features is not None:
         outputs = predict_eval()
@@ -173,10 +178,41 @@ def free(variables):
             tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
 
 
+def _pruned_in_training(pruning, trained, encoder, optimizer, num_train_steps):
+    """A Trained, with the weights of the encoder pruned on the way.
+
+    Args:
+      pruning: WeightPruningSettings.
+      trained: Trained.
+      encoder: BertEncoder that it trains.
+      optimizer: of bert_tf.optimization.
+      num_train_steps: int.
+    """
+    schedule = _pruning_schedule(pruning, num_train_steps)
+    run = sparsity.WeightPruning(pruning.weight_pruning, schedule, encoder, optimizer)
+    return dataclasses.replace(trained, network=sparsity.PrunedInTraining(trained.network, run),
+                               aside={**trained.aside, **run.kept})
+
+
+def _pruning_schedule(pruning, num_train_steps):
+    begin, end = (round(share * num_train_steps) for share in (pruning.pruning_begin, pruning.pruning_end))
+    return sparsity.PruningSchedule(pruning.keep_weights, begin, max(1, end))
+
+
+def _described_pruning(model):
+    """What is left of a model whose weights were pruned, in words."""
+    stay, all_of_them = sparsity.share_of_weights(model.encoder)
+    total, compressed = sparsity.compressed_bytes(model.trainable_variables)
+    return (f"{stay:,} of {all_of_them:,} weights of the encoder's matrices are not 0 ({stay / all_of_them:.1%}); all "
+            f"weights take {total / 1e6:.1f} MB, compressed as by gzip {compressed / 1e6:.1f} MB")
+
+
 def _training_run(settings, shared, model, optimizer, num_train_steps, trained):
     eval_steps = settings.tuning.eval_steps
+    pruning = settings.weight_pruning
     evaluations = loop.Evaluations(
-        eval_steps, shared.task.metric if eval_steps else None, settings.tuning.early_stopping_evals)
+        eval_steps, shared.task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
+        _pruning_schedule(pruning, num_train_steps).end if pruning.weight_pruning else 0)
     return loop.TrainingRun(
         shared.strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, num_train_steps,
         step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint, init_layers=trained.init_layers,

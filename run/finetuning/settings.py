@@ -64,6 +64,34 @@ class TuningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class WeightPruningSettings(Settings):
+    """Weights of the encoder's matrices that are set to 0 while training."""
+
+    weight_pruning: str | None = setting(
+        None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
+              "the least magnitude, or those that training moves towards 0. Files compress better, nothing gets "
+              "faster. Needs --do_train.", choices=("magnitude", "movement"))
+    keep_weights: float = setting(
+        0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1)
+    pruning_begin: float = setting(
+        0.1, "With --weight_pruning: share of the training steps after which it begins.", lower=0, upper=1)
+    pruning_end: float = setting(
+        0.7, "With --weight_pruning: share of the training steps after which it has ended; the weights that stay then "
+             "are trained on.", lower=0, upper=1)
+
+    def check(self):
+        if not self.keep_weights:
+            raise InputError("`keep_weights`=0.0: it must be over 0")
+        if self.pruning_begin > self.pruning_end:
+            raise InputError(f"`pruning_begin`={self.pruning_begin}: it must be at most `pruning_end`="
+                             f"{self.pruning_end}")
+        for field in dataclasses.fields(self)[1:]:
+            value = getattr(self, field.name)
+            if not self.weight_pruning and value != field.default:
+                raise InputError(f"`{field.name}`={short(value)}: give `weight_pruning` too")
+
+
+@dataclasses.dataclass(frozen=True)
 class SearchSettings(Settings):
     """Which combinations of batch size, learning rate and epochs to try (appendix A.3 of the paper)."""
 
@@ -98,6 +126,7 @@ class FineTuningSettings(Settings):
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
+    weight_pruning: WeightPruningSettings = dataclasses.field(default_factory=WeightPruningSettings)
     search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)
 
@@ -105,6 +134,8 @@ class FineTuningSettings(Settings):
         """Raises InputError for settings of different groups that do not go together."""
         if self.tuning.keep_head is not None and not (self.tuning.do_train and self.model.init_checkpoint):
             raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
+        if self.weight_pruning.weight_pruning and not self.tuning.do_train:
+            raise InputError("`weight_pruning`: is of training, give `do_train` too")
         if not self.search.search:
             return
         if not (self.tuning.do_train and self.tuning.do_eval):

@@ -32,6 +32,7 @@ class Evaluations:
       best_metric: a name in what the evaluation gives, the higher the better: the weights where it was highest are
         kept in best/; None to keep none.
       early_stopping_evals: training stops when the best metric has not risen for so many evaluations; None to go on.
+      counts_from: the step from which on weights are what they are to be, so that they may be kept in best/.
 
     Raises:
       ValueError: early stopping without a metric.
@@ -40,6 +41,7 @@ class Evaluations:
     eval_steps: int | None = None
     best_metric: str | None = None
     early_stopping_evals: int | None = None
+    counts_from: int = 0
 
     def __post_init__(self):
         if self.early_stopping_evals and not self.best_metric:
@@ -227,7 +229,8 @@ class TrainingRun:
         if metric:
             if metric not in results:
                 raise ValueError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
-            if results[metric] > self._best.metrics.get(metric, float("-inf")):
+            counts = self.step >= self._evaluations.counts_from
+            if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
         self._eval_log.add(self.step, results)
         self._eval_log.write()

@@ -52,6 +52,14 @@ class DistilledTask:
         self.settings = settings
         self._kept_answers = None
 
+    @classmethod
+    def taking_over(cls, task, settings):
+        """The task of DistillationSettings that has the data which a task of the class without a teacher has read."""
+        other = cls.__new__(cls)
+        vars(other).update(vars(task), settings=settings, _kept_answers=None)
+        other._prepare()
+        return other
+
     def read(self, tokenizer, ignore_padding):
         """See FineTuningTask; InputError too where the teacher, or answers that are kept, do not suit the data."""
         settings = self.settings
@@ -61,11 +69,16 @@ class DistilledTask:
         if self._unlabeled_file:
             metadata = dataclasses.replace(self.teacher.metadata, max_seq_length=settings.tokenizer.max_seq_length)
             self.features["train"] = unlabeled.read(self._unlabeled_file, settings.task, metadata, tokenizer)
+        self._prepare()
+
+    def _prepare(self):
+        """Checks the teacher against the data, and numbers the training examples."""
         self._check_teacher()
         if self._keeps_answers:
-            check_teacher(self._answers_folder(settings.training.output_dir), self._teacher_files)
+            check_teacher(self._answers_folder(self.settings.training.output_dir), self._teacher_files)
         if "train" in self.features:
-            self.features["train"][ROW] = np.arange(len(self.features["train"]["input_ids"]), dtype=np.int32)
+            numbers = np.arange(len(self.features["train"]["input_ids"]), dtype=np.int32)
+            self.features = {**self.features, "train": {**self.features["train"], ROW: numbers}}
 
     def _without_training(self, settings):
         """Settings with which the task reads no training data, where texts without labels take their place."""
@@ -109,9 +122,13 @@ class DistilledTask:
             settings.student, dataclasses.asdict(settings.losses), self._teacher_files)}
 
     def write_training_data(self, folder):
-        """Asks the teacher, unless its answers are kept or it is to be asked in each step."""
+        """Asks the teacher too."""
         if not self._unlabeled_file:
             super().write_training_data(folder)
+        self.ask_teacher(folder)
+
+    def ask_teacher(self, folder):
+        """Keeps the teacher's answers in an output_dir, unless they are there or it is to be asked in each step."""
         if not self._keeps_answers:
             return
         features = self._features_of_rows()

@@ -13,6 +13,9 @@ from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.tables import factorise, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
+from run.compression.distillation.distilled_task import distilled
+from run.compression.distillation.settings import DistillationSettings, StudentSettings, check_sizes
+from run.compression.distillation.teachers import Teacher
 from run.compression.folders import Origin, write_json
 from run.compression.pruning import report
 from run.compression.pruning.selection import select
@@ -25,6 +28,7 @@ from run.finetuning.tasks import TASKS
 from run.training import run_metadata, strategies
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
+ANSWERS_FOLDER = "answers"  # of a teacher, of output_dir
 ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
 
 
@@ -58,11 +62,41 @@ def run(settings, given):
         raise InputError(f"`predict_file`={settings.data.predict_file}: has no answers to compare with")
     if settings.pruning.num_train_epochs:
         task_settings.num_train_steps(task.num_train_examples)
-    _keep_settings(settings, task)
+    learner = _learning(settings, task, config) if settings.pruning.distill else task
+    started_with = _started_with(settings, learner)
+    _check_started_with(settings.training.output_dir, started_with)
+    files.make_dirs(settings.training.output_dir)
     with files.only_writer("output_dir", settings.training.output_dir):
+        _keep_settings(settings.training.output_dir, started_with)
         task.write_training_data(settings.training.output_dir)
-        _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy).run(
+        if settings.pruning.distill:
+            learner = _learning(settings, task, config)
+            learner.ask_teacher(settings.training.output_dir)
+        _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy, learner).run(
             Stage(settings.model.init_checkpoint, config), vocabulary)
+
+
+def _learning(settings, task, config):
+    """The task that learns from the model before anything is taken out of it.
+
+    Args:
+      settings: PruneModelSettings.
+      task: FineTuningTask that has read its data.
+      config: BertConfig of that model.
+    """
+    of_task = {field.name: getattr(task.settings, field.name) for field in dataclasses.fields(task.settings)}
+    answers, path = settings.answers, settings.model.init_checkpoint
+    if answers.keep_answers and not answers.answers_dir:
+        answers = dataclasses.replace(answers, answers_dir=os.path.join(settings.training.output_dir, ANSWERS_FOLDER))
+    learning = DistillationSettings(**of_task, student=StudentSettings(path, student_checkpoint=path),
+                                    losses=settings.losses, answers=answers)
+    pruning, losses = settings.pruning, settings.losses
+    student = drop_layers({}, config, pruning.drop_layers)[1]  # heads and neurons decide about no loss but one
+    check_sizes(losses, student, config)
+    if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
+        raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "
+                         "give 0")
+    return distilled(type(task), Teacher(path, task.metadata, config), student).taking_over(task, learning)
 
 
 class _Pruning:
@@ -72,14 +106,16 @@ class _Pruning:
       settings: PruneModelSettings.
       origin: Origin of all its models.
       strategy: tf.distribute.Strategy to train with.
+      learner: FineTuningTask to train for.
     """
 
-    def __init__(self, settings, origin, strategy):
+    def __init__(self, settings, origin, strategy, learner):
         self._settings = settings.pruning
         self._output_dir = settings.training.output_dir
         self._seed = settings.training.random_seed
         self._origin = origin
         self._strategy = strategy
+        self._learner = learner
         self._length = origin.task.settings.tokenizer.max_seq_length
 
     def run(self, whole, vocabulary):
@@ -116,7 +152,7 @@ class _Pruning:
         if exists(finished):
             return Stage(os.path.join(folder, TUNED) if trains else folder, stage.config), read_json_object(finished)
         if trains:
-            stage, scores = train(stage, self._origin, self._strategy, os.path.join(folder, TUNED))
+            stage, scores = train(stage, self._origin, self._strategy, os.path.join(folder, TUNED), self._learner)
         else:
             scores = scores_of(stage, self._origin.task)
         write_json(finished, {name: float(value) for name, value in scores.items()})
@@ -184,11 +220,10 @@ class _Pruning:
         print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
 
 
-def _keep_settings(settings, task):
-    """Writes what a pruning is started with into output_dir; InputError if another one is there."""
-    output_dir = settings.training.output_dir
+def _started_with(settings, task):
+    """Dict of what a pruning is started with, with which alone it goes on."""
     names = ("train_batch_size", "random_seed")
-    started_with = {
+    return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **{name: run_metadata.fingerprint(paths) for name, paths in task.training_files.items()},
         **task.kept_settings, "max_seq_length": task.settings.tokenizer.max_seq_length,
@@ -196,12 +231,21 @@ def _keep_settings(settings, task):
         **run_metadata.changeable_settings(settings.optimizer, settings.step,
                                            {"optimizer": settings.optimizer.optimizer}),
     }
+
+
+def _check_started_with(output_dir, started_with):
+    """Raises InputError if output_dir holds another pruning, or anything else."""
     path = os.path.join(output_dir, SETTINGS_FILE)
     if exists(path):
         run_metadata.check_started_with(output_dir, path, started_with)
-        return
-    if files.is_dir(output_dir) and files.names_in(output_dir):
+    elif files.is_dir(output_dir) and files.names_in(output_dir):
         raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no pruning that could go on; choose "
                          "another folder")
-    files.make_dirs(output_dir)
-    write_json(path, started_with)
+
+
+def _keep_settings(output_dir, started_with):
+    """Writes what a pruning is started with, unless it goes on."""
+    _check_started_with(output_dir, started_with)  # another process may have begun one since
+    path = os.path.join(output_dir, SETTINGS_FILE)
+    if not exists(path):
+        write_json(path, started_with)

@@ -8,6 +8,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from run.compression.data_settings import DataSettings
+from run.compression.distillation.settings import AnswerSettings, LossSettings
 from run.settings import (
     ModelSettings,
     OptimizerSettings,
@@ -48,6 +49,9 @@ class PruningSettings(Settings):
         1, "Prune in so many equal steps, and measure importance anew before each.", lower=1)
     num_train_epochs: float = setting(
         0.0, "After each round, fine-tune for so many epochs; 0 for not at all.", lower=0)
+    distill: bool = setting(
+        False, "With --num_train_epochs: the model learns from what it was before anything was taken out, by the "
+               "losses of run_distillation.")
     warmup_proportion: float = setting(
         0.1, "Share of the training steps of a round over which the learning rate rises from 0.", lower=0, upper=1)
     least_score: float | None = setting(
@@ -63,6 +67,11 @@ class PruningSettings(Settings):
         if self.keep_flops is not None and (self.keep_heads, self.keep_neurons) != (1.0, 1.0):
             raise InputError(f"`keep_flops`={self.keep_flops}: decides about heads and neurons alone; leave "
                              "`keep_heads` and `keep_neurons` out")
+        if self.distill and not self.num_train_epochs:
+            raise InputError("`distill`: is of training, give `num_train_epochs` too")
+        if self.distill and self.prune_vocabulary:
+            raise InputError("`distill`: teacher and student must have one vocabulary; give `prune_vocabulary` first, "
+                             "by itself, and then what comes out as `init_checkpoint`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +85,16 @@ class PruneModelSettings(Settings):
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
+    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
+    answers: AnswerSettings = dataclasses.field(default_factory=AnswerSettings)
+
+    def check(self):
+        if self.losses.replacing_rate is not None:
+            raise InputError(f"`replacing_rate`={self.losses.replacing_rate}: is of run_distillation alone")
+        for group in (self.losses, self.answers) if not self.pruning.distill else ():
+            for field in dataclasses.fields(group):
+                if getattr(group, field.name) != field.default:
+                    raise InputError(f"`{field.name}`={getattr(group, field.name)}: give `distill` too")
 
     def check_places(self):
         """Raises InputError where the model or the output folder is not given, or they are one."""

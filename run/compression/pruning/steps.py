@@ -17,21 +17,19 @@ def importance_of(stage, task, num_examples, seed):
     return importance(make_model(stage, task, remove_padding=False), task.loss, batches)
 
 
-def train(stage, origin, strategy, folder):
+def train(stage, origin, strategy, folder, task):
     """Trains a Stage's model as the task's settings say, in a folder of its own; goes on where a run there was stopped.
-
-    Whatever trains a model between two rounds does it through this function.
 
     Args:
       stage: Stage.
       origin: run.compression.folders.Origin.
       strategy: tf.distribute.Strategy.
       folder: of the run.
+      task: FineTuningTask to train for, the origin's or one that learns from a teacher too.
 
     Returns:
       The Stage of the trained model, and its scores.
     """
-    task = origin.task
     settings = dataclasses.replace(
         task.settings, model=ModelSettings(init_checkpoint=stage.folder),
         training=dataclasses.replace(task.settings.training, output_dir=folder))

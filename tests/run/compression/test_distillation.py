@@ -12,56 +12,25 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.compression.distillation import answers
-from run.finetuning.task_metadata import TaskMetadata
 from run.training import run_metadata
 from tests import scripts, toy_runs
 
-SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
-    {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
-    for number, question in enumerate(("What stops?", "Where?", "Which line?"))]}]}]}
 SIZES = {"num_hidden_layers": 3}
-TEACHERS = {
-    "sst": (TaskMetadata("classifier", 20, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
-    "tagger": (TaskMetadata("token_classifier", 20, True, ("B-PER", "I-PER", "O")),
-               lambda config: models.BertTokenClassifier(config, 3)),
-    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
-    "swag": (TaskMetadata("multiple_choice", 20, True), models.BertMultipleChoice),
-}
-STARTED_WITH = {  # run.json of each, as far as it shapes features
-    "sst": {"task_name": "sst-2"}, "tagger": {"token_column": 0, "label_column": -1},
-    "squad": {"doc_stride": 5, "max_query_length": 7}, "swag": {"data_format": "swag"},
-}
-DATA = {"sst": {"data_dir": "sst-2"},
-        "tagger": {"train_file": "dev.txt", "dev_file": "dev.txt"},
-        "squad": {"train_file": "dev.json", "predict_file": "dev.json"},
-        "swag": {"train_file": "dev.csv", "dev_file": "dev.csv"}}
 ALL_LOSSES = {"hidden_weight": 1, "attention_weight": 0.5, "cls_weight": 2}
 QUICK = {"train_batch_size": 4, "num_train_epochs": 2.0, "learning_rate": 1e-2}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """A folder of data for each task, and of teachers as TEACHERS names them."""
+    """A folder of data for each task, and of teachers of three layers, as toy_runs.TASKS names them."""
     folder = tmp_path_factory.mktemp("distillation")
-    texts = [f"word {number} the line" + " stops" * (number % 5) for number in range(12)]
-    (folder / "sst-2").mkdir()
-    for split in ("train", "dev"):
-        (folder / "sst-2" / f"{split}.tsv").write_text("\n".join(
-            ["sentence\tlabel", *(f"{text}\t{number % 2}" for number, text in enumerate(texts)), ""]))
-    (folder / "texts.txt").write_text("\n".join(texts[:8]) + "\n")
-    (folder / "dev.txt").write_text("Mary B-PER\nShelley I-PER\nwrote O\n\nShe O\nwrote O\n\n" * 3)
-    (folder / "dev.json").write_text(json.dumps(SQUAD))
-    (folder / "dev.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
-        f"It stops.,Then,{text},b,c,d,{number % 4}\n" for number, text in enumerate(texts)))
-    toy_runs.write(folder, reference, TEACHERS, **SIZES)
-    for name, started_with in STARTED_WITH.items():
-        (folder / name / "run.json").write_text(json.dumps(started_with))
+    toy_runs.write_tasks(folder, reference, **SIZES)
     return folder
 
 
 def distil(folder, teacher, output_dir, run=scripts.succeed, **flags):
     return run("run.run_distillation", folder, teacher=teacher, output_dir=output_dir,
-               **{**DATA[teacher], **QUICK, **flags})
+               **{**toy_runs.DATA[teacher], **QUICK, **flags})
 
 
 def log_of(folder):
@@ -117,7 +86,7 @@ def test_a_killed_run_ends_as_one_never_killed(folder):
     """In two steps, of a student of another width: the projection and which step it is are resumed too."""
     config = BertConfig.from_json_file(folder / "sst" / "bert_config.json").to_dict()
     (folder / "narrow.json").write_text(json.dumps({**config, "hidden_size": 6, "num_hidden_layers": 2}))
-    flags = {"teacher": "sst", "student_config_file": "narrow.json", **DATA["sst"], **QUICK, **ALL_LOSSES,
+    flags = {"teacher": "sst", "student_config_file": "narrow.json", **toy_runs.DATA["sst"], **QUICK, **ALL_LOSSES,
              "inner_proportion": 0.5, "num_train_epochs": 4.0, "save_checkpoints_steps": 3,
              "answers_dir": "kept"}
     scripts.succeed("run.run_distillation", folder, output_dir="whole", iterations_per_loop=3, **flags)
@@ -212,7 +181,7 @@ def test_what_is_refused(folder, flags, message):
         (folder / "answers_of_squad" / "0123").mkdir(parents=True)
         told = {"teacher": run_metadata.fingerprint([str(folder / "squad" / "ckpt-3.index")])}
         (folder / "answers_of_squad" / "0123" / "answers.json").write_text(json.dumps(told))
-    flags = {"teacher": "sst", "output_dir": "refused", **DATA["sst"], **flags}
+    flags = {"teacher": "sst", "output_dir": "refused", **toy_runs.DATA["sst"], **flags}
     line = scripts.last_error("run.run_distillation", folder, **flags)
     assert message in line, line
     assert not (folder / "refused").exists()

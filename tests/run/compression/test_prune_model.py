@@ -13,60 +13,35 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from run.compression.data_settings import DataSettings
+from run.compression.distillation.settings import LossSettings
 from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import loading
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
 from tests import scripts, toy_runs
 
-SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
-    {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
-    for number, question in enumerate(("What stops?", "Where?", "Which line?"))]}]}]}
-TASKS = {
-    "sst": (TaskMetadata("classifier", 20, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
-    "tagger": (TaskMetadata("token_classifier", 20, True, ("B-PER", "I-PER", "O")),
-               lambda config: models.BertTokenClassifier(config, 3)),
-    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
-    "swag": (TaskMetadata("multiple_choice", 20, True), models.BertMultipleChoice),
-    "encoder": (None, models.BertEncoder),
-}
-STARTED_WITH = {"sst": {"task_name": "sst-2"}, "tagger": {"token_column": 0, "label_column": -1},
-                "squad": {"doc_stride": 5, "max_query_length": 7}, "swag": {"data_format": "swag"}}
-DATA = {"sst": {"data_dir": "sst-2"}, "tagger": {"train_file": "dev.txt", "dev_file": "dev.txt"},
-        "squad": {"train_file": "dev.json", "predict_file": "dev.json"},
-        "swag": {"train_file": "dev.csv", "dev_file": "dev.csv"}}
-FLAGS = {"init_checkpoint": "sst", **DATA["sst"], "train_batch_size": 4, "learning_rate": 1e-2}
+FLAGS = {"init_checkpoint": "sst", **toy_runs.DATA["sst"], "train_batch_size": 4, "learning_rate": 1e-2}
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """A folder of data of each task, and of models as TASKS names them: one layer, 2 heads, 12 neurons."""
+    """A folder of data of each task, and of models as toy_runs names them: one layer, 2 heads, 12 neurons."""
     folder = tmp_path_factory.mktemp("prune")
-    texts = [f"word {number} the line" + " stops" * (number % 5) for number in range(12)]
-    (folder / "sst-2").mkdir()
-    for split in ("train", "dev"):
-        (folder / "sst-2" / f"{split}.tsv").write_text("\n".join(
-            ["sentence\tlabel", *(f"{text}\t{number % 2}" for number, text in enumerate(texts)), ""]))
-    (folder / "dev.txt").write_text("Mary B-PER\nShelley I-PER\nwrote O\n\nShe O\nwrote O\n\n")
-    (folder / "dev.json").write_text(json.dumps(SQUAD))
-    (folder / "dev.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
-        f"It stops.,Then,{text},b,c,d,{number % 4}\n" for number, text in enumerate(texts)))
-    toy_runs.write(folder, reference, TASKS)
-    for name, started_with in STARTED_WITH.items():
-        (folder / name / "run.json").write_text(json.dumps(started_with))
+    toy_runs.write_tasks(folder, reference)
+    toy_runs.write(folder, reference, {"encoder": (None, models.BertEncoder)})
     return folder
 
 
-def prune(name, output_dir, batch_size=4, **pruning):
+def prune(name, output_dir, batch_size=4, losses=None, **pruning):
     """Prunes in this process, in the current folder; returns what pruning.json says."""
     settings = PruneModelSettings(
-        ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**DATA.get(name, {})),
-        PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size))
+        ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**toy_runs.DATA.get(name, {})),
+        PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size),
+        losses=LossSettings(**losses or {}))
     settings.check_places()
     job.run(from_folder.complete(settings, {}), {})
     with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
@@ -80,7 +55,7 @@ def test_every_task(folder, name, monkeypatch):
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
     servable, served = loading.load(f"{name}_pruned", {})
-    assert served.task.kind == TASKS[name][0].kind
+    assert served.task.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
 
@@ -168,29 +143,45 @@ def test_what_cannot_be_pruned(folder, changes, message):
     assert message in scripts.last_error("run.prune_model", folder, **FLAGS | {"output_dir": "wrong"} | changes)
 
 
-STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0}
+@pytest.mark.parametrize(("losses", "pruning", "message"), [
+    ({}, {"distill": True}, "`distill`: is of training, give `num_train_epochs` too"),
+    ({}, {"distill": True, "num_train_epochs": 1.0, "prune_vocabulary": ("a",)}, "`distill`: teacher and student must"),
+    ({"hidden_weight": 2.0}, {}, "`hidden_weight`=2.0: give `distill` too"),
+    ({"replacing_rate": 0.5}, {}, "`replacing_rate`=0.5: is of run_distillation alone"),
+])
+def test_distillation_that_cannot_be(losses, pruning, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses))
+
+
+STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True}
+LOSSES = {"hidden_weight": 1.0}
 
 
 @pytest.fixture(scope="module")
 def undisturbed(folder):
-    """What comes out of STEPS."""
+    """What comes out of STEPS: of two rounds, each followed by an epoch with the whole model as the teacher."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        report = prune("sst", "undisturbed", **STEPS)
+        report = prune("sst", "undisturbed", losses=LOSSES, **STEPS)
     assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
+    assert len(list((folder / "undisturbed" / "answers").glob("*/answers.json"))) == 1
+    log = np.genfromtxt(folder / "undisturbed" / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True)
+    np.testing.assert_allclose(log["loss"], log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"], 1e-5)
+    assert (log["hidden_loss"] > 0).all()
     return folder / "undisturbed"
 
 
 def test_a_killed_pruning_ends_as_an_undisturbed_one(folder, undisturbed, monkeypatch):
     """It is killed in the training of its second round."""
-    command = scripts.command("run.prune_model", init_checkpoint="sst", **DATA["sst"], **STEPS, train_batch_size=4,
-                              iterations_per_loop=1, save_checkpoints_steps=1, output_dir="killed")
+    command = scripts.command("run.prune_model", init_checkpoint="sst", output_dir="killed", **toy_runs.DATA["sst"],
+                              **STEPS, **LOSSES, train_batch_size=4, iterations_per_loop=1, save_checkpoints_steps=1)
     scripts.kill_when(command, folder, (folder / "killed" / "round_2" / "tuned" / "checkpoint").exists)
     assert not (folder / "killed" / "pruning.json").exists()
     monkeypatch.chdir(folder)
     with pytest.raises(InputError, match=r"holds a run with `keep_neurons` 0\.3, not 0\.4; choose another folder"):
-        prune("sst", "killed", **STEPS | {"keep_neurons": 0.4})
-    prune("sst", "killed", **STEPS)
+        prune("sst", "killed", losses=LOSSES, **STEPS | {"keep_neurons": 0.4})
+    prune("sst", "killed", losses=LOSSES, **STEPS)
     for name in ("bert_model.ckpt.data-00000-of-00001", "bert_config.json", "task.json", "run.json", "pruning.json"):
         assert (folder / "killed" / name).read_bytes() == (undisturbed / name).read_bytes(), name
 

@@ -1,0 +1,90 @@
+"""--weight_pruning of the fine-tuning scripts: what a run leaves, resume, and what is refused."""
+
+import dataclasses
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.errors import InputError
+from run.finetuning import job
+from run.finetuning.settings import FineTuningSettings, TuningSettings, WeightPruningSettings
+from run.finetuning.task_settings import ClassificationSettings
+from run.finetuning.tasks import Classification
+from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings, from_folder
+from tests import toy_runs
+
+MATRIX = re.compile(r"bert/encoder/.*/kernel")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("weight_pruning")
+    toy_runs.write_data(folder)
+    toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]})
+    return folder
+
+
+def tune(output_dir, *, tuning=None, **pruning):
+    """Trains a classifier for 12 steps in this process, in the current folder."""
+    if pruning:
+        pruning = {"keep_weights": 0.25, "pruning_end": 0.8, **pruning}
+    settings = FineTuningSettings(
+        model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=20),
+        training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=4, keep_checkpoint_max=9),
+        optimizer=OptimizerSettings(learning_rate=1e-2),
+        tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=4.0, **tuning or {}),
+        weight_pruning=WeightPruningSettings(**pruning),
+        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
+    settings = from_folder.complete(settings, {})
+    job.run(Classification, settings, settings.read_config())
+
+
+def tensors_of(folder):
+    reader = tf.train.load_checkpoint(str(folder))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
+
+
+@pytest.mark.parametrize("method", ["magnitude", "movement"])
+def test_a_run_that_is_resumed_ends_as_an_undisturbed_one(folder, method, monkeypatch, capsys):
+    """It goes on from step 4, in the middle of the schedule, with best/ of the end alone."""
+    monkeypatch.chdir(folder)
+    tune(method, tuning={"eval_steps": 4}, weight_pruning=method)
+    said = re.search(r"(\d+) of (\d+) weights of the encoder's matrices are not 0 \(25.0%\); all weights take 0.\d MB",
+                     capsys.readouterr().out.replace(",", ""))
+    kernels = [tensor.read() for name, tensor in open_checkpoint(method).tensors.items() if MATRIX.fullmatch(name)]
+    assert [sum(map(np.count_nonzero, kernels)), sum(kernel.size for kernel in kernels)] == [*map(int, said.groups())]
+    assert json.loads((folder / method / "best" / "best.json").read_text())["step"] == 12
+
+    expected = tensors_of(folder / method)
+    (folder / method / "checkpoint").write_text('model_checkpoint_path: "ckpt-4"\n')
+    shutil.rmtree(folder / method / "best")
+    tune(method, tuning={"eval_steps": 4}, weight_pruning=method)
+    assert f"{method}: resuming at step 4 of 12" in capsys.readouterr().out
+    for name, value in tensors_of(folder / method).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    assert any("pruning_scores" in name for name in expected) == (method == "movement")
+
+    with pytest.raises(InputError, match=r"`output_dir`=.*: holds a run with `weight_pruning` m\w+, not None; choose"):
+        tune(method)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be over 0"),
+    ({"keep_weights": 0.5}, "`keep_weights`=0.5: give `weight_pruning` too"),
+    ({"weight_pruning": "movement", "pruning_begin": 0.8}, "`pruning_begin`=0.8: it must be at most `pruning_end`=0.7"),
+    ({"weight_pruning": "random"}, "`weight_pruning`=random: it must be one of magnitude, movement"),
+])
+def test_settings_that_do_not_go_together(settings, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        WeightPruningSettings(**settings)
+
+
+def test_it_is_of_training():
+    settings = FineTuningSettings(tuning=TuningSettings(do_eval=True))
+    with pytest.raises(InputError, match="`weight_pruning`: is of training, give `do_train` too"):
+        dataclasses.replace(settings, weight_pruning=WeightPruningSettings("magnitude"))
