@@ -8,7 +8,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from run.attention import importance, requests
-from run.attention.corpus import job, reading, relations, scaling, summary
+from run.attention.corpus import job, pictures, reading, relations, scaling, summary
 from run.attention.corpus.sums import Sums
 from run.attention.observing import Observer
 from run.attention.settings import (
@@ -60,13 +60,19 @@ def flags(corpus):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "WINDOW", 8)
         yield {"input_file": str(corpus / "texts.txt"), "treebank": str(corpus / "bank.conllu"), "batch_size": 4,
-               "distance_texts": 10}
+               "distance_texts": 10, "report_texts": 1}
 
 
 @pytest.fixture(scope="module")
 def analysis(shifting, flags, tmp_path_factory):
     """The folder of an analysis that nothing disturbed."""
     return analyze(shifting, tmp_path_factory.mktemp("analysis") / "out", **flags)
+
+
+@pytest.fixture
+def few_pictures(monkeypatch):
+    """Without the one that takes longest, which another test has made."""
+    monkeypatch.setattr(pictures, "measures", lambda *_: None)
 
 
 def rows_of(path):
@@ -103,6 +109,7 @@ def test_the_page_leads_to_the_report(analysis):
     assert "<script" not in text
 
 
+@pytest.mark.usefixtures("few_pictures")
 def test_going_on_ends_with_the_same_sums(shifting, flags, analysis, tmp_path, monkeypatch):
     """Stopped after windows of texts and of sentences, to the last bit; with other settings it does not go on there."""
     write, written = Sums.write, []
@@ -139,6 +146,7 @@ def test_measures_are_those_of_the_texts_one_by_one(analysis, shifting, corpus):
     np.testing.assert_allclose(np.load(analysis / "analysis.npz")["measures"][:, 0], expected, rtol=1e-4)
 
 
+@pytest.mark.usefixtures("few_pictures")
 def test_importance(toys, corpus, tmp_path, monkeypatch):
     """The score with all heads and with none is that of any order; a second start computes nothing again."""
     flags = {"input_file": str(corpus / "texts.txt"), "distance_texts": 0, "max_texts": 5, "report_texts": 1,
