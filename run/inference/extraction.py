@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.files import open_bytes
+from bert_tf.files import LineDecoder, open_bytes
 from run.finetuning import prediction
 from run.inference.formats import vector_files
 from run.settings import DTYPE_POLICIES
@@ -20,6 +20,7 @@ WINDOW_BYTES = 1 << 29  # most memory for vectors that wait to be put into the o
 PAIR = re.compile(r"(.*) \|\|\| (.*)")
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, config):
     """Loads the model once, and goes through the input window by window.
 
@@ -46,23 +47,28 @@ def run(settings, config):
         network=encoder)
     batch_bytes = 4 * settings.batch_size * max_seq_length * len(layers) * config.hidden_size
     cut = CutTexts(tokenizer, max_seq_length)
-    rows = extract(read_texts(settings.input_file), tokenizer, predictor, max_seq_length, settings.batch_size,
+    decoder = LineDecoder()
+    rows = extract(read_texts(settings.input_file, decoder), tokenizer, predictor, max_seq_length, settings.batch_size,
                    max(1, WINDOW_BYTES // batch_bytes), cut)
     with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
         for pieces, vectors in tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True):
             writer.write(*pool(pieces, vectors, settings.pooling))
     print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{cut}")
+    if decoder.num_garbled:
+        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
 
 
-def read_texts(path):
+def read_texts(path, decoder=None):
     """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
 
-    As the original's `read_examples`: bytes that are not UTF-8 are dropped, white space around a line too, and the
-    last ` ||| ` divides it. An empty line is an empty text, so that line numbers stay.
+    As the original's `read_examples`: bytes that are not UTF-8 are dropped, which `decoder`, a LineDecoder, counts,
+    white space around a line too, and the last ` ||| ` divides it. An empty line is an empty text, so that line numbers
+    stay.
     """
+    decoder = decoder or LineDecoder()
     with sys.stdin.buffer if path == "-" else open_bytes(path) as file:
         for line in file:
-            text = line.decode("utf-8", "ignore").strip()
+            text = decoder(line).strip()
             pair = PAIR.fullmatch(text)
             yield pair.groups() if pair else (text, "")
 
