@@ -25,6 +25,7 @@ import shlex
 import signal
 import socket
 import sys
+import tempfile
 import types
 
 # What the scripts import directly or, as matplotlib's canvas, when they need it.
@@ -35,6 +36,7 @@ PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "orbit", "official.com
 OURS = ("bert_tf", "data_prep", "run", "benchmarks")
 
 ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # the environment variable with the path of the socket
+MORE = "BERT_TF_TESTS_PRELOADED"  # that with modules to import too, ours among them, with spaces between them
 
 exit_status = None  # of a child whose script has ended
 
@@ -49,6 +51,8 @@ def main():
     for name in PRELOADED:
         importlib.import_module(name)
     assert not [name for name in sys.modules if is_ours(name)]
+    for name in os.environ.get(MORE, "").split():
+        importlib.import_module(name)
     sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
     gc.freeze()  # the collector of a child need not touch, and so copy, what is here
@@ -170,6 +174,7 @@ def become(wanted, files):
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
+    tempfile.tempdir = None  # which may have been looked for
     signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
     sys.modules["numpy"].random.seed()

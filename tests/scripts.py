@@ -93,10 +93,12 @@ def server_address():
     return os.environ[fork_server.ADDRESS]
 
 
-def start_server(within=()):
+def start_server(within=(), preloaded=()):
     """Starts a fork server that lives as long as this process; returns the path of its socket.
 
-    within: the beginning of a command that runs the command that follows, such as env's.
+    Args:
+      within: the beginning of a command that runs the command that follows, such as env's.
+      preloaded: modules that it imports beside others' packages.
     """
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "fork_server")
@@ -104,6 +106,7 @@ def start_server(within=()):
         listener.bind(path)
         listener.listen()
         server = subprocess.Popen([*within, sys.executable, "-m", "tests.fork_server", str(listener.fileno())],
+                                  env={**os.environ, fork_server.MORE: " ".join(preloaded)},
                                   cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                   pass_fds=[listener.fileno()])
     atexit.register(shutil.rmtree, folder)
