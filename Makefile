@@ -1,5 +1,6 @@
 # make demo    BERT from raw text to a served model on CPython's documentation, into demo_output/
 # make test    the tests
+# make soak    kills by the hundred and a served model under fire: hours; make soak SHARE=0.05 is a twentieth of it
 # make lint    ruff
 # make bench   this project beside its peers, and docs/peers.png of it (benchmarks.tpu_compile needs the extra tpu-check:
 #              run it by hand)
@@ -9,7 +10,7 @@ PYTHON ?= python3.11
 BIN := .venv/bin
 SETUP_DONE := .venv/setup-done
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test soak lint bench clean
 
 setup: $(SETUP_DONE)
 
@@ -27,6 +28,11 @@ demo: setup
 
 test: setup
 	$(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder
+
+SHARE := 1
+
+soak: setup
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""This project beside its peers as a picture: a bar for each comparison that the benchmarks have kept.
+"""This project beside its peers as a picture: a bar for each comparison with another project.
 
 A bar says how many times as fast as the peer this project is; left of 1 it is slower.
 """
@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 FASTER, SLOWER = "#1f6feb", "#bc4c00"
 TEXT, SMALL_PRINT = "#1f2328", "#59636e"  # on white, which the picture has in dark themes too
-INCHES_WIDE, INCHES_A_BAR, INCHES_AROUND = 8, 0.4, 1.6
+INCHES_WIDE, INCHES_A_BAR, INCHES_AROUND = 8, 0.22, 1.2
 DOTS_PER_INCH = 200  # 1,600 pixels wide, shown at half of that
 
 
@@ -26,15 +26,16 @@ def make_figure(comparisons, note):
     axes = figure.subplots()
     ratios = [row["ratio"] for row in comparisons]
     # Bars begin at 1, where ours is as fast as the peer; on the logarithmic scale 2 and 1/2 times are as far from it.
-    axes.barh(range(len(ratios)), [ratio - 1 for ratio in ratios], left=1, height=0.62,
+    axes.barh(range(len(ratios)), [ratio - 1 for ratio in ratios], left=1, height=0.68,
               color=[FASTER if ratio >= 1 else SLOWER for ratio in ratios])
+    axes.set_ylim(-0.7, len(ratios) - 0.3)
     axes.set_xscale("log")
     axes.set_xlim(min(0.8, 0.8 * min(ratios)), 1.5 * max(1.5, *ratios))
     axes.xaxis.set_major_locator(FixedLocator(TICKS))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
     axes.axvline(1, color=TEXT, linewidth=1)
-    axes.set_yticks(range(len(ratios)), [row["name"] for row in comparisons], fontsize=10, color=TEXT)
+    axes.set_yticks(range(len(ratios)), [row["name"] for row in comparisons], fontsize=8, color=TEXT)
     for number, row in enumerate(comparisons):
         axes.annotate(f" {row['ratio']:.3g} × {row['peer']}", (max(1, row["ratio"]), number), fontsize=8,
                       color=TEXT, verticalalignment="center")

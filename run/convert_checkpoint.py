@@ -35,9 +35,10 @@ def main(argv):
         if not getattr(settings, name):
             raise InputError(f"--{name} is needed")
     check_output(settings.input, settings.output, settings.overwrite)
-    for name in ("bert_config_file", "vocab_file"):
-        if getattr(settings, name):
-            paths.check_file(name, getattr(settings, name))
+    given = {name: getattr(settings, name) for name in ("bert_config_file", "vocab_file") if getattr(settings, name)}
+    for name, path in given.items():
+        paths.check_file(name, path)
+    paths.check_not_replaced("output", settings.output, r".*", given)
     config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
     model_folder.check_no_pickle(settings.input)
     tokenizer = find_tokenizer(settings.input)

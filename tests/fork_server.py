@@ -27,6 +27,7 @@ import shlex
 import signal
 import socket
 import sys
+import tempfile
 import types
 
 # What the scripts import directly or, as matplotlib's canvas, when they need it.
@@ -66,9 +67,9 @@ def packages():
     for top in ("bert_tf", "data_prep", "run"):
         package = importlib.import_module(top)
         for found in pkgutil.walk_packages(package.__path__, f"{top}."):
-            if found.ispkg or found.name.count(".") > 1 or top == "bert_tf":
-                if not found.name.endswith("__main__"):
-                    yield found.name
+            is_script = top != "bert_tf" and found.name.count(".") == 1 and not found.ispkg
+            if not (is_script or found.name.endswith("__main__")):
+                yield found.name
 
 
 def is_ours(module):
@@ -112,7 +113,8 @@ def ask(server, address, wanted, files):
     server.connect(address)
     message = json.dumps(wanted).encode() + b"\n"
     sent = socket.send_fds(server, [message], [each if isinstance(each, int) else each.fileno() for each in files])
-    server.sendall(message[sent:])
+    if sent < len(message):  # a script may have ended already, and the server closed the connection
+        server.sendall(message[sent:])
 
 
 def serve(listener):
@@ -184,6 +186,7 @@ def become(wanted, files):
     os.chdir(wanted["folder"])
     os.environ.clear()
     os.environ.update(wanted["environment"])
+    tempfile.tempdir = None  # which may have been looked for
     signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
     sys.modules["numpy"].random.seed()

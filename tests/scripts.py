@@ -96,7 +96,8 @@ def server_address():
 def start_server(within=()):
     """Starts a fork server that lives as long as this process; returns the path of its socket.
 
-    within: the beginning of a command that runs the command that follows, such as env's.
+    Args:
+      within: the beginning of a command that runs the command that follows, such as env's.
     """
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "fork_server")

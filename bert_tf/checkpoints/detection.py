@@ -66,6 +66,9 @@ def find_checkpoint(path):
             weights = weights_in(path)
         prefix = prefix.removesuffix(".index")
         has_index = files.exists(prefix + ".index")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{os.path.join(path, 'checkpoint')}: is damaged: it must name the newest checkpoint"
+                         ) from error
     except OSError as error:  # no access, or a file system that TensorFlow does not know
         raise InputError(str(error)) from error
     if not has_index and not weights:

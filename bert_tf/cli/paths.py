@@ -4,12 +4,20 @@ Like bert_tf.files, this module imports TensorFlow for remote paths alone.
 """
 
 import contextlib
+import fnmatch
 import os
+import pathlib
+import re
 
 from bert_tf import files
 from bert_tf.errors import InputError
 
 MANIFEST_SUFFIX = ".manifest.json"  # of what stands beside records and says what they were made of
+
+# Names of the files that make up a model, or a data set, in its folder.
+_PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
+                    r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
+                    r"(train|dev|test|msr_paraphrase|multinli|xnli).*\.(tsv|csv)")
 
 
 def check_file(argument, path, or_folder=False):
@@ -92,12 +100,88 @@ def check_not_given(argument, path, given):
     Args:
       argument: name of the argument that `path` is of.
       path: of a file that will be written.
-      given: dict of the name of another argument -> its path, a list of paths, or None.
+      given: dict of the name of another argument -> its path, a list of paths, or None. Of the folder or the prefix of
+        a model, and of the folder of a data set, all files count that make it up.
     """
     for name, paths in given.items():
         for each in [paths] if isinstance(paths, str) else paths or ():
             if files.absolute(each) == files.absolute(path):
                 raise InputError(f"`{argument}`={path}: is `{name}`, which would be lost")
+            if _is_part(path, each):
+                raise InputError(f"`{argument}`={path}: is a file of `{name}`={each}, which would be lost")
+
+
+def check_not_replaced(argument, folder, written, given):
+    """Raises InputError naming `argument` if a file that is given would be replaced by one written into a folder.
+
+    Args:
+      argument: name of the argument that `folder` is of.
+      folder: that files will be written into.
+      written: their names, regular expression.
+      given: dict of the name of another argument -> the path of a file, or None.
+    """
+    for name, path in given.items():
+        if path and files.absolute(os.path.dirname(path) or os.curdir) == files.absolute(folder) and re.fullmatch(
+                written, os.path.basename(path)):
+            raise InputError(f"`{argument}`={folder}: holds `{name}`={path}, which would be replaced; choose another "
+                             "folder")
+
+
+def check_apart(argument, folder, given):
+    """Raises InputError naming `argument` if a folder to write into is that of a model that is given.
+
+    Args:
+      argument: name of the argument that `folder` is of.
+      folder: that files will be written into.
+      given: dict of the name of another argument -> a folder or a prefix, or None.
+    """
+    for name, path in given.items():
+        if path and files.absolute(folder) == files.absolute(_folder_of(path)):
+            raise InputError(f"`{argument}`={folder}: is the folder of `{name}`; give another")
+
+
+def check_not_found(argument, path, given, is_folder=False):
+    """Raises InputError naming `argument` if an output lies where globs or folders of inputs look.
+
+    The next run, which may be the one that goes on with this, would read it.
+
+    Args:
+      argument: name of the argument that `path` is of.
+      path: of what will be written; it need not be there.
+      given: dict of the name of another argument -> its comma-separated glob patterns and folders, or None.
+      is_folder: whether it is a folder, of whose files none may be found.
+    """
+    written = os.path.join(path, "any") if is_folder else path
+    for name, patterns in given.items():
+        if any(_is_found(written, pattern) for pattern in filter(None, (patterns or "").split(","))):
+            raise InputError(f"`{argument}`={path}: lies where `{name}`={patterns} looks: it would be read by the next "
+                             "run")
+
+
+def _is_found(path, pattern):
+    """Whether a path is below the folder `pattern`, or it or a folder that it is in is matched by that glob."""
+    if files.is_remote(path) != files.is_remote(pattern):
+        return False
+    if files.is_dir(pattern):
+        return files.absolute(path).startswith(os.path.join(files.absolute(pattern), ""))
+    whole, pattern = pathlib.PurePath(os.path.abspath(path)), os.path.abspath(pattern)
+    if "**" in pattern:
+        above, _, name = pattern.partition("**")
+        return str(whole).startswith(above) and fnmatch.fnmatch(whole.name, name.rpartition("/")[2] or "*")
+    return any(each.match(pattern) for each in (whole, *whole.parents))
+
+
+def _folder_of(path):
+    """The folder of a model: itself, or that which a prefix or a file is in."""
+    return path if files.is_dir(path) else os.path.dirname(path) or os.curdir
+
+
+def _is_part(path, whole):
+    """Whether a path is below the folder that `whole`, a folder or a model's prefix, is of, and named as its parts."""
+    if not _PARTS.fullmatch(os.path.basename(path)):
+        return False
+    has_parts = files.is_dir(whole) or files.exists(f"{whole}.index") or whole.endswith(".safetensors")
+    return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_folder_of(whole)), ""))
 
 
 def expand_globs(argument, patterns, folders=False):

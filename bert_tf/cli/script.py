@@ -20,6 +20,7 @@ import sys
 from absl import app, flags, logging
 
 from bert_tf.errors import InputError
+from bert_tf.files import own_temporary_folder
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
 
@@ -29,7 +30,7 @@ INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
 TERMINATED = 143  # what it reports for one ended by SIGTERM
 CLOSED_PIPE = 141  # what it reports for one that wrote to a pipe which nobody reads
 
-LONGEST_MESSAGE = 480  # characters of a mistake's line
+LONGEST_LINE = 300  # characters of a mistake's line, the script's name included
 
 # What TensorFlow's gs:// client reads at once, wherever it begins to read: 64 MB if nothing is said, which is much for
 # the first records of each of many files.
@@ -71,7 +72,7 @@ def run(main, define_flags, takes_arguments=False):
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:
-            with _terminable():
+            with _terminable(), own_temporary_folder():
                 main(argv)
                 sys.stdout.flush()  # here, where an error of it still becomes one line
         except KeyboardInterrupt:
@@ -189,8 +190,9 @@ def _script_name():
 
 
 def _fail(message):
-    if len(message) > LONGEST_MESSAGE:  # of a list of labels, say; what to do about it stands at the end
-        half = LONGEST_MESSAGE // 2
-        message = f"{message[:half]} ... {message[-half:]}"
-    print(f"{_script_name()}: {message}", file=sys.stderr)
+    line = f"{_script_name()}: {message}".replace("\n", "\\n").replace("\r", "\\r")  # which names of files may have
+    if len(line) > LONGEST_LINE:  # of a list of labels, say; what to do about it stands at the end
+        half = (LONGEST_LINE - len(" ... ")) // 2
+        line = f"{line[:half]} ... {line[-half:]}"
+    print(line, file=sys.stderr)
     sys.exit(MISTAKE)

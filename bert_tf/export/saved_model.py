@@ -53,7 +53,9 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
-        tf.saved_model.save(module, partial, signatures=servable.signatures())
+        # There is nothing to convert, and AutoGraph would write files for what it converts.
+        save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
+        save_traced(module, partial, signatures=servable.signatures())
         if litert:
             with open(os.path.join(partial, LITERT_FILE), "wb") as file:
                 file.write(litert)

@@ -26,10 +26,61 @@ from bert_tf.files.places import (
     remove_tree,
     size,
 )
-from bert_tf.files.reading import local_copy, open_bytes, read_bytes, read_json, read_json_object, read_text
-from bert_tf.files.writing import PARTIAL_SUFFIX, discard, new_file, new_files, new_folder, new_local_file
+from bert_tf.files.reading import (
+    LineDecoder,
+    garbled_note,
+    local_copy,
+    open_bytes,
+    read_bytes,
+    read_json,
+    read_json_object,
+    read_lines,
+    read_text,
+)
+from bert_tf.files.temporary import own_temporary_folder
+from bert_tf.files.writing import (
+    PARTIAL_SUFFIX,
+    discard,
+    folder_for,
+    new_file,
+    new_files,
+    new_folder,
+    new_local_file,
+)
 
-__all__ = ["PARTIAL_SUFFIX", "absolute", "check_output_name", "discard", "exists", "files_below", "folders_among",
-           "is_dir", "is_file", "is_object_store", "is_remote", "local_copy", "make_dirs", "matching", "modified_ns",
-           "names_in", "new_file", "new_files", "new_folder", "new_local_file", "only_writer", "open_bytes",
-           "read_bytes", "read_json", "read_json_object", "read_text", "remove", "remove_tree", "size"]
+__all__ = [
+    "PARTIAL_SUFFIX",
+    "LineDecoder",
+    "absolute",
+    "check_output_name",
+    "discard",
+    "exists",
+    "files_below",
+    "folder_for",
+    "folders_among",
+    "garbled_note",
+    "is_dir",
+    "is_file",
+    "is_object_store",
+    "is_remote",
+    "local_copy",
+    "make_dirs",
+    "matching",
+    "modified_ns",
+    "names_in",
+    "new_file",
+    "new_files",
+    "new_folder",
+    "new_local_file",
+    "only_writer",
+    "open_bytes",
+    "own_temporary_folder",
+    "read_bytes",
+    "read_json",
+    "read_json_object",
+    "read_lines",
+    "read_text",
+    "remove",
+    "remove_tree",
+    "size",
+]

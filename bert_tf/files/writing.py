@@ -157,6 +157,26 @@ def new_files(folder):
                 os.rmdir(folder)
 
 
+@contextlib.contextmanager
+def folder_for(path):
+    """A context for whose time a folder is there; one that it made is gone after an error if nothing is in it."""
+    path = os.fsdecode(path)
+    made = []
+    if not is_remote(path):
+        above = os.path.abspath(path)
+        while not os.path.lexists(above):
+            made.append(above)
+            above = os.path.dirname(above)
+    places.make_dirs(path)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            for each in made:
+                os.rmdir(each)
+        raise
+
+
 class _LocalPartial(io.FileIO):
     """The partial file of a local path, unbuffered; its errors name the path."""
 

@@ -8,11 +8,13 @@ import dataclasses
 import io
 import json
 import zipfile
+import zlib
 
 from bert_tf.errors import InputError
 
 METADATA_FILE = "bert_tf.json"
 VOCABULARY_FILE = "vocab.txt"
+MOST_BYTES = 1 << 26  # of either, decompressed
 
 # A fixed date, so that the same model makes the same file.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -91,9 +93,19 @@ def read(path):
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            metadata = Metadata(**json.loads(archive.read(METADATA_FILE)))
-            vocabulary = archive.read(VOCABULARY_FILE).decode().split("\n")[:-1]
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
+            metadata = Metadata(**json.loads(_content(archive, METADATA_FILE)))
+            vocabulary = _content(archive, VOCABULARY_FILE).decode().split("\n")[:-1]
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, KeyError, TypeError,
+            ValueError) as error:
         raise InputError(f"{path}: is not a LiteRT model that answers text: it must be one that export_saved_model "
                          f"wrote in the format litert ({error})") from error
     return metadata, vocabulary
+
+
+def _content(archive, name):
+    """The bytes of a file in an archive; ValueError for one that would fill the memory."""
+    size = archive.getinfo(name).file_size
+    if size > MOST_BYTES:
+        raise ValueError(f"{name} has {size:,} bytes, at most {MOST_BYTES:,} are read")
+    with archive.open(name) as file:
+        return file.read(MOST_BYTES)  # whatever the archive says of its size

@@ -127,6 +127,8 @@ def _read_yaml(path):
         return yaml.load(text, _Loader)
     except (yaml.YAMLError, ValueError) as error:  # ValueError: what looks like a date, 2001-99-99 say, and is none
         raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise InputError(f"{path}: its YAML is nested too deeply") from error
 
 
 class _Loader(yaml.SafeLoader):

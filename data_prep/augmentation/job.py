@@ -6,12 +6,13 @@ import random
 import time
 
 import numpy as np
+import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
+from bert_tf.files import LineDecoder, new_file
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from data_prep.augmentation import checkpoint_files
 from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
@@ -22,6 +23,7 @@ ROWS_AT_A_TIME = 256  # whose words are proposed for together
 HEAD = "cls/predictions/"
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, announce=print):
     """Writes a table with copies of each row of another.
 
@@ -40,7 +42,10 @@ def run(settings, announce=print):
     if not header:
         raise InputError(f"`input_file`={settings.input_file}: is empty")
     columns = settings.text_positions(header)
-    num_rows = check_rows(settings, columns)
+    decoder = LineDecoder()
+    num_rows = check_rows(settings, columns, decoder)
+    if decoder.num_garbled:
+        announce(f"{settings.input_file}: {decoder.note()}")
     proposer = Proposer(settings)
     num_written = 0
     with (new_file(settings.output_file, newline="") as file,
@@ -60,15 +65,15 @@ def run(settings, announce=print):
              f"the word table; {time.monotonic() - started:.1f} s")
 
 
-def read_rows(settings):
-    """Yields (number of its line, list of fields) of each example of the input."""
-    return itertools.islice(tables.read_rows(settings.input_file), int(settings.has_header), None)
+def read_rows(settings, decoder=None):
+    """Yields (number of its line, list of fields) of each example of the input; `decoder` as tables.read_rows'."""
+    return itertools.islice(tables.read_rows(settings.input_file, decoder), int(settings.has_header), None)
 
 
-def check_rows(settings, columns):
+def check_rows(settings, columns, decoder=None):
     """How many examples there are; InputError for one that lacks a text, or if there are none."""
     num_rows = 0
-    for number, fields in read_rows(settings):
+    for number, fields in read_rows(settings, decoder):
         num_rows += 1
         if len(fields) <= max(columns):
             raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, column {max(columns) + 1} "

@@ -7,7 +7,6 @@ is reported at once.
 import functools
 import importlib.util
 import os
-import pathlib
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
@@ -89,9 +88,7 @@ def check_outputs(input_files, output_files, patterns=""):
         real_path = absolute(path)
         if real_path in taken:
             raise InputError(f"`output_file`={path}: {taken[real_path]}")
-        if any(_is_found(path, pattern) for pattern in patterns.split(",")):
-            raise InputError(f"`output_file`={path}: lies where `input_file`={patterns} looks: it would be read as "
-                             f"text by the next run")
+        paths.check_not_found("output_file", path, {"input_file": patterns})
         parent = os.path.dirname(path)
         while parent and not is_remote(path) and not os.path.exists(parent):
             parent = os.path.dirname(parent)
@@ -99,11 +96,3 @@ def check_outputs(input_files, output_files, patterns=""):
             raise InputError(f"`output_file`={path}: {parent} is a file, not a directory")
         taken[real_path] = "is named twice"
 
-
-def _is_found(path, pattern):
-    """Whether a path is in a folder, or is matched by a glob pattern; neither need exist."""
-    if is_remote(path) != is_remote(pattern):
-        return False
-    if is_dir(pattern):
-        return absolute(path).startswith(os.path.join(absolute(pattern), ""))
-    return pathlib.PurePath(os.path.abspath(path)).match(os.path.abspath(pattern))

@@ -42,7 +42,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
       plan.Summary.
 
     Raises:
-      InputError: text that is not UTF-8, is empty, has a shard of one document only; an output that was made from
+      InputError: text that is empty, has a shard of one document only; an output that was made from
         other inputs or with other settings.
       OSError: a file that cannot be read or written.
     """

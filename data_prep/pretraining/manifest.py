@@ -19,6 +19,7 @@ SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1
 SAMPLE_BYTES = 1 << 16  # of each of a sample's blocks
 READ_BYTES = 1 << 22
+_COUNTS = {field.name for field in dataclasses.fields(Counts)}
 
 
 def describe(input_files, vocab_file, flags):
@@ -68,6 +69,10 @@ class Manifest:
             if differences:
                 raise InputError(f"{path}: this output was made from something else: {'; '.join(differences)}: give "
                                  f"another `output_file`, or remove this one with its manifest to make it anew")
+            shards = content["shards"]
+            if len(shards) != len(shard_files) or any(shard and len(shard["files"]) != len(each)
+                                                      for shard, each in zip(shards, shard_files, strict=True)):
+                raise InputError(f"{path}: tells of other shards than there are: remove it to make all of them anew")
             self._content = content
         shards = self._content["shards"]
         finished = [i for i, shard in enumerate(shards) if shard]
@@ -108,8 +113,22 @@ def _is_manifest(content):
         return isinstance(value, dict) and set(fields) == set(value)
 
     return (has(content, "format", "made_from", "shards") and content["format"] == FORMAT
-            and has(content["made_from"], "flags", "vocabulary", "inputs") and isinstance(content["shards"], list)
-            and all(shard is None or has(shard, "files", "counts") for shard in content["shards"]))
+            and has(content["made_from"], "flags", "vocabulary", "inputs")
+            and isinstance(content["made_from"]["flags"], dict) and isinstance(content["made_from"]["inputs"], list)
+            and all(isinstance(file, dict) and isinstance(file.get("path"), str)
+                    for file in content["made_from"]["inputs"])
+            and isinstance(content["shards"], list)
+            and all(shard is None or (
+                has(shard, "files", "counts")
+                and isinstance(shard["files"], list) and all(map(_is_file, shard["files"]))
+                and isinstance(shard["counts"], dict) and shard["counts"].keys() <= _COUNTS
+                and all(type(count) is int for count in shard["counts"].values())) for shard in content["shards"]))
+
+
+def _is_file(told):
+    """Whether a manifest tells of a file what it has to."""
+    return (isinstance(told, dict) and type(told.get("bytes")) is int
+            and all(isinstance(told.get(kind, ""), str) for kind in _DIGESTS))
 
 
 def _has_sizes(paths, files):

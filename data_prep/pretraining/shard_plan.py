@@ -111,15 +111,11 @@ class TextReader:
         `on_progress` is called with the number of bytes yielded since the last call.
 
         Raises:
-          InputError: bytes that are not UTF-8, naming file and line; a line of over MAX_LINE_BYTES; a damaged
-            .gz file.
+          InputError: a line of over MAX_LINE_BYTES; a damaged .gz file.
           OSError: a file that cannot be read.
         """
         for file_range in unit.ranges:
-            position = file_range.start
             for block in self._blocks(file_range, block_bytes):
-                _check_utf8(block, file_range.path, position)
-                position += len(block)
                 yield block
                 if on_progress:
                     on_progress(len(block))
@@ -212,20 +208,3 @@ def _bytes_to_next_document(reader, part, max_bytes):
             raise InputError(f"{path}: no blank line, which would end a document, in {position:,} bytes: end "
                              f"documents with blank lines, or give `max_shard_mb`=0 to hold the whole text in memory")
     return position
-
-
-def _check_utf8(block, path, position):
-    """Raises InputError unless `block`, which begins at byte `position` of a file, is UTF-8."""
-    try:
-        block.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = _line_number(path, position + error.start)
-        raise InputError(f"{path}, line {line}: byte 0x{block[error.start]:02x} is not UTF-8: convert the file to "
-                         f"UTF-8 first") from error
-
-
-def _line_number(path, position):
-    """The line, from 1, in which byte `position` of a file stands."""
-    with TextReader() as reader:
-        return 1 + sum(line.endswith(b"\n")
-                       for _, line in reader.lines(Unit((FileRange(path, 0, position),))))

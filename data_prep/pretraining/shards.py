@@ -9,6 +9,7 @@ import os
 
 import numpy as np
 
+from bert_tf.files import garbled_note
 from data_prep import compiled, records
 from data_prep.pretraining import masking, sentence_pairs
 from data_prep.pretraining.corpus import Corpus
@@ -55,6 +56,7 @@ class Counts:
       num_random_next: records whose second part comes from another place.
       num_masked: masked positions.
       num_predictions_cut: positions that masked_lm_prob asked for and max_predictions_per_seq did not allow.
+      num_garbled: lines of the text of which bytes that are not UTF-8 were dropped.
     """
 
     num_bytes: int = 0
@@ -68,6 +70,7 @@ class Counts:
     num_random_next: int = 0
     num_masked: int = 0
     num_predictions_cut: int = 0
+    num_garbled: int = 0
 
     def __add__(self, other):
         return Counts(*(mine + theirs for mine, theirs
@@ -84,6 +87,8 @@ class Counts:
         if self.num_predictions_cut:
             lines.append(f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
                          f"{self.num_predictions_cut:,} predictions were cut")
+        if self.num_garbled:
+            lines.append(f"note: {garbled_note(self.num_garbled)}")
         if self.num_unknown > MAX_UNKNOWN_SHARE * self.num_tokens:
             lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]: does the "
                          f"vocabulary, or its casing, fit this text?")
@@ -183,4 +188,5 @@ def count(corpus, instances, settings, unk_id):
         num_real=int(instances.lengths.sum()),
         num_random_next=int(instances.is_random_next.sum()),
         num_masked=len(instances.mask_positions),
-        num_predictions_cut=int(num_cut))
+        num_predictions_cut=int(num_cut),
+        num_garbled=corpus.num_garbled)

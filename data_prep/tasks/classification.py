@@ -6,7 +6,6 @@ by position, TSV without quoting, a header where the file has one.
 """
 
 import dataclasses
-import itertools
 import os
 import re
 from collections.abc import Mapping
@@ -16,10 +15,12 @@ import numpy as np
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
-from bert_tf.files import is_file
+from bert_tf.files import LineDecoder, is_file
 from data_prep.tasks import tables
+from data_prep.tasks.table_splits import not_selected, selected_rows
 
 ROWS_AT_A_TIME = 1024
+UNKNOWN = -1  # in place of the id of a label that the task has not
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
@@ -95,9 +96,12 @@ class Examples:
       text_a: list of str.
       text_b: list of str; None for tasks of one text.
       labels: None where the split has none, else ids, int32 [n]; numbers, float32 [n], of a regression; or 0
-        and 1 for each label, int32 [n, num_labels], where a row may have several.
+        and 1 for each label, int32 [n, num_labels], where a row may have several. Of a label that the task has not,
+        where it is allowed, the id is UNKNOWN.
       num_empty: rows of which a text is empty. They are kept, as in the original: published files have some.
       num_broken: rows that were left out for having too few columns.
+      num_unknown: rows with a label that the task has not.
+      num_garbled: lines of which bytes that are not UTF-8 were dropped.
     """
 
     guids: list
@@ -106,6 +110,8 @@ class Examples:
     labels: np.ndarray | None
     num_empty: int = 0
     num_broken: int = 0
+    num_unknown: int = 0
+    num_garbled: int = 0
 
     def __len__(self):
         return len(self.text_a)
@@ -152,20 +158,22 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
     return ClassificationTask("own", splits, tuple(labels), regression, tuple(metrics), label_separator)
 
 
-def read_examples(task, data_dir, split):
+def read_examples(task, data_dir, split, allow_unknown=False):
     """Reads one split of a task.
 
     Args:
       task: ClassificationTask.
       data_dir: folder of the published files.
       split: "train", "dev" or "test".
+      allow_unknown: whether a row may have a label that the task has not, if others have some that it has; not where a
+        row may have several.
 
     Returns:
       Examples.
 
     Raises:
       InputError: where the file is missing or has no rows; naming file and line, where a row has too few
-        columns, a label is unknown or no number, or bytes are not UTF-8.
+        columns, or a label is unknown or no number.
     """
     if split not in task.splits:
         raise InputError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
@@ -173,8 +181,9 @@ def read_examples(task, data_dir, split):
     path = os.path.join(data_dir, layout.file)
     parse_label = _label_parser(task)
     guids, text_a, text_b, labels = [], [], [], []
-    num_empty = num_broken = 0
-    for line, number, row in _selected_rows(path, layout, task.skip_broken_rows):
+    num_empty = num_broken = num_unknown = 0
+    decoder, allow_unknown = LineDecoder(), allow_unknown and bool(task.labels) and not task.label_separator
+    for line, number, row in selected_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
             num_broken += 1
             continue
@@ -186,13 +195,18 @@ def read_examples(task, data_dir, split):
             try:
                 labels.append(parse_label(row.label))
             except InputError as error:
-                raise InputError(f"{path}:{line}: {error}") from error
+                if not (allow_unknown and row.label.strip()):
+                    raise InputError(f"{path}:{line}: {error}") from error
+                labels.append(UNKNOWN)
+                num_unknown += 1
+    if num_unknown == len(guids) > 0:
+        raise InputError(f"{path}: has none of the labels {', '.join(task.labels)}: is another column meant?")
     if not guids:
-        raise InputError(f"{path}: has no rows{_not_selected(path, layout)}")
+        raise InputError(f"{path}: has no rows{not_selected(path, layout)}")
     return Examples(
         guids, text_a, text_b if layout.text_b is not None else None,
         np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
-        num_empty, num_broken)
+        num_empty, num_broken, num_unknown, decoder.num_garbled)
 
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
@@ -290,7 +304,7 @@ def _split_labels(text, separator):
 
 def _labels_of_file(path, layout, separator):
     labels = set()
-    for line, _, row in _selected_rows(path, layout, skip_broken=False):
+    for line, _, row in selected_rows(path, layout, skip_broken=False):
         if not separator and not row.label.strip():
             raise InputError(f"{path}:{line}: the label is empty")
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
@@ -301,51 +315,6 @@ def _labels_of_file(path, layout, separator):
     if all(map(_WHOLE_NUMBER.fullmatch, labels)):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)
-
-
-@dataclasses.dataclass(frozen=True)
-class _Row:
-    text_a: str
-    text_b: str | None
-    label: str | None
-    index: str | None
-
-
-def _selected_rows(path, layout, skip_broken):
-    """Yields (line, number of the row, _Row or None for a broken one) of the rows that `only` selects.
-
-    The header is row 0, and where there is none, the first row is, as in the original's guids.
-    """
-    columns = [layout.text_a, layout.text_b, layout.label, layout.index, layout.only and layout.only[0]]
-    rows = tables.read_rows(path)
-    first_number, width = 0, None
-    if layout.header:
-        first_number, header = 1, next(rows, (1, []))[1]
-        if any(isinstance(column, str) for column in columns):
-            columns = [tables.position(column, header, path) if isinstance(column, str) else column
-                       for column in columns]
-            width = len(header)  # a tab within a text would shift the named columns after it
-    needed = max(column for column in columns if column is not None) + 1
-    for number, (line, fields) in enumerate(rows, start=first_number):
-        if len(fields) < needed or (width and len(fields) != width):
-            if not skip_broken:
-                raise InputError(f"{path}:{line}: {width or f'at least {needed}'} columns are expected, "
-                                 f"{len(fields)} found")
-            yield line, number, None
-            continue
-        *values, key = (None if column is None else fields[column] for column in columns)
-        if layout.only is None or key == layout.only[1]:
-            yield line, number, _Row(*values)
-
-
-def _not_selected(path, layout):
-    """For a file of which no row has the value that `only` selects: which have others; "" without `only`."""
-    if layout.only is None:
-        return ""
-    column, value = layout.only
-    others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
-                     if len(fields) > column})
-    return f" with {value!r} in column {column + 1}, which has {', '.join(others) or 'none'}"
 
 
 def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):

@@ -28,12 +28,14 @@ class Questions:
       text_a: list of str.
       text_b: for each question a list of str, one a choice.
       labels: int32 [n], the number of the right choice, from 0; None where there are none, as in SWAG's test file.
+      num_garbled: lines of which bytes that are not UTF-8 were dropped.
     """
 
     guids: list
     text_a: list
     text_b: list
     labels: np.ndarray | None
+    num_garbled: int = 0
 
     def __len__(self):
         return len(self.text_a)
@@ -60,12 +62,16 @@ def read_swag(path):
       InputError: where the file or a column is missing, or there are no rows; naming file and line, where a row has
         another number of columns or a label is not the number of an ending.
     """
-    rows = tables.read_rows(path)
+    decoder = files.LineDecoder()
+    rows = tables.read_rows(path, decoder)
     header = next(rows, (1, []))[1]
     first, second = (tables.position(name, header, path) for name in ("sent1", "sent2"))
-    endings = [header.index(name) for name in sorted(filter(ENDING.fullmatch, header), key=_number_of)]
-    if len(endings) < 2:
-        raise InputError(f"{path}:1: columns ending0, ending1, ... are expected: the columns are {', '.join(header)}")
+    names = sorted(filter(ENDING.fullmatch, header), key=_number_of)
+    missing = next((f"ending{number}" for number, name in enumerate(names) if _number_of(name) != number), None)
+    if len(names) < 2 or missing:
+        expected = f"the column {missing} is" if missing else "columns ending0, ending1, ... are"
+        raise InputError(f"{path}:1: {expected} expected: the columns are {', '.join(header)}")
+    endings = list(map(header.index, names))
     answers = header.index("label") if "label" in header else None
     guids, text_a, text_b, labels = [], [], [], []
     for number, (line, fields) in enumerate(rows):
@@ -76,7 +82,7 @@ def read_swag(path):
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
         if answers is not None:
             labels.append(_swag_label(fields[answers], len(endings), f"{path}:{line}"))
-    return _questions(path, guids, text_a, text_b, labels)
+    return dataclasses.replace(_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
 
 
 def read_race(path):

@@ -8,20 +8,26 @@ from bert_tf.errors import InputError
 MAX_FIELD_CHARACTERS = (1 << 31) - 1  # in place of Python's 131,072, which a long document exceeds; the most it takes
 
 
-def read_rows(path):
+def read_rows(path, decoder=None):
     """Yields (line number, list of fields) of a table, its header included; empty lines are left out.
 
     A file named *.csv has commas and double quotes. Any other has tabs, quotes in it mean nothing, and no
-    field holds a line break: that is how GLUE is published and how the original reads it.
+    field holds a line break: that is how GLUE is published and how the original reads it. Bytes that are not UTF-8 are
+    dropped.
+
+    Args:
+      path: of the file.
+      decoder: bert_tf.files.LineDecoder, which counts the lines with such bytes; or None.
 
     Raises:
-      InputError: where the file is missing; naming file and line, where bytes are not UTF-8 or quotes do not
-        close.
+      InputError: where the file is missing; naming file and line, where quotes do not close.
     """
+    decoder = decoder or files.LineDecoder()
     if not files.is_file(path):
         raise InputError(f"{path}: no such file")
     with files.open_bytes(path) as file:
-        lines = _decoded_lines(file, path)
+        # Lines end at \n alone: texts may hold any other character that Python takes for the end of a line.
+        lines = (decoder(line, not number) for number, line in enumerate(file))
         if path.lower().endswith(".csv"):
             yield from _csv_rows(lines, path)
             return
@@ -63,11 +69,3 @@ def _next_row(reader):
     finally:
         csv.field_size_limit(limit)
 
-
-def _decoded_lines(file, path):
-    # Lines end at \n alone: texts may hold any other character that Python takes for the end of a line.
-    for number, line in enumerate(file, start=1):
-        try:
-            yield line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError as error:
-            raise InputError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error

@@ -19,6 +19,7 @@ from bert_tf.files import new_file
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
 IGNORED = -1  # the label id of pieces that take no part in loss and metric
+UNKNOWN = -2  # of a word with a label that training lacks: it takes no part in the loss, and counts as wrong
 WORDS_AT_A_TIME = 1 << 14
 
 ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
@@ -34,6 +35,7 @@ class Sentences:
       lines: number of the row's line, counted from 1.
       words: str.
       labels: str, in IOB2 if they are of entities; None where they were not read.
+      num_garbled: not a list: how many lines had bytes that are not UTF-8, which were dropped.
     """
 
     path: str
@@ -41,6 +43,7 @@ class Sentences:
     lines: list
     words: list
     labels: list | None
+    num_garbled: int = 0
 
     def __len__(self):
         return len(self.words)
@@ -63,11 +66,12 @@ def read_sentences(path, token_column=0, label_column=None):
 
     Raises:
       InputError: naming the file, where it is missing or has no words; naming file and line, where a row has another
-        number of columns than the first one, or lacks a column that is read; where bytes are not UTF-8, a word or a
-        label is empty, or some labels have the prefixes of entities and this one has not.
+        number of columns than the first one, or lacks a column that is read; where a word or a label is empty, or some
+        labels have the prefixes of entities and this one has not.
     """
     rows, lines, words, labels = [], [], [], []
-    for sentence in _sentences(path, (token_column,) if label_column is None else (token_column, label_column)):
+    columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
+    for sentence in _sentences(path, columns, decoder):
         rows.append([text for _, text, _ in sentence])
         lines.append([line for line, _, _ in sentence])
         words.append([fields[token_column] for _, _, fields in sentence])
@@ -76,11 +80,11 @@ def read_sentences(path, token_column=0, label_column=None):
     if not words:
         raise InputError(f"{path}: has no words")
     if label_column is None:
-        return Sentences(path, rows, lines, words, None)
+        return Sentences(path, rows, lines, words, None, decoder.num_garbled)
     if any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
         _check_entity_labels(path, lines, labels)
         labels = [to_iob2(each) for each in labels]
-    return Sentences(path, rows, lines, words, labels)
+    return Sentences(path, rows, lines, words, labels, decoder.num_garbled)
 
 
 def to_iob2(labels):
@@ -124,7 +128,7 @@ def label_names(sentences):
     return OUTSIDE, *(f"{prefix}-{type_}" for type_ in types for prefix in "BI")
 
 
-def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length):
+def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False):
     """Features of sentences; one that is too long is divided, between words, into rows as full as they can be.
 
     A word's first piece has its label. A word without any piece, as one of control characters, is taken for [UNK]; one
@@ -135,6 +139,7 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length):
       names: label names in the order of their ids.
       tokenizer: BertTokenizer.
       max_seq_length: length that each row is padded to, S.
+      allow_unknown: whether words may have labels that are none of `names`, if others have some; their id is UNKNOWN.
 
     Returns:
       dict of int32 [rows, S]: "input_ids"; "input_mask", 1 for a piece and 0 for padding; "segment_ids", all 0; and
@@ -146,7 +151,7 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length):
     """
     ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
-        _check_known(sentences, ids)
+        _check_known(sentences, ids, allow_unknown)
     room = max_seq_length - 2
     pieces = _pieces_of_words(itertools.chain(*sentences.words), tokenizer)
     rows, num_cut = [], 0
@@ -160,7 +165,7 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length):
                 rows.append((row_ids, row_labels))
                 row_ids, row_labels = [], []
             row_ids += of_word
-            row_labels += [ids[label], *[IGNORED] * (len(of_word) - 1)]
+            row_labels += [ids.get(label, UNKNOWN), *[IGNORED] * (len(of_word) - 1)]
         rows.append((row_ids, row_labels))
     features = {name: np.zeros([len(rows), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
@@ -199,10 +204,10 @@ def write_predictions(path, sentences, labels):
             file.write("\n")
 
 
-def _sentences(path, columns):
+def _sentences(path, columns, decoder):
     """Yields the sentences of a file, each a list of (line number, row, its fields); `columns` are checked."""
     sentence, first = [], None
-    for line, row in _decoded_rows(path):
+    for line, row in _decoded_rows(path, decoder):
         is_word = row.strip(" \t") and not row.startswith(DOCUMENT_START)
         if is_word:
             fields = row.split("\t") if "\t" in row else re.split(" +", row)
@@ -216,17 +221,13 @@ def _sentences(path, columns):
         yield sentence
 
 
-def _decoded_rows(path):
+def _decoded_rows(path, decoder):
     """Yields (line number, line without its end); where spaces divide columns, without those around the row."""
     if not files.is_file(path):
         raise InputError(f"{path}: no such file")
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{path}:{number}: byte 0x{line[error.start]:02x} is not UTF-8") from error
-            row = text.rstrip("\r\n")
+            row = decoder(line, number == 1).rstrip("\r\n")
             yield number, row if "\t" in row else row.strip(" ")
 
 
@@ -256,12 +257,14 @@ def _check_entity_labels(path, lines, labels):
                              "expected, as in other rows")
 
 
-def _check_known(sentences, ids):
-    """Raises InputError, naming file and line, unless all labels are keys of `ids`."""
-    for line, label in zip(itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True):
-        if label not in ids:
-            raise InputError(f"{sentences.path}:{line}: label {label!r} is unknown: the labels of the training data "
-                             f"are {', '.join(ids)}")
+def _check_known(sentences, ids, allow_unknown):
+    """Raises InputError, naming file and line, unless all labels are keys of `ids`, or some, where that is allowed."""
+    unknown = [(line, label) for line, label in zip(
+        itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
+    if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
+        line, label = unknown[0]
+        raise InputError(f"{sentences.path}:{line}: label {label!r} is unknown: the labels of the training data "
+                         f"are {', '.join(ids)}")
 
 
 def _pieces_of_words(words, tokenizer):

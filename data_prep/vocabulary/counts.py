@@ -20,6 +20,7 @@ from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chu
 from data_prep.parallel import process_pool
 
 BLOCK_BYTES = 4 << 20
+MAX_WORD_BYTES = 1 << 26  # without a space or a line end, which must be in memory together
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,11 +32,13 @@ class WordCounts:
       characters: dict from character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
       dropped: number of occurrences of words that were dropped from `words` to stay within the limit of
         distinct words; `characters` has theirs.
+      num_garbled: lines of which bytes that are not UTF-8 were dropped.
     """
 
     words: dict
     characters: dict
     dropped: int
+    num_garbled: int = 0
 
 
 def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False):
@@ -57,20 +60,21 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
       WordCounts.
 
     Raises:
-      InputError: naming file and line, where bytes are not UTF-8; naming the file, where a .gz is damaged.
+      InputError: naming the file, where a .gz is damaged.
     """
-    words, characters, dropped = collections.Counter(), collections.Counter(), 0
+    words, characters, dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
     progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
                     disable=not show_progress)
     with progress:
-        for block_words, compressed_size in _count_blocks(paths, lower_case, num_workers):
+        for block_words, compressed_size, garbled in _count_blocks(paths, lower_case, num_workers):
             for word, count in block_words.items():
                 for character in word:
                     characters[character] += count
             words.update(block_words)
             dropped += _drop_rarest(words, max_distinct_words)
+            num_garbled += garbled
             progress.update(compressed_size)
-    return WordCounts(dict(words), dict(characters), dropped)
+    return WordCounts(dict(words), dict(characters), dropped, num_garbled)
 
 
 def _drop_rarest(words, limit):
@@ -85,7 +89,7 @@ def _drop_rarest(words, limit):
 
 
 def _count_blocks(paths, lower_case, num_workers):
-    """Yields (words of a block, bytes of the file read for it) in the order of the text."""
+    """Yields (words of a block, bytes of the file read for it, garbled lines in it) in the order of the text."""
     num_workers = num_workers or os.cpu_count()
     count = functools.partial(_count_block, lower_case=lower_case)
     blocks = _read_blocks(paths)
@@ -135,6 +139,8 @@ def _blocks_of_stream(stream, file, path):
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:
             rest += fresh
+            if len(rest) > MAX_WORD_BYTES:
+                raise InputError(f"{path}: has no space or line end in {len(rest):,} bytes: is it text?")
             continue
         text, rest = rest + fresh[:end], fresh[end:]
         if text:
@@ -145,15 +151,15 @@ def _blocks_of_stream(stream, file, path):
 
 
 def _count_block(block, lower_case):
-    """(words of a block, dict from word to occurrences in the order of first occurrence; its size_in_file)."""
-    try:
-        text = block.text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = block.line + block.text.count(b"\n", 0, error.start)
-        raise InputError(f"{block.path}:{line}: byte 0x{block.text[error.start]:02x} is not UTF-8; convert "
-                         f"the file to UTF-8") from error
+    """Words of a block, dict from word to occurrences in the order of first occurrence; size_in_file; garbled lines."""
+    decoder = files.LineDecoder()
+    text = decoder(block.text)
+    if decoder.num_garbled:
+        decoder = files.LineDecoder()
+        text = "\n".join(map(decoder, block.text.split(b"\n")))
     counts = collections.Counter()
     for chunk, count in collections.Counter(chunks(text)).items():
         for word in words_of_chunk(chunk, lower_case, lower_case):
             counts[word] += count
-    return {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}, block.size_in_file
+    kept = {word: count for word, count in counts.items() if len(word) <= MAX_WORD_CHARACTERS}
+    return kept, block.size_in_file, decoder.num_garbled

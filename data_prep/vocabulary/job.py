@@ -20,13 +20,15 @@ def run(settings, announce=print):
       announce: called with each line for people.
 
     Raises:
-      InputError: files and settings that do not go together; text without a word, not UTF-8, or too small for the
+      InputError: files and settings that do not go together; text without a word, or too small for the
         vocabulary's size.
       OSError: a file that cannot be read or written.
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
     check_output(settings.vocab_file, input_files)
+    paths.check_not_given("vocab_file", settings.vocab_file, {"initial_vocab": settings.initial_vocab})
+    paths.check_not_found("vocab_file", settings.vocab_file, {"input_file": settings.input_file})
     initial = None
     if settings.initial_vocab is not None:
         initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)
@@ -34,6 +36,8 @@ def run(settings, announce=print):
                          show_progress=True)
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: there are no words in it")
+    if counts.num_garbled:
+        announce(f"`input_file`: {files.garbled_note(counts.num_garbled)}")
     if counts.dropped:
         announce(f"{counts.dropped:,} occurrences of rare words were dropped (`max_distinct_words`)")
     if initial:

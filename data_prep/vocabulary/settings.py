@@ -3,6 +3,7 @@
 import dataclasses
 
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
 
 DEFAULT_VOCAB_SIZE = 30522  # the original's BERT-Base, Uncased
 DEFAULT_NUM_UNUSED = 99  # as before [UNK] in the original's vocabularies, so [UNK] has id 100
@@ -39,3 +40,9 @@ class VocabularySettings(Settings):
     num_workers: int | None = setting(None, "Processes that count words; one a core unless given.", lower=1)
     max_distinct_words: int = setting(
         5_000_000, "Distinct words held in memory, some 150 bytes each; beyond it the rarest are dropped.", lower=1000)
+
+    def check(self):
+        """See Settings."""
+        if self.initial_vocab is not None and self.min_character_count is not None:
+            raise InputError(f"`min_character_count`={self.min_character_count}: has no effect with `initial_vocab`, "
+                             "to which no characters are added")

@@ -3,6 +3,7 @@
 import atexit
 import os
 import shutil
+import sys
 import tempfile
 from typing import NamedTuple
 
@@ -58,12 +59,15 @@ def ids_in_use(corpus, tokenizer):
       int [n], ascending.
 
     Raises:
-      InputError: naming `prune_vocabulary` and the file, where one is missing or is not UTF-8.
+      InputError: naming `prune_vocabulary` and the file, where one is missing.
     """
     used = np.zeros(tokenizer.vocab_size, bool)
     for path in corpus:
         paths.check_file("prune_vocabulary", path)
-        lines = files.read_text(path).splitlines()
+        decoder = files.LineDecoder()
+        lines = files.read_lines(path, decoder)
+        if decoder.num_garbled:
+            print(f"{path}: {decoder.note()}", file=sys.stderr)
         for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="pieces in use", dynamic_ncols=True):
             used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
     bare = [piece.removeprefix(SUFFIX_INDICATOR) for piece in tokenizer.vocabulary]

@@ -6,18 +6,23 @@
 import atexit
 import contextlib
 import dataclasses
+import functools
 import os
 import shutil
+import sys
 import tempfile
+
+import tensorflow as tf
 
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
-from bert_tf.files import absolute, exists, make_dirs, only_writer
+from bert_tf.files import absolute, exists, folder_for, only_writer
 from run.finetuning import head, runs, search, task_metadata
 from run.finetuning.settings import SEARCH_FOLDER
 from run.training import run_metadata, strategies
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(task_class, settings, config):
     """Trains, evaluates and predicts as `settings` say.
 
@@ -37,20 +42,38 @@ def run(task_class, settings, config):
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, runs.may_group_by_length(settings, strategy))
+    settings = _with_batch_that_fits(settings, task, strategy)
+    task = task.with_settings(settings)
     shared = _check(settings, runs.Shared(strategy, config, task))
-    make_dirs(settings.training.output_dir)
-    trains_here = settings.tuning.do_train and shared.writes
-    with only_writer("output_dir", settings.training.output_dir) if trains_here else contextlib.nullcontext():
-        if trains_here:
-            _keep_metadata(settings, shared)
+    output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and shared.writes
+    with folder_for(output_dir), (
+            only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         folder = _results_dir(settings, strategy)
-        if settings.tuning.do_train:
-            task.write_training_data(folder)
+        shared = dataclasses.replace(shared, begin=functools.cache(
+            functools.partial(_begin, settings, shared, folder)))
         tuned = (search.run if settings.search.search else runs.over_seeds)(settings, shared)
         if tuned.eval_outputs is not None and settings.tuning.do_eval:
             task.report(tuned.eval_outputs, folder)
         if settings.tuning.do_predict:
             task.predict(tuned.predictor, tuned.eval_outputs, folder)
+
+
+def _begin(settings, shared, folder):
+    """Writes what is written before training, once the first model has its weights; folder: for training data."""
+    if shared.writes:
+        _keep_metadata(settings, shared)
+    shared.task.write_training_data(folder)
+
+
+def _with_batch_that_fits(settings, task, strategy):
+    """Settings with a smaller batch where there are too few examples for one; says so on standard error."""
+    if not settings.tuning.do_train or settings.search.search:
+        return settings
+    fitting = settings.fitting(task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)
+    if fitting is not settings:
+        print(f"note: --train_batch_size={settings.training.train_batch_size}: there are {task.num_train_examples} "
+              f"examples, a batch has {fitting.training.train_batch_size}", file=sys.stderr)
+    return fitting
 
 
 def _check(settings, shared):
@@ -68,6 +91,8 @@ def _check(settings, shared):
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
+        if not any(run_metadata.began(each.training.output_dir) for each in settings.runs):
+            run_metadata.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
     for folder, (started_with, _) in _folders(settings, task).items():
         task_metadata.check(folder, task.metadata)
         run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)

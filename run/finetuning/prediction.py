@@ -78,6 +78,8 @@ class Predictor:
             raise InputError(f"{description}: there are no examples")
         if self._cast_weights:
             self._cast_weights.refresh()
+        replicas = self._strategy.num_replicas_in_sync
+        batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
         order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
                   leave=None) as progress:  # within another bar it vanishes when done

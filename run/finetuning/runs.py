@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import statistics
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -31,12 +32,15 @@ class Shared:
       config: BertConfig.
       task: FineTuningTask that has read its data.
       new_variables: names of the model's variables that init_checkpoint is not to give.
+      begin: called before each training, when its model has its first weights: nothing is written before that, so that
+        a checkpoint that is refused changes no file.
     """
 
     strategy: tf.distribute.Strategy
     config: BertConfig
     task: FineTuningTask
     new_variables: tuple[str, ...] = ()
+    begin: Callable[[], None] = lambda: None
 
     @property
     def writes(self):
@@ -136,6 +140,8 @@ def one_run(settings, shared):
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
     training_run = _training_run(settings, shared, model, optimizer, num_train_steps, trained)
     if tuning.do_train:
+        shared.begin()
+        task = shared.task.with_settings(settings)  # which may have written its training data
         try:
             training_run.train(
                 lambda first_step, share: task.training_batches(

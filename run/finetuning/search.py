@@ -102,9 +102,14 @@ def _use(best, settings, shared, trials):
 
 
 def _with_kept_results(trial):
-    """The Trial with the results that its folder holds, as it is if there are none."""
+    """The Trial with the results that its folder holds, as it is if there are none; InputError for a damaged file."""
     path = os.path.join(trial.folder, run_metadata.TRIAL_FILE)
-    return dataclasses.replace(trial, results=read_json_object(path)["results"]) if exists(path) else trial
+    if not exists(path):
+        return trial
+    results = read_json_object(path).get("results")
+    if not isinstance(results, dict) or not all(isinstance(value, int | float) for value in results.values()):
+        raise InputError(f"{path}: does not say what the trial came to; remove it, and the trial is made again")
+    return dataclasses.replace(trial, results=results)
 
 
 def _finish(trial, shared):

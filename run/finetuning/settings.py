@@ -7,6 +7,7 @@ import os
 from bert_tf.cli import paths
 from bert_tf.cli.settings import LARGEST_NUMBER, Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.files import is_dir
 from run.settings import (
     DeviceSettings,
     ModelSettings,
@@ -14,9 +15,13 @@ from run.settings import (
     StepSettings,
     TokenizerSettings,
     TrainingSettings,
+    check_positions,
 )
 
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
+# What runs of all tasks write into output_dir, beside files for which no data could be taken.
+WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
+           r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,6 +141,10 @@ class FineTuningSettings(Settings):
             raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
         if self.weight_pruning.weight_pruning and not self.tuning.do_train:
             raise InputError("`weight_pruning`: is of training, give `do_train` too")
+        length = self.tokenizer.max_seq_length
+        check_positions("train_batch_size", self.training.train_batch_size, length)
+        check_positions("eval_batch_size", self.training.eval_batch_size, length)
+        check_positions("predict_batch_size", self.tuning.predict_batch_size, length)
         if not self.search.search:
             return
         if not (self.tuning.do_train and self.tuning.do_eval):
@@ -155,9 +164,19 @@ class FineTuningSettings(Settings):
             raise InputError("nothing to do: give `do_train`, `do_eval` or `do_predict`")
         self.task.check_files(self.tuning.splits)
         config = self.model.read_config(self.tokenizer.max_seq_length)
-        paths.check_output_dir("output_dir", self.training.output_dir)
+        self.check_output()
         paths.check_file("vocab_file", self.tokenizer.vocab_file)
         return config
+
+    def check_output(self):
+        """Raises InputError unless `output_dir` is, or may become, a folder whose files are none of the data."""
+        output_dir = self.training.output_dir
+        paths.check_output_dir("output_dir", output_dir)
+        names = ("train_file", "dev_file", "test_file", "predict_file")
+        data = {name: getattr(self.task, name, None) for name in names}
+        paths.check_not_replaced("output_dir", output_dir, WRITTEN, data)
+        folders = {name: path for name, path in data.items() if path and is_dir(path)}
+        paths.check_not_found("output_dir", output_dir, folders, is_folder=True)
 
     @property
     def runs(self):
@@ -189,7 +208,7 @@ class FineTuningSettings(Settings):
             tuning=dataclasses.replace(self.tuning, num_train_epochs=num_epochs))
 
     def num_train_steps(self, num_examples):
-        """Steps that make up `num_train_epochs`, as in the original; InputError if they are none."""
+        """Steps that make up `num_train_epochs`, as in the original; InputError if they are none; see `fitting`."""
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps > LARGEST_NUMBER:
@@ -199,6 +218,18 @@ class FineTuningSettings(Settings):
             raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
                              "fill one batch")
         return steps
+
+    def fitting(self, num_examples, multiple=1):
+        """These settings, with a batch of all examples where those of all epochs together would not fill one.
+
+        Args:
+          num_examples: int.
+          multiple: of which the size of a batch must be one.
+        """
+        batch_size, smaller = self.training.train_batch_size, num_examples // multiple * multiple
+        if not 0 < smaller < batch_size or int(num_examples / batch_size * self.tuning.num_train_epochs):
+            return self
+        return dataclasses.replace(self, training=dataclasses.replace(self.training, train_batch_size=smaller))
 
 
 def short(number):

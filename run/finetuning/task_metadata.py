@@ -63,9 +63,12 @@ class TaskMetadata:
             ("max_seq_length", "a whole number", type(self.max_seq_length) is int),
             ("do_lower_case", "true or false", isinstance(self.do_lower_case, bool)),
             ("strip_accents", "true, false or null", isinstance(self.strip_accents, bool | None)),
+            *((name, "true or false", isinstance(getattr(self, name), bool)) for name in ("pairs", "multi_label")),
+            *((name, "a whole number or null", type(getattr(self, name)) in (int, type(None)))
+              for name in ("doc_stride", "max_query_length")),
         ):
             if not is_right:
-                raise InputError(f"{name} is {getattr(self, name)!r}: it must be {kind}")
+                raise InputError(f"{name} is {getattr(self, name)!r:.80}: it must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
         if self.strip_accents == self.do_lower_case:  # the same tokenizer, whether or not that was said
             object.__setattr__(self, "strip_accents", None)
@@ -116,7 +119,7 @@ def read(checkpoint):
         task, defaults = model_folder.read_task(checkpoint), TokenizerSettings()
         return task and HuggingFaceTask(task.kind, defaults.max_seq_length, defaults.do_lower_case, task.labels,
                                         multi_label=task.multi_label)
-    values = read_json(path)
+    values = read_json(path, unique_keys=True)
     try:
         return TaskMetadata(**values)
     except (TypeError, InputError) as error:  # no object, unknown or missing keys, other types

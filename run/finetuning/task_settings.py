@@ -14,6 +14,9 @@ from bert_tf.errors import InputError
 NEEDED_WITH = {"train": "do_train", "dev": "do_eval", "test": "do_predict"}
 WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+# Settings of a classifier that have an effect with one task alone.
+OF_TASKS = {"xnli": ("xnli_language", "xnli_train_language"),
+            "own": ("text_a_column", "text_b_column", "label_column", "regression", "label_separator", "strict")}
 QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
 
 
@@ -35,12 +38,20 @@ class ClassificationSettings(Settings):
     regression: bool = setting(False, "With --task_name=own: whether the label is a number.")
     label_separator: str | None = setting(
         None, "With --task_name=own: what stands between labels where a row may have several.")
+    strict: bool = setting(
+        False, "With --task_name=own: whether a label of the development data that training lacks is an error; else it "
+               "counts as wrong.")
     glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.")
     xnli_language: str = setting(
         "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES)
     xnli_train_language: str | None = setting(
         None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
               "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES)
+
+    def check(self):
+        if self.regression and self.label_separator is not None:
+            raise InputError(f"`label_separator`={self.label_separator}: stands between labels, and with `regression` "
+                             "there are none")
 
     @property
     def xnli_languages(self):
@@ -52,10 +63,11 @@ class ClassificationSettings(Settings):
             raise InputError("`glue_submission`: writes predictions, give `do_predict` too")
         if not self.task_name:
             raise InputError("`task_name` is needed")
-        for name in ("xnli_language", "xnli_train_language"):
-            value = getattr(self, name)
-            if self.task_name.lower() != "xnli" and value != getattr(ClassificationSettings, name):
-                raise InputError(f"`{name}`={value}: goes with `task_name`=xnli, not {self.task_name}")
+        for task, names in OF_TASKS.items():
+            for name in names if self.task_name.lower() != task else ():
+                value = getattr(self, name)
+                if value != getattr(ClassificationSettings, name):
+                    raise InputError(f"`{name}`={value}: goes with `task_name`={task}, not {self.task_name}")
         paths.check_folder("data_dir", self.data_dir)
 
 
@@ -72,6 +84,8 @@ class TaggingSettings(Settings):
     label_column: int = setting(
         -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or any other "
             "labels.")
+    strict: bool = setting(
+        False, "Whether a label of the development data that training lacks is an error; else it counts as wrong.")
 
     def check_files(self, splits):
         for split in splits:
@@ -125,6 +139,12 @@ class QuestionAnsweringSettings(Settings):
     verbose_logging: bool = setting(False, "Say of every answer that could not be found in its context again.")
 
     def check(self):
+        if self.null_score_diff_threshold and not self.version_2_with_negative:
+            raise InputError(f"`null_score_diff_threshold`={self.null_score_diff_threshold}: has no effect without "
+                             "`version_2_with_negative`")
+        if self.null_score_diff_threshold and self.use_best_threshold:
+            raise InputError(f"`null_score_diff_threshold`={self.null_score_diff_threshold}: has no effect with "
+                             "`use_best_threshold`, which finds one")
         if self.use_best_threshold and not self.version_2_with_negative:
             raise InputError("`use_best_threshold`: only SQuAD 2.0 has one; give `version_2_with_negative` too")
         if self.answer_metric == "korquad" and self.version_2_with_negative:
@@ -163,8 +183,11 @@ def of_model(kind, kept, data, called="model"):
         raise InputError(f"`{other}`={given[other]}: the {called} is a {kind}, whose data are named by "
                          f"{', '.join(f'`{name}`' for name in DATA_OF_KIND[kind])}")
     of_kind = next(each for each in ALL if each.kind == kind)
-    # Of files that it was trained on, kept has a dict that tells them from others.
-    values = {name: value for name, value in kept.items() if not isinstance(value, dict)} | given
+    # Of files that it was trained on, kept has a dict that tells them from others. It never says where to look.
+    values = {name: value for name, value in kept.items()
+              if not isinstance(value, dict) and name not in set(DATA_OF_KIND[kind]) - {"task_name"}} | given
+    for name in OF_TASKS["own"] if values.get("task_name") != "own" else ():
+        values.pop(name, None)
     names = {field.name for field in dataclasses.fields(of_kind)} & values.keys()
     return of_kind(**{name: values[name] for name in names})
 

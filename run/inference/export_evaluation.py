@@ -23,6 +23,7 @@ from run.training.run_metadata import RUN_FILE
 LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, given):
     """Evaluates both, prints a table, and writes it if a file is named.
 

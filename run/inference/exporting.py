@@ -3,6 +3,8 @@
 import os
 import tempfile
 
+import tensorflow as tf
+
 from bert_tf import export, files
 from bert_tf.export import litert
 from bert_tf.files import new_file
@@ -10,6 +12,7 @@ from run.inference import loading
 from run.training import strategies
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, given):
     """Loads a checkpoint and exports it.
 

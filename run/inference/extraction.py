@@ -10,7 +10,7 @@ from tqdm import tqdm
 from bert_tf import models
 from bert_tf.analysis import whitening
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.files import open_bytes
+from bert_tf.files import LineDecoder, open_bytes
 from run.finetuning import prediction
 from run.inference.formats import vector_files
 from run.settings import DTYPE_POLICIES
@@ -21,6 +21,7 @@ WINDOW_BYTES = 1 << 29  # most memory for vectors that wait to be put into the o
 PAIR = re.compile(r"(.*) \|\|\| (.*)")
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, config):
     """Loads the model once, and goes through the input window by window.
 
@@ -31,7 +32,8 @@ def run(settings, config):
     layers = settings.parse_layers(config.num_hidden_layers)
     extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
     # A window of texts is read before its first vectors are there.
-    asked, texts = itertools.tee(read_texts(settings.input_file))
+    decoder = LineDecoder()
+    asked, texts = itertools.tee(read_texts(settings.input_file, decoder))
     rows = (pool(*row, settings.pooling) for row in extractor(asked))
     if settings.whiten:
         rows = whitening.whitened(rows, (len(layers), config.hidden_size))
@@ -40,6 +42,8 @@ def run(settings, config):
                                            strict=True):
             writer.write(pieces, vectors, " ||| ".join(filter(None, pair)))
     print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{extractor.cut}")
+    if decoder.num_garbled:
+        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
 
 
 class Extractor:
@@ -86,15 +90,17 @@ class Extractor:
                            max(1, WINDOW_BYTES // self._batch_bytes), self.cut)
 
 
-def read_texts(path):
+def read_texts(path, decoder=None):
     """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
 
-    As the original's `read_examples`: bytes that are not UTF-8 are dropped, white space around a line too, and the
-    last ` ||| ` divides it. An empty line is an empty text, so that line numbers stay.
+    As the original's `read_examples`: bytes that are not UTF-8 are dropped, which `decoder`, a LineDecoder, counts,
+    white space around a line too, and the last ` ||| ` divides it. An empty line is an empty text, so that line numbers
+    stay.
     """
+    decoder = decoder or LineDecoder()
     with sys.stdin.buffer if path == "-" else open_bytes(path) as file:
         for line in file:
-            text = line.decode("utf-8", "ignore").strip()
+            text = decoder(line).strip()
             pair = PAIR.fullmatch(text)
             yield pair.groups() if pair else (text, "")
 

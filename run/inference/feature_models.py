@@ -8,7 +8,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from run.finetuning.prediction import Predictor
-from run.inference import loading, served_models
+from run.inference import loading, served_models, tensorflow_models
 
 ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar
 
@@ -27,10 +27,10 @@ class SavedModelOfFeatures:
     """
 
     def __init__(self, path):
-        loaded = tf.saved_model.load(served_models.newest_version(path, "model"))
-        outputs = loaded.signatures["serving_default"].structured_outputs if loaded.signatures else {}
-        self.kind = loading.kind_of(outputs)
-        if self.kind is None:
+        loaded = tensorflow_models.load_whole(served_models.newest_version(path, "model"))
+        signature = loaded.signatures.get("serving_default")
+        self.kind = loading.kind_of(signature.structured_outputs if signature else {})
+        if self.kind is None or "ids" not in loaded.signatures:
             raise InputError(f"`model`={path}: is not of a model of these scripts")
         self._loaded, self._signature = loaded, loaded.signatures["ids"]  # the first keeps the variables
 

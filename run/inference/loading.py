@@ -6,7 +6,9 @@ from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.model_folder import check_no_pickle
+from bert_tf.files import read_bytes
+from bert_tf.model_folder import check_no_pickle, find_file
+from bert_tf.model_folder.tokenizers import find_vocabulary
 from run.finetuning import task_metadata
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
@@ -14,6 +16,7 @@ from run.inference.pretrained import Encoder, MaskedLM
 from run.inference.settings import KINDS, UNTRAINED_KINDS, QuestionSettings
 from run.settings import DTYPE_POLICIES, TokenizerSettings, from_folder
 from run.settings.model import read_config, read_tokenizer
+from run.training.run_metadata import RUN_FILE
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
 DEFAULTS, QUESTION_DEFAULTS = TokenizerSettings(), QuestionSettings()
@@ -115,6 +118,8 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
         raise InputError("`init_checkpoint` is needed")
     settle(checkpoint, given)  # what contradicts the task is said first
     check_no_pickle(checkpoint)
+    if given.get("vocab_file"):
+        _check_vocabulary(checkpoint, given["vocab_file"])
     given = {**given, **from_folder.find({"init_checkpoint": checkpoint}, given, FOUND)}
     served = settle(checkpoint, given)
     config = read_config(given["bert_config_file"], served.metadata.max_seq_length)
@@ -130,6 +135,15 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
         needed = "pre-trained model" if kind in UNTRAINED_KINDS else f"fine-tuned {kind}"
         raise InputError(f"`init_checkpoint`={checkpoint}: is not of a {needed}, it lacks {', '.join(missing)}")
     return served.task.make_servable(model, tokenizer, served.metadata, served.options), served
+
+
+def _check_vocabulary(checkpoint, vocab_file):
+    """Raises InputError unless a vocabulary is that of the run that a checkpoint is of, where it is of one."""
+    paths.check_file("vocab_file", vocab_file)
+    there = find_vocabulary(checkpoint) if find_file(checkpoint, task_metadata.TASK_FILE, RUN_FILE) else None
+    if there and read_bytes(from_folder.as_vocab_txt(there)) != read_bytes(from_folder.as_vocab_txt(vocab_file)):
+        raise InputError(f"`vocab_file`={vocab_file}: is not the vocabulary that `init_checkpoint`={checkpoint} was "
+                         f"trained with, {there}")
 
 
 def _check_not_changed(checkpoint, kept, given, source):

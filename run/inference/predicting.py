@@ -1,9 +1,11 @@
 """Answers a whole file of texts by any model: what run.predict does."""
 
 import itertools
+import sys
 
 from tqdm import tqdm
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from run.inference import served_models
 from run.inference.formats import answer_files, request_files
@@ -24,8 +26,9 @@ def run(settings, given):
     if not settings.model:
         raise InputError("`model` is needed")
     model = served_models.load(None, given)
+    decoder = files.LineDecoder()
     requests = request_files.read(
-        settings.input_file, model.text_inputs, settings.columns, settings.input_format)
+        settings.input_file, model.text_inputs, settings.columns, settings.input_format, decoder)
     num_rows = num_cut = 0
     with (answer_files.writer(settings.output_file, settings.writes_table) as write,
           tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
@@ -36,6 +39,8 @@ def run(settings, given):
             progress.update()
         if not num_rows:
             raise InputError(f"`input_file`={settings.input_file}: holds no row")
+    if decoder.num_garbled:
+        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
     if settings.output_file != answer_files.STANDARD_OUTPUT:
         cut = f"; {num_cut:,} were longer than the model takes, and were cut" if num_cut else ""
         print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} row{'s' * (num_rows > 1)}{cut}")

@@ -3,6 +3,7 @@
 A LiteRT model answers in a moment: TensorFlow is imported for the others alone.
 """
 
+import dataclasses
 import os
 import statistics
 import time
@@ -10,11 +11,15 @@ import time
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
-from run.inference.settings import LATENCY_CALLS
+from run.inference.settings import LATENCY_CALLS, QuestionSettings
+from run.settings import TokenizerSettings
 
 LITERT_SUFFIX = ".tflite"
 SAVED_MODEL_FILE = "saved_model.pb"
 INPUT_ORDER = ("text", "text_a", "text_b", "question", "context", "choices")  # a SavedModel forgets that of its inputs
+# What an export keeps as it was when it was made.
+OF_CHECKPOINTS = {"bert_config_file", "task", *(
+    field.name for group in (TokenizerSettings, QuestionSettings) for field in dataclasses.fields(group))}
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings that say where a model is
 
 
@@ -68,10 +73,13 @@ def load(kind, given):
     name, path = places[0], given[places[0]]
     if name == "model":
         if path.endswith(LITERT_SUFFIX):
+            _check_effect(name, path, given)
             return _load_litert(kind, path, given.get("top_k"))
         name = "saved_model" if _find_version(path) else "init_checkpoint"
         if name == "init_checkpoint" and not (files.exists(path) or files.exists(f"{path}.index")):
             raise InputError(f"`model`={path}: no such file or folder")
+    if name == "saved_model":
+        _check_effect(places[0], path, given)
     from run.inference import tensorflow_models
 
     if name == "saved_model":
@@ -80,6 +88,14 @@ def load(kind, given):
         return ServedModel(*tensorflow_models.load_checkpoint(kind, {**given, "init_checkpoint": path}))
     except InputError as error:
         raise InputError(str(error).replace("`init_checkpoint`", f"`{places[0]}`")) from error
+
+
+def _check_effect(place, path, given):
+    """Raises InputError for a setting that an export does not heed; `place` is the setting that names it."""
+    other = next((name for name in given if name in OF_CHECKPOINTS), None)
+    if other:
+        raise InputError(f"`{other}`={given[other]}: has no effect with `{place}`={path}, which answers as it was "
+                         "exported; leave it out")
 
 
 def newest_version(folder, argument="saved_model"):

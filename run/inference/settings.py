@@ -37,6 +37,11 @@ class QuestionSettings(Settings):
         0.0, "With --version_2_with_negative: how much the score of no answer must exceed that of the best for the "
              "answer to be none.")
 
+    def check(self):
+        if self.null_score_diff_threshold and not self.version_2_with_negative:
+            raise InputError(f"`null_score_diff_threshold`={self.null_score_diff_threshold}: has no effect without "
+                             "`version_2_with_negative`")
+
 
 @dataclasses.dataclass(frozen=True)
 class SavedModelSettings(Settings):
@@ -152,8 +157,15 @@ class ExportSettings(Settings):
         if self.with_litert and self.format != "saved_model":
             raise InputError(f"`with_litert`={self.with_litert}: goes with `format`=saved_model")
         for name in ("lengths", "batch_sizes"):
-            if not getattr(self, name):
+            value = getattr(self, name)
+            if not value:
                 raise InputError(f"`{name}`: at least one is needed")
+            if value != getattr(ExportSettings, name) and self.format == "saved_model" and not self.with_litert:
+                raise InputError(f"`{name}`={','.join(map(str, value))}: is of LiteRT's graphs, and has no effect with "
+                                 "`format`=saved_model; give `with_litert` too")
+        if self.version is not None and self.format != "saved_model":
+            raise InputError(f"`version`={self.version}: is a SavedModel's, and has no effect with "
+                             f"`format`={self.format}")
         if self.compute != "float32" and self.format != "saved_model":
             raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
 
@@ -214,7 +226,8 @@ class PredictionSettings(Settings):
             return
         paths.check_output_file("output_file", self.output_file)
         paths.check_not_given("output_file", self.output_file, {
-            "input_file": self.input_file, "model": self.model, "vocab_file": self.tokenizer.vocab_file})
+            "input_file": self.input_file, "model": self.model, "vocab_file": self.tokenizer.vocab_file,
+            "bert_config_file": self.bert_config_file})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -253,7 +266,7 @@ class ExportEvaluationSettings(Settings):
             paths.check_not_given("output_file", self.output_file, {
                 "model": self.export.model, "init_checkpoint": self.model.init_checkpoint,
                 "bert_config_file": self.model.bert_config_file, "dev_file": self.dev_file,
-                "predict_file": self.predict_file})
+                "predict_file": self.predict_file, "data_dir": self.data_dir})
 
     def task_settings(self, kind, kept):
         """The settings of a task of run.finetuning.task_settings.

@@ -19,7 +19,7 @@ def load_checkpoint(kind, given):
 
 def load_saved_model(kind, path, folder, top_k):
     """That of the SavedModel at `path`, to which `folder`, as it was given, leads."""
-    signature = tf.saved_model.load(path).signatures.get("serving_default")
+    signature = load_whole(path).signatures.get("serving_default")
     outputs = signature.structured_outputs if signature else {}
     found = loading.kind_of(outputs)
     if found is None or kind not in (None, found):
@@ -29,6 +29,15 @@ def load_saved_model(kind, path, folder, top_k):
         raise InputError(f"`top_k`={top_k}: {path} was exported with `top_k`={candidates.shape[-1]}")
     inputs = {name: spec.shape.as_list() for name, spec in signature.structured_input_signature[1].items()}
     return _call(signature), found, inputs, path
+
+
+def load_whole(path):
+    """What tf.saved_model.load gives; InputError naming the path for a SavedModel that is damaged or not whole."""
+    try:
+        return tf.saved_model.load(path)
+    except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        reason = " ".join(str(getattr(error, "message", None) or error).split())
+        raise InputError(f"{path}: is no SavedModel that can be loaded, or a damaged one: {reason:.120}") from error
 
 
 def _call(signature):

@@ -24,7 +24,7 @@ class PretrainingEvaluator:
         self._model = model
         self._loss = loss_function
         self._score_all = tf.function(lambda features: strategy.run(self._score, args=(features,)),
-                                      reduce_retracing=True)
+                                      autograph=False, reduce_retracing=True)
         with strategy.scope():
             self._means = {name: tf_keras.metrics.Mean(name) for name in MEANS}
 

@@ -3,6 +3,8 @@
 import contextlib
 import os
 
+import tensorflow as tf
+
 from bert_tf import files, losses, models
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
@@ -19,6 +21,7 @@ GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 
 HEADS = "cls/"  # how the names of the variables begin that an evaluation scores by
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, config, teaching=None):
     """Trains and evaluates as `settings` say.
 
@@ -41,13 +44,16 @@ def run(settings, config, teaching=None):
     started_with = _started_with(settings, data) if schedule.do_train else {}
     if teaching and started_with:
         started_with |= teaching.started_with
+    if schedule.do_train:
+        run_metadata.check_place(output_dir, config)
     run_metadata.check(output_dir, config, started_with)
-    files.make_dirs(output_dir)
     trains_here = schedule.do_train and strategies.is_chief(strategy)
-    with files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext():
+    with files.folder_for(output_dir), (
+            files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
+        training_run, model = start(settings, strategy, config, teaching)  # nothing is written if that fails
         if trains_here:
             _keep_metadata(settings, config, started_with)
-        _train_and_evaluate(settings, config, strategy, data, teaching)
+        _train_and_evaluate(settings, strategy, data, training_run, model)
 
 
 def _keep_metadata(settings, config, started_with):
@@ -60,10 +66,9 @@ def _keep_metadata(settings, config, started_with):
     run_metadata.keep(output_dir, config, started_with, changeable=changeable)
 
 
-def _train_and_evaluate(settings, config, strategy, data, teaching):
-    """What `run` does once all is checked and the folder is there; data: PretrainingData."""
+def _train_and_evaluate(settings, strategy, data, training_run, model):
+    """What `run` does once all is checked, what lies beside checkpoints is written and the model has its weights."""
     schedule = settings.schedule
-    training_run, model = start(settings, strategy, config, teaching)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 

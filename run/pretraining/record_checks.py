@@ -190,4 +190,5 @@ def _count_local(path):
 
 def _count_remote(path):
     batches = tf.data.TFRecordDataset(path).batch(SCAN_RECORDS)
-    return int(batches.reduce(np.int64(0), lambda count, batch: count + tf.size(batch, tf.int64)))
+    add = tf.autograph.experimental.do_not_convert(lambda count, batch: count + tf.size(batch, tf.int64))
+    return int(batches.reduce(np.int64(0), add))

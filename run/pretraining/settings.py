@@ -6,7 +6,14 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
-from run.settings import DeviceSettings, ModelSettings, OptimizerSettings, StepSettings, TrainingSettings
+from run.settings import (
+    DeviceSettings,
+    ModelSettings,
+    OptimizerSettings,
+    StepSettings,
+    TrainingSettings,
+    check_positions,
+)
 
 MOST_POSITIONS = (1 << 16) - 1  # of a record, as create_pretraining_data makes them
 
@@ -32,6 +39,12 @@ class RecordSettings(Settings):
         0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1)
     do_whole_word_mask: bool = setting(
         False, "With --masking=dynamic: mask all WordPieces of a word or none.")
+
+    def check(self):
+        for name in ("masked_lm_prob", "do_whole_word_mask") if self.masking == "static" else ():
+            if getattr(self, name) != getattr(RecordSettings, name):
+                raise InputError(f"`{name}`={getattr(self, name)}: has no effect with `masking`=static, whose records "
+                                 "hold their masks")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +80,10 @@ class PretrainingSettings(Settings):
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
 
+    def check(self):
+        for name in ("train_batch_size", "eval_batch_size"):
+            check_positions(name, getattr(self.training, name), self.records.max_seq_length)
+
     def read_config(self):
         """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
         if not (self.schedule.do_train or self.schedule.do_eval):
@@ -75,11 +92,17 @@ class PretrainingSettings(Settings):
             paths.check_file("vocab_file", self.records.vocab_file)
         config = self.model.read_config(self.records.max_seq_length)
         paths.check_output_dir("output_dir", self.training.output_dir)
+        self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
             patterns = getattr(self.records, name)
             if not is_remote(patterns or "") and (patterns or name == "input_file"):
                 paths.expand_globs(name, patterns, folders=True)
         return config
+
+    def check_apart_from_records(self):
+        """Raises InputError if the records are looked for where the output goes."""
+        paths.check_not_found("output_dir", self.training.output_dir, {
+            name: getattr(self.records, name) for name in ("input_file", "eval_input_file")}, is_folder=True)
 
     def notes(self):
         """Yields what a user should know of these settings, a line each."""

@@ -5,7 +5,13 @@ Nothing here needs TensorFlow before a tokenizer is read: scripts define their f
 
 from run.settings.devices import DeviceSettings
 from run.settings.model import ModelSettings, TokenizerSettings
-from run.settings.training import DTYPE_POLICIES, OptimizerSettings, StepSettings, TrainingSettings
+from run.settings.training import (
+    DTYPE_POLICIES,
+    OptimizerSettings,
+    StepSettings,
+    TrainingSettings,
+    check_positions,
+)
 
 __all__ = ["DTYPE_POLICIES", "DeviceSettings", "ModelSettings", "OptimizerSettings", "StepSettings",
-           "TokenizerSettings", "TrainingSettings"]
+           "TokenizerSettings", "TrainingSettings", "check_positions"]

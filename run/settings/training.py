@@ -3,10 +3,17 @@
 import dataclasses
 import re
 
-from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
+
+
+def check_positions(argument, batch_size, max_seq_length):
+    """Raises InputError naming `argument` for a batch with more positions than an index has values."""
+    if batch_size * max_seq_length > LARGEST_NUMBER:
+        raise InputError(f"`{argument}`={batch_size}: so many sequences of `max_seq_length`={max_seq_length} fit into "
+                         f"no memory; at most {LARGEST_NUMBER // max_seq_length:,} are possible")
 
 
 @dataclasses.dataclass(frozen=True)

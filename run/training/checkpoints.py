@@ -29,6 +29,7 @@ class CheckpointManager(tf.train.CheckpointManager):
     """
 
     def __init__(self, checkpoint, directory, *, writes=True, saving=None, **options):
+        check_state(directory)
         if writes:
             _remove_unfinished(directory)
         super().__init__(checkpoint, directory, **options)
@@ -54,7 +55,30 @@ class CheckpointManager(tf.train.CheckpointManager):
             return None
         self._last_saved = checkpoint_number
         with self._saving():
+            # TensorFlow counts how often it has saved, and keeps the count with the weights. That of the run that saves
+            # at the multiples of its interval alone is a function of the step: a run that was stopped has it too.
+            interval = self.checkpoint_interval or checkpoint_number
+            self.checkpoint.save_counter.assign(max(0, -(-checkpoint_number // interval) - 1) if interval else 0)
             return super().save(checkpoint_number, check_interval=False, options=options)
+
+
+def check_state(directory):
+    """Raises InputError if the file by which TensorFlow knows a folder's checkpoints is damaged, or leads out of it.
+
+    Of the checkpoints that it names all but the newest are removed in time.
+    """
+    path = os.path.join(directory, "checkpoint")
+    if not files.exists(path):
+        return
+    state = None
+    with contextlib.suppress(UnicodeDecodeError):
+        state = tf.train.get_checkpoint_state(directory)
+    for each in (state.model_checkpoint_path, *state.all_model_checkpoint_paths) if state else ():
+        if files.absolute(os.path.dirname(each)) != files.absolute(directory):
+            raise InputError(f"{path}: names {each}, which is not in its folder")
+    if state is None:
+        raise InputError(f"{path}: is damaged: it must name the newest checkpoint, as model_checkpoint_path: "
+                         '"ckpt-1000"')
 
 
 def _remove_unfinished(directory):
@@ -91,13 +115,10 @@ class BestWeights:
         self._writes = writes
         self._manager = None
         self.step, self.metrics, self.is_superseded = None, {}, False
+        check_state(self._folder)
         latest = tf.train.latest_checkpoint(self._folder)
         if latest and files.exists(self._path):
-            kept = read_json_object(self._path)
-            self.is_superseded = kept.get("is_superseded", False)
-            if os.path.basename(latest) != f"ckpt-{kept['step']}":
-                kept = kept["before"]
-            self.step, self.metrics = kept["step"], kept["metrics"]
+            self.step, self.metrics, self.is_superseded = _read_best(self._path, os.path.basename(latest))
 
     def save(self, step, metrics):
         """Keeps the model's weights in place of those before."""
@@ -135,6 +156,20 @@ class BestWeights:
     @property
     def _path(self):
         return os.path.join(self._folder, BEST_FILE)
+
+
+def _read_best(path, checkpoint):
+    """(step, metrics, is_superseded) that a best.json says of a checkpoint; InputError for one that says nothing."""
+    kept = read_json_object(path)
+    is_superseded = kept.get("is_superseded", False)
+    for told in (kept, kept.get("before")):
+        if not isinstance(told, dict) or type(told.get("step")) is not int or checkpoint != f"ckpt-{told['step']}":
+            continue
+        metrics = told.get("metrics")
+        if isinstance(metrics, dict) and all(isinstance(value, int | float) for value in metrics.values()):
+            return told["step"], metrics, bool(is_superseded)
+    raise InputError(f"{path}: does not say what the weights of {checkpoint} beside it came to; remove the folder to "
+                     "go on without them")
 
 
 def remove(folder):

@@ -92,6 +92,7 @@ class TrainingRun:
         self._matmul_rate = None
         self._compute_dtype = model.compute_dtype
         self._writes = strategies.is_chief(strategy)
+        metrics_log.check(settings.output_dir)
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
         network = network or model
         self._trainer = Trainer(

@@ -5,9 +5,18 @@ import io
 import os
 
 from bert_tf import files
+from bert_tf.errors import InputError
 
 TRAINING_LOG = "training_log.csv"
 EVALUATION_LOG = "eval_log.csv"
+
+
+def check(folder):
+    """Raises InputError if a log in the folder of a run is damaged."""
+    for name in (TRAINING_LOG, EVALUATION_LOG):
+        path = os.path.join(folder, name)
+        if files.exists(path):
+            _read(path)
 
 
 class Log:
@@ -52,8 +61,11 @@ class Log:
         self._is_written = True
 
     def _append(self):
-        with open(self._path, "a", newline="", encoding="utf-8") as file:
-            csv.DictWriter(file, self.rows[0]).writerow(self.rows[-1])
+        try:
+            with open(self._path, "a", newline="", encoding="utf-8") as file:
+                csv.DictWriter(file, self.rows[0]).writerow(self.rows[-1])
+        except OSError as error:  # as of a full disk, which does not say of itself what it is about
+            raise OSError(f"{self._path}: cannot be written: {error.strerror}") from error
 
     def curves(self):
         """Dict of name -> (steps, values), two lists."""
@@ -71,8 +83,14 @@ class Log:
 
 
 def _read(path):
-    lines = io.StringIO(files.read_bytes(path).decode("utf-8"), newline="")
+    """The rows of a log, list of dicts; InputError for a file that is none."""
+    lines = io.StringIO(files.read_text(path), newline="")
     whole = [line for line in lines if line.endswith("\n")]  # not a killed run's last line
-    rows = [row for row in csv.DictReader(whole) if None not in row.values()]
-    return [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
-            for row in rows]
+    try:
+        rows = [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
+                for row in csv.DictReader(whole) if None not in row.values()]
+    except (ValueError, TypeError, csv.Error) as error:  # TypeError: more values than names
+        raise InputError(f"{path}: is no log of a run: {error}; move it away to go on without it") from error
+    if any("step" not in row for row in rows):
+        raise InputError(f"{path}: is no log of a run: it has no column step; move it away to go on without it")
+    return rows

@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import re
 
 from bert_tf import files
 from bert_tf.config import BertConfig
@@ -21,11 +22,41 @@ TRIAL_FILE = "trial.json"  # of a trial of a search: what it came to
 CHANGEABLE = "changeable"  # of RUN_FILE: the settings that may be others in a resumed run
 WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole
 SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spread evenly
+OF_A_RUN = re.compile(r"ckpt-\d+\.index")  # what a run may leave of its weights that was killed before it had any
+WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")
 
 
 def holds_run(folder):
     """Whether a folder holds checkpoints of a run, or what a trial of a search came to."""
     return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
+
+
+def began(output_dir):
+    """Whether a run was begun in a folder, if only so far that it has no checkpoint yet."""
+    return files.exists(os.path.join(output_dir, RUN_FILE))
+
+
+def check_place(output_dir, config, vocab_file=None):
+    """Raises InputError if training in a folder would spoil a model there that is no run's of these scripts.
+
+    Args:
+      output_dir: of the run to be started or resumed; it need not be there.
+      config, vocab_file: as `check`'s.
+    """
+    has_begun = began(output_dir)
+    if not files.is_dir(output_dir) or (has_begun and holds_run(output_dir)):
+        return
+    names = files.names_in(output_dir)
+    weights = next((name for name in names if WEIGHTS.fullmatch(name)
+                    and not (has_begun and OF_A_RUN.fullmatch(name))), None)
+    if weights:
+        raise InputError(f"`output_dir`={output_dir}: holds a model, {weights}, that no run of these scripts left "
+                         "there; choose another folder")
+    kept = {CONFIG_FILE: config.to_json().encode()} | ({VOCAB_FILE: read_bytes(vocab_file)} if vocab_file else {})
+    for name, content in () if has_begun else kept.items():
+        if name in names and read_bytes(os.path.join(output_dir, name)) != content:
+            raise InputError(f"`output_dir`={output_dir}: holds another {name}, which would be replaced; choose "
+                             "another folder")
 
 
 def check(output_dir, config, started_with, vocab_file=None):
@@ -83,6 +114,8 @@ def changes(output_dir, now):
     if not (holds_run(output_dir) and files.exists(path)):
         return None
     before, now = read_json_object(path).get(CHANGEABLE, {}), json.loads(json.dumps(now))  # JSON has lists
+    if not isinstance(before, dict):
+        raise InputError(f"{path}: {CHANGEABLE} is {before!r:.60}: it must be an object")
     found = [f"`{name}` {_shown(value)} (was {_shown(before[name])})" for name, value in now.items()
              if name in before and before[name] != value]
     return f"goes on with other settings than it was started with: {', '.join(found)}" if found else None

@@ -105,6 +105,21 @@ class Trainer(orbit.StandardTrainer):
                              f"examples does not divide into {replicas} replicas times {self._accumulate_steps} "
                              "micro-batches")
 
+    def create_train_loop_fn(self):
+        """Called by orbit before the first loop: what makes so many steps, (iterator, int scalar).
+
+        Orbit's own needs AutoGraph, which writes what it converts into files that a killed run leaves behind.
+        """
+        def run_steps(iterator, num_steps):
+            def step(number):
+                with tf.name_scope(""):  # else the names of all operations would begin with while/
+                    self.train_step(iterator)
+                return number + 1
+
+            tf.while_loop(lambda number: number < num_steps, step, [tf.zeros_like(num_steps)])
+
+        return tf.function(run_steps, autograph=False)
+
     def train_loop_begin(self):
         """Called by orbit before a loop of steps."""
         for mean in self._means.values():

@@ -59,7 +59,7 @@ def make_strategy(devices):
     except tf.errors.NotFoundError as error:
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
                          "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
-    except ValueError as error:  # of what TF_CONFIG says of cluster and task
+    except (ValueError, TypeError, KeyError, AttributeError) as error:  # of what TF_CONFIG says of cluster and task
         if name != "multi_worker_mirrored":
             raise
         raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
@@ -140,11 +140,15 @@ def _check_cluster(text):
     """Raises InputError unless the environment variable TF_CONFIG, where it is set, describes a cluster."""
     try:
         described = json.loads(text or "{}")
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"the environment variable TF_CONFIG is not JSON: {error}") from error
     if not isinstance(described, dict):
         raise InputError(f"the environment variable TF_CONFIG is a {type(described).__name__}: it must be an object "
                          "with the keys cluster and task")
+    for name in ("cluster", "task"):
+        if not isinstance(described.get(name, {}), dict):
+            raise InputError(f"the environment variable TF_CONFIG has {described[name]!r:.60} for {name}: it must be "
+                             "an object")
 
 
 def allows_dynamic_shapes(strategy):

@@ -2,9 +2,12 @@
 
 import tempfile
 
+import tensorflow as tf
+
 from run.compression.comparison import measuring, report
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings):
     """Measures all models of ComparisonSettings, whose files are checked, and writes the report; see `measure`."""
     with tempfile.TemporaryDirectory() as folder:

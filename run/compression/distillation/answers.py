@@ -58,10 +58,15 @@ class Answers:
     """
 
     def __init__(self, folder):
-        with files.open_bytes(os.path.join(folder, LENGTHS_FILE)) as file:
-            self.lengths = np.load(file)
         told = files.read_json_object(os.path.join(folder, TOLD_FILE))
-        self.entries = {name: Entry(**entry) for name, entry in told["entries"].items()}
+        try:
+            with files.open_bytes(os.path.join(folder, LENGTHS_FILE)) as file:
+                self.lengths = np.load(file)
+            self.entries = {name: Entry(**entry) for name, entry in told["entries"].items()}
+            if any(os.path.basename(name) != name for name in self.entries):
+                raise ValueError("it names files of other folders")
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"{folder}: is damaged ({error}); remove it, and the teacher is asked again") from error
         self._open = contextlib.ExitStack()
         self._offsets, self._values = {}, {}
         for name, entry in self.entries.items():
@@ -110,7 +115,7 @@ def check_teacher(folder, teacher):
     """Raises InputError if a folder has answers of another teacher than `teacher`, a dict, tells."""
     for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
         path = os.path.join(folder, name, TOLD_FILE)
-        if files.exists(path) and files.read_json_object(path)["teacher"] != teacher:
+        if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
             raise InputError(f"`answers_dir`={folder}: holds the answers of another teacher; choose another folder")
 
 

@@ -223,7 +223,7 @@ class DistilledTask:
         losses = self.settings.losses
         if not losses.asks_teacher:
             answers = lambda features: {}
-        elif self._kept_answers is not None:
+        elif self._keeps_answers:
             answers = self._answers_among
         else:
             answers = teaching.asking(self._load_teacher(tf.distribute.get_strategy()), self._taps[1])

@@ -44,6 +44,8 @@ class GeneralSettings(PretrainingSettings):
         if self.records.masking == "dynamic":
             paths.check_file("vocab_file", self.records.vocab_file)
         paths.check_output_dir("output_dir", self.training.output_dir)
+        self.student.check_apart("output_dir", self.training.output_dir)
+        self.check_apart_from_records()
         if not files.is_remote(self.records.input_file or ""):
             paths.expand_globs("input_file", self.records.input_file, folders=True)
         config = config_of_student(self.student, self.model, teacher, self.records.max_seq_length)

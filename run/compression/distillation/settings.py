@@ -61,6 +61,10 @@ class StudentSettings(Settings):
         if self.student_config_file:
             paths.check_file("student_config_file", self.student_config_file)
 
+    def check_apart(self, argument, folder):
+        """Raises InputError naming `argument` if a folder to write into is the teacher's, or that of the checkpoint."""
+        paths.check_apart(argument, folder, {"teacher": self.teacher, "student_checkpoint": self.student_checkpoint})
+
 
 @dataclasses.dataclass(frozen=True)
 class LossSettings(Settings):
@@ -188,7 +192,8 @@ class DistillationSettings(FineTuningSettings):
         if self.data.unlabeled_file:
             paths.check_file("unlabeled_file", self.data.unlabeled_file)
         self.task.check_files(splits)
-        paths.check_output_dir("output_dir", self.training.output_dir)
+        self.check_output()
+        self.student.check_apart("output_dir", self.training.output_dir)
         if self.answers.answers_dir:
             paths.check_output_dir("answers_dir", self.answers.answers_dir)
         config = config_of_student(self.student, self.model, teacher.config, self.tokenizer.max_seq_length)

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from bert_tf.errors import InputError
-from bert_tf.files import read_text
+from bert_tf.files import LineDecoder, read_lines
 from data_prep.tasks import classification, multiple_choice, squad, tagging
 
 ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
@@ -32,7 +32,10 @@ def read(path, settings, metadata, tokenizer):
 
 def _classifier(path, settings, metadata, tokenizer):
     del settings
-    rows = [line.split("\t") for line in read_text(path).splitlines() if line.strip()]
+    decoder = LineDecoder()
+    rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
+    if decoder.num_garbled:
+        print(f"{path}: {decoder.note()}", file=sys.stderr)
     columns = 2 if metadata.pairs else 1
     for number, row in enumerate(rows, 1):
         if len(row) != columns:

@@ -7,6 +7,8 @@ made of it. A command that was stopped goes on with the round that has no scores
 import dataclasses
 import os
 
+import tensorflow as tf
+
 from bert_tf import files, model_folder
 from bert_tf.cli.script import with_flags
 from bert_tf.compression.pruning import drop_layers, prune
@@ -32,6 +34,7 @@ ANSWERS_FOLDER = "answers"  # of a teacher, of output_dir
 ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, given):
     """Prunes as `settings` say.
 
@@ -150,7 +153,10 @@ class _Pruning:
         trains = bool(self._settings.num_train_epochs)
         stage = self._pruned(folder, before, whole, number)
         if exists(finished):
-            return Stage(os.path.join(folder, TUNED) if trains else folder, stage.config), read_json_object(finished)
+            scores = read_json_object(finished)
+            if not isinstance(scores.get(self._origin.task.metric), int | float):
+                raise InputError(f"{finished}: has no {self._origin.task.metric}; remove it to judge the model again")
+            return Stage(os.path.join(folder, TUNED) if trains else folder, stage.config), scores
         if trains:
             stage, scores = train(stage, self._origin, self._strategy, os.path.join(folder, TUNED), self._learner)
         else:

@@ -102,9 +102,6 @@ class PruneModelSettings(Settings):
             raise InputError("`init_checkpoint` is needed")
         output_dir = self.training.output_dir
         paths.check_output_dir("output_dir", output_dir)
-        source = self.model.init_checkpoint
-        folder = source if files.is_dir(source) else os.path.dirname(source)
-        if files.absolute(output_dir) == files.absolute(folder):
-            raise InputError(f"`output_dir`={output_dir}: is the folder of `init_checkpoint`; give another")
+        paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):
             raise InputError(f"`output_dir`={output_dir}: holds a training run; choose another folder")

@@ -17,6 +17,7 @@ from run.settings import TrainingSettings
 HEADINGS = ("in int8", "score", "change", "decisions changed", "largest difference of logits")
 
 
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings, given):
     """Prints a table, and writes it if a file is named.
 

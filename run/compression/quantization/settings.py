@@ -28,4 +28,5 @@ class QuantizationSettings(Settings):
             paths.check_not_given("output_file", self.output_file, {
                 "init_checkpoint": self.model.init_checkpoint, "bert_config_file": self.model.bert_config_file,
                 "vocab_file": self.tokenizer.vocab_file, "dev_file": self.data.dev_file,
-                "predict_file": self.data.predict_file})
+                "predict_file": self.data.predict_file, "train_file": self.data.train_file,
+                "data_dir": self.data.data_dir})

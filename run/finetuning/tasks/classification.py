@@ -8,6 +8,7 @@ import numpy as np
 
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
+from bert_tf.files import garbled_note
 from data_prep.tasks import classification
 from run.evaluation import glue_submission, metrics, plots, results
 from run.finetuning.label_order import labels_of_model
@@ -43,7 +44,8 @@ class Classification(FineTuningTask):
     def read(self, tokenizer, ignore_padding):
         for split in self.settings.tuning.splits:
             self._examples[split], self.features[split] = read_split(
-                self._dataset, self.settings.task.data_dir, split, tokenizer, self.settings.tokenizer.max_seq_length)
+                self._dataset, self.settings.task.data_dir, split, tokenizer, self.settings.tokenizer.max_seq_length,
+                allow_unknown=split == "dev" and self._dataset.name == "own" and not self.settings.task.strict)
 
     @property
     def metadata(self):
@@ -72,9 +74,10 @@ class Classification(FineTuningTask):
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
-        loss = float(self._loss(outputs, labels))
+        known = self._known
+        loss = float(self._loss({name: value[known] for name, value in outputs.items()}, labels[known]))
         predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
-        if not any(self._label_kind):
+        if self._dataset.name != "own" and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
 
@@ -86,8 +89,9 @@ class Classification(FineTuningTask):
     def report(self, outputs, folder):
         """Draws confusion.png, for a task of one label an example."""
         if not any(self._label_kind):
-            plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"],
-                                   outputs["logits"].argmax(axis=1), self._dataset.labels)
+            known = self._known
+            plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"][known],
+                                   outputs["logits"][known].argmax(axis=1), self._dataset.labels)
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_results.tsv: a row for each example, a probability for each label, or the number.
@@ -109,10 +113,15 @@ class Classification(FineTuningTask):
             return False
 
     @property
+    def _known(self):
+        """The rows of the development data whose label the model knows: slice, or bool [n]."""
+        labels = self.features["dev"]["label_ids"]
+        return slice(None) if any(self._label_kind) else labels != classification.UNKNOWN
+
+    @property
     def _published_ids(self):
         """The published id of each label of the model: F1 is of the label with the id 1. int64 [labels]."""
-        labels = self._dataset.labels
-        published = labels if self._dataset.name == "own" else classification.find_task(self._dataset.name).labels
+        labels, published = self._dataset.labels, classification.find_task(self._dataset.name).labels
         return np.array([published.index(label) for label in labels])
 
     @property
@@ -165,9 +174,9 @@ def _note_taken(kept, labels):
               "order", file=sys.stderr)
 
 
-def read_split(dataset, data_dir, split, tokenizer, max_seq_length):
+def read_split(dataset, data_dir, split, tokenizer, max_seq_length, allow_unknown=False):
     """The Examples of a split and their features; says what is odd about them on standard error."""
-    examples = classification.read_examples(dataset, data_dir, split)
+    examples = classification.read_examples(dataset, data_dir, split, allow_unknown)
     features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
     cut = classification.count_cut(examples, tokenizer, max_seq_length)
     notes = []
@@ -178,6 +187,11 @@ def read_split(dataset, data_dir, split, tokenizer, max_seq_length):
     if cut.num_examples:
         notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={max_seq_length}: "
                      f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+    if examples.num_unknown:
+        notes.append(f"{examples.num_unknown:,} rows have a label that training lacks, and count as wrong (--strict "
+                     "refuses them)")
+    if examples.num_garbled:
+        notes.append(garbled_note(examples.num_garbled))
     for note in notes:
         print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
     return examples, features

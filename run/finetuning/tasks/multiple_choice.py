@@ -95,5 +95,7 @@ def read_split(split, path, data_format, tokenizer, max_seq_length):
     if cut.num_examples:
         notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={max_seq_length}: "
                      f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+    if questions.num_garbled:
+        notes.append(files.garbled_note(questions.num_garbled))
     print("; ".join(notes), file=sys.stderr)
     return features

@@ -47,7 +47,9 @@ class QuestionAnswering(FineTuningTask):
         self._train_examples = read_examples(task.train_file, True, task.version_2_with_negative) if (
             "train" in splits) else []
         if self._train_examples:
-            settings.num_train_steps(len(self._train_examples))  # windows take long to make: first see that it has any
+            num_examples = len(self._train_examples)
+            # Windows take long to make: first see that there are any steps.
+            settings.fitting(num_examples).num_train_steps(num_examples)
         self._examples = read_examples(task.predict_file, False, task.version_2_with_negative) if (
             {"dev", "test"} & {*splits}) else []
         self._has_answers = bool(self._examples) and self._can_score("dev" in splits or task.use_best_threshold)

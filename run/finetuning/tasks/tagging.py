@@ -9,7 +9,7 @@ from sklearn import metrics
 
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
+from bert_tf.files import garbled_note, new_file
 from data_prep.tasks import tagging
 from run.evaluation import plots
 from run.finetuning.task import FineTuningTask
@@ -50,7 +50,8 @@ class Tagging(FineTuningTask):
         self._names = tagging.label_names(self._sentences["train"]) if is_new else self._kept_labels()
         for split, sentences in self._sentences.items():
             self.features[split] = convert_split(
-                split, sentences, self._names, tokenizer, self.settings.tokenizer.max_seq_length)
+                split, sentences, self._names, tokenizer, self.settings.tokenizer.max_seq_length,
+                allow_unknown=split == "dev" and not task.strict)
 
     def _kept_labels(self):
         """The label names of the model that is used without training; InputError if there is no tagger."""
@@ -102,9 +103,9 @@ class Tagging(FineTuningTask):
         with new_file(os.path.join(folder, "eval_report.txt")) as file:
             file.write(self._scores_by_label(labels, predicted))
         label_ids = self.features["dev"]["label_ids"]
-        plots.confusion_matrix(
-            os.path.join(folder, "confusion.png"), tagging.of_words(label_ids, label_ids),
-            tagging.of_words(outputs["logits"].argmax(axis=-1), label_ids), self._names)
+        is_known = label_ids >= 0
+        plots.confusion_matrix(os.path.join(folder, "confusion.png"), label_ids[is_known],
+                               outputs["logits"].argmax(axis=-1)[is_known], self._names)
 
     def predict(self, predictor, eval_outputs, folder):
         """Writes test_predictions.txt: the test file with the predicted label in one column more."""
@@ -132,15 +133,20 @@ class Tagging(FineTuningTask):
         return tagging.are_entity_labels(self._names)
 
 
-def convert_split(split, sentences, names, tokenizer, max_seq_length):
-    """Features of a split's Sentences; says on standard error what is too long."""
-    features, num_cut = tagging.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length)
+def convert_split(split, sentences, names, tokenizer, max_seq_length, allow_unknown=False):
+    """Features of a split's Sentences; says on standard error what is odd about them."""
+    features, num_cut = tagging.convert_sentences_to_features(
+        sentences, names, tokenizer, max_seq_length, allow_unknown)
     notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
     if len(features["input_ids"]) > len(sentences):
         notes += (f" in {len(features['input_ids']):,} rows: what is longer than --max_seq_length={max_seq_length} is "
                   "divided")
     if num_cut:
         notes += f"; {num_cut:,} words alone are longer and lose their last pieces"
+    if num_unknown := int((features["label_ids"] == tagging.UNKNOWN).sum()):
+        notes += f"; {num_unknown:,} words have a label that training lacks, and count as wrong (--strict refuses them)"
+    if sentences.num_garbled:
+        notes += f"; {garbled_note(sentences.num_garbled)}"
     print(notes, file=sys.stderr)
     return features
 

@@ -25,7 +25,7 @@ def format_of(path, given=None):
     return given or FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower(), "lines")
 
 
-def read(path, text_inputs, columns=(), file_format=None):
+def read(path, text_inputs, columns=(), file_format=None, decoder=None):
     """Yields the requests of a file, in its order.
 
     Args:
@@ -34,21 +34,22 @@ def read(path, text_inputs, columns=(), file_format=None):
       columns: names of the columns, or keys, that hold the inputs, in the order of `text_inputs`; the names of the
         inputs themselves if empty. What is left over goes to "choices", a text each.
       file_format: one of FORMATS; None takes that of the extension.
+      decoder: bert_tf.files.LineDecoder, which drops bytes that are not UTF-8 and counts their lines; or None.
 
     Raises:
       InputError: the model's inputs do not fit into lines; naming file and line, what cannot be read.
     """
-    text_inputs = list(text_inputs)
+    text_inputs, decoder = list(text_inputs), decoder or files.LineDecoder()
     _check_columns(text_inputs, columns)
     kind = format_of(path, file_format)
     if kind == "tsv":
         if path == STANDARD_INPUT:
             raise InputError("`input_format`=tsv: a table is read from a file, not from standard input")
-        yield from _rows(path, text_inputs, columns)
+        yield from _rows(path, text_inputs, columns, decoder)
     elif kind == "jsonl":
-        yield from _objects(path, text_inputs, columns)
+        yield from _objects(path, text_inputs, columns, decoder)
     else:
-        yield from _lines(path, text_inputs)
+        yield from _lines(path, text_inputs, decoder)
 
 
 def _check_columns(text_inputs, columns):
@@ -61,16 +62,13 @@ def _check_columns(text_inputs, columns):
                          f"{'at least ' * takes_list}{len(text_inputs)}")
 
 
-def _lines(path, text_inputs):
-    """A text a line, or two with ` ||| ` between them; of an empty line an empty text, so that lines keep their number.
-
-    Bytes that are not UTF-8 are dropped, as the tokenizer drops them.
-    """
+def _lines(path, text_inputs, decoder):
+    """A text a line, or two with ` ||| ` between them; of an empty line an empty text, so lines keep their number."""
     if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
         raise InputError(f"`input_file`={path}: the model takes {' and '.join(text_inputs)}, which a line of text "
                          "cannot hold; give a table (.tsv, .csv) or JSON lines (.jsonl)")
     for number, line in _numbered_lines(path):
-        text = line.decode("utf-8", "ignore").rstrip("\r\n")
+        text = decoder(line).rstrip("\r\n")
         if len(text_inputs) == 1:
             yield {text_inputs[0]: text}
             continue
@@ -81,8 +79,8 @@ def _lines(path, text_inputs):
         yield dict(zip(text_inputs, pair.groups(), strict=True))
 
 
-def _rows(path, text_inputs, columns):
-    rows = tables.read_rows(path)
+def _rows(path, text_inputs, columns, decoder):
+    rows = tables.read_rows(path, decoder)
     header = next(rows, (0, []))[1]
     positions = _positions(path, header, text_inputs, columns)
     for number, fields in rows:
@@ -110,13 +108,13 @@ def _positions(path, header, text_inputs, columns):
     return found
 
 
-def _objects(path, text_inputs, columns):
+def _objects(path, text_inputs, columns, decoder):
     keys = dict(zip(text_inputs, columns or text_inputs, strict=False))
     for number, line in _numbered_lines(path):
         if not line.strip():
             continue
         try:
-            values = json.loads(line)
+            values = json.loads(decoder(line, number == 1))
         except (ValueError, RecursionError) as error:
             raise InputError(f"{path}:{number}: is not JSON: {error}") from error
         if not isinstance(values, dict):

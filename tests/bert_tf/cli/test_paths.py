@@ -181,3 +181,48 @@ def test_output_folders(tmp_path):
                            (str(tmp_path / "file"), "^`output_dir`=/.*/file: is a file, a folder is needed")):
         with pytest.raises(InputError, match=message):
             paths.check_output_dir("output_dir", wrong)
+
+
+@pytest.mark.parametrize(("output", "patterns", "is_found"), [
+    ("texts/new", "texts", True), ("texts/a/b/new", "texts", True), ("new", "texts", False),
+    ("textsnew", "texts", False), ("texts/new.txt", "other/*,texts/*.txt", True),
+    ("texts/new.bin", "texts/*.txt", False), ("runs/a/new.bin", "runs/*", True),
+    ("runs/a/b/new.txt", "runs/**/*.txt", True), ("new.txt", "runs/**/*.txt", False), ("texts/new", None, False),
+    ("gs://b/texts/new", "texts", False)])
+def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, patterns, is_found):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts").mkdir()
+    if not is_found:
+        paths.check_not_found("output_file", output, {"eval_input_file": None, "input_file": patterns})
+        return
+    with pytest.raises(InputError, match=f"^`output_file`={output}: lies where `input_file`=.* looks"):
+        paths.check_not_found("output_file", output, {"eval_input_file": None, "input_file": patterns})
+
+
+def test_a_folder_whose_files_the_next_run_would_read(tmp_path):
+    paths.check_not_found("output_dir", f"{tmp_path}/run", {"input_file": f"{tmp_path}/*.tfrecord"}, is_folder=True)
+    for pattern in (f"{tmp_path}/run/*", str(tmp_path), f"{tmp_path}/*"):
+        with pytest.raises(InputError, match=r"^`output_dir`=.*/run: lies where"):
+            paths.check_not_found("output_dir", f"{tmp_path}/run", {"input_file": pattern}, is_folder=True)
+
+
+def test_files_of_what_is_given_by_its_folder(tmp_path):
+    """An output may lie beside them, and take the place of no part of a model or a data set."""
+    for name in ("m/vocab.txt", "m/bert_model.ckpt.index", "m/answers.jsonl", "d/dev.tsv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    given = {"model": f"{tmp_path}/m", "data_dir": f"{tmp_path}/d"}
+    paths.check_not_given("output_file", f"{tmp_path}/m/answers.jsonl", given)
+    for output, name, each in (("m/vocab.txt", "model", "m"), ("m/../d/dev.tsv", "data_dir", "d"),
+                               ("m/config.json", "model", "m")):
+        with pytest.raises(InputError, match=f"{output}: is a file of `{name}`={tmp_path}/{each}, which would be lost"):
+            paths.check_not_given("output_file", f"{tmp_path}/{output}", given)
+    prefix = f"{tmp_path}/m/bert_model.ckpt"
+    with pytest.raises(InputError, match="is a file of `init_checkpoint`"):
+        paths.check_not_given("output_file", f"{tmp_path}/m/vocab.txt", {"init_checkpoint": prefix})
+    with pytest.raises(InputError, match=r"^`output_dir`=.*/m/: is the folder of `teacher`; give another$"):
+        paths.check_apart("output_dir", f"{tmp_path}/m/", {"student": None, "teacher": prefix})
+    paths.check_apart("output_dir", f"{tmp_path}/new", {"teacher": f"{tmp_path}/m"})
+    paths.check_not_replaced("output_dir", f"{tmp_path}/d", r".*\.txt", {"dev_file": f"{tmp_path}/d/dev.tsv"})
+    with pytest.raises(InputError, match=r"^`output_dir`=.*: holds `dev_file`=.*/d/dev.tsv, which would be replaced"):
+        paths.check_not_replaced("output_dir", f"{tmp_path}/d", r".*\.tsv", {"dev_file": f"{tmp_path}/d/dev.tsv"})

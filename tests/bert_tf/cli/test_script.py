@@ -1,10 +1,13 @@
 """How a script ends: its exit status, and what it says on standard error."""
 
 import errno
+import fcntl
 import io
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 import tensorflow as tf
@@ -112,7 +115,39 @@ def test_a_long_line_is_cut_in_its_middle(run):
     assert said.startswith("toy.py: label 'x' is unknown: the labels are 0, 1, 2, ")
     assert said.endswith("998, 999; give another\n")
     assert " ... " in said
-    assert len(said) < 500
+    assert 290 < len(said) <= script.LONGEST_LINE + 1 == 301
+
+
+def test_a_name_with_a_line_break_makes_one_line(run):
+    error = FileNotFoundError(errno.ENOENT, "No such file or directory", "a\nb")
+    assert run(fails_with(error)) == (1, "toy.py: a\\nb: No such file or directory\n")
+
+
+def test_temporary_files_go_with_the_script_or_with_the_next(run, tmp_path, monkeypatch):
+    """Those of a process that was killed are cleared by the next; those of one that lives, and of others, are not."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "bert_tf_killed" / "inside").mkdir(parents=True)
+    (tmp_path / "bert_tf_alive").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "bert_tf_link").symlink_to(tmp_path / "other")
+    seen = []
+
+    def main(argv):
+        with tempfile.NamedTemporaryFile(delete=False) as file:
+            seen.append(file.name)
+        assert sorted(os.listdir(tmp_path)) == sorted(
+            ["bert_tf_alive", "bert_tf_link", "other", os.path.basename(os.path.dirname(file.name))])
+        raise InputError("wrong")
+
+    lock = os.open(tmp_path / "bert_tf_alive", os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert run(main) == (1, "toy.py: wrong\n")
+    finally:
+        os.close(lock)
+    assert os.path.dirname(seen[0]).startswith(f"{tmp_path}/bert_tf_")
+    assert sorted(os.listdir(tmp_path)) == ["bert_tf_alive", "bert_tf_link", "other"]
+    assert tempfile.tempdir == str(tmp_path)
 
 
 def test_sigterm(run):

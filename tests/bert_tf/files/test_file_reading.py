@@ -94,3 +94,18 @@ def test_a_folder_is_no_file(folder):
     tf.io.gfile.makedirs(f"{folder}/inside")
     with pytest.raises(OSError, match="inside"):
         files.read_bytes(f"{folder}/inside")
+
+
+def test_a_key_that_an_object_has_twice(tmp_path):
+    (tmp_path / "a.json").write_text('{"a": [{"b": 1, "c": 2, "b": 3}]}')
+    with pytest.raises(InputError, match=r"a\.json: has the key 'b' twice in an object"):
+        files.read_json_object(tmp_path / "a.json")
+    assert files.read_json(tmp_path / "a.json") == {"a": [{"b": 3, "c": 2}]}
+
+
+def test_lines_of_which_bytes_are_dropped(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\xff\r\n\xe2\x80\xa8\n\n\xc3")
+    decoder = files.LineDecoder()
+    assert files.read_lines(tmp_path / "a.txt", decoder) == ["a", "b", "\u2028", "", ""]
+    assert decoder.note() == "2 lines have bytes that are not UTF-8, which are left out"
+    assert files.LineDecoder().note() == ""

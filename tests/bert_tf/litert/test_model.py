@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import subprocess
 import sys
+import zipfile
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import tensorflow as tf
 
 from bert_tf import export, models
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel, Metadata
 from bert_tf.litert import metadata as metadata_file
@@ -232,3 +234,13 @@ def test_the_model_is_as_before(tokenizer):
     litert.convert(servable, lengths=(24,), batch_sizes=(1,))
     np.testing.assert_array_equal(servable.answer_texts(text=tf.constant(TEXTS))["scores"], expected)
     assert [set(vars(layer)) for layer in servable.model.submodules] == before
+
+
+@pytest.mark.parametrize("damage", ["nested", "large"])
+def test_a_file_that_would_fill_the_memory(damage, tmp_path, monkeypatch):
+    path = tmp_path / "m.tflite"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bert_tf.json", "[" * 100_000 if damage == "nested" else " " * 5000)
+    monkeypatch.setattr(metadata_file, "MOST_BYTES", 1 << 20 if damage == "nested" else 4999)
+    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model that answers text"):
+        metadata_file.read(path)

@@ -58,6 +58,13 @@ def test_documents(tmp_path, text):
     assert read_corpus.num_documents == 2
     assert read_corpus.num_sentences == 3
     assert read_corpus.num_bytes == len(text)
+    assert read_corpus.num_garbled == 0
+
+
+def test_bytes_that_are_not_utf8_are_dropped_and_their_lines_counted(tmp_path):
+    documents, read_corpus = read(write(tmp_path / "a.txt", b"a\xffb\nc\xc3\n\xff\nd\n"), block_bytes=3)
+    assert documents == DOCUMENTS  # a line of such bytes alone is empty, and ends a document
+    assert (read_corpus.num_garbled, read_corpus.num_bytes) == (3, 11)
     assert read_corpus.tokens.dtype == np.uint16
 
 

@@ -6,6 +6,7 @@ import pathlib
 
 import pytest
 
+from bert_tf.errors import InputError
 from data_prep.pretraining import manifest
 from data_prep.pretraining.shards import Counts, Shard
 
@@ -51,3 +52,21 @@ def test_a_manifest_without_samples(output):
     output[1].write_bytes(b"x" * 1000)
     assert read(output).missing == []
     assert read(output, verify=True).missing == [0]
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda content: content["shards"].append(None), "tells of other shards than there are"),
+    (lambda content: content["shards"].clear(), "tells of other shards"),
+    (lambda content: content["shards"][0]["files"].clear(), "tells of other shards"),
+    (lambda content: content["shards"][0]["files"][0].pop("bytes"), "is no manifest of format 1"),
+    (lambda content: content["shards"][0]["files"][0].update(sample=3), "is no manifest"),
+    (lambda content: content["shards"][0]["counts"].update(more=3), "is no manifest"),
+    (lambda content: content["shards"][0].update(counts=[1]), "is no manifest"),
+    (lambda content: content["made_from"].update(flags=None), "is no manifest"),
+    (lambda content: content["made_from"].update(inputs=[3]), "is no manifest")])
+def test_a_manifest_that_is_damaged(output, change, message):
+    content = json.loads(pathlib.Path(output[0]).read_text())
+    change(content)
+    pathlib.Path(output[0]).write_text(json.dumps(content))
+    with pytest.raises(InputError, match=message):
+        read(output)

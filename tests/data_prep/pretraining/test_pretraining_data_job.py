@@ -34,7 +34,9 @@ def test_check_outputs_refuses_folders(tmp_path):
         job.check_outputs(inputs, [f"{tmp_path}/texts/new/out"], f"x,{tmp_path}/texts")
     with pytest.raises(InputError, match=r"texts/out.x: lies where `input_file`=.*/t\*/\*.x looks"):
         job.check_outputs(inputs, [f"{tmp_path}/texts/out.x"], f"{tmp_path}/t*/*.x")
-    job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
+    with pytest.raises(InputError, match=r"new/out.x: lies where"):  # the next run would find texts/new, and read it
+        job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
+    job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*.x")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(InputError, match=r"`output_file`=.*/link: is a link to .*/nowhere, which is not there"):
         job.check_outputs(inputs, [f"{tmp_path}/link"], f"{tmp_path}/texts")

@@ -94,16 +94,6 @@ def test_progress_is_in_bytes_of_text(tmp_path):
     assert sum(steps) == 2 * len(text)
 
 
-@pytest.mark.parametrize("block_bytes", [2, 1000])
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz"])
-def test_names_the_line_that_is_not_utf8(tmp_path, block_bytes, name):
-    text = b"ab\n\nc\n\nd\xff\n"
-    path = write(tmp_path / name, gzip.compress(text, mtime=0) if name.endswith("gz") else text)
-
-    with pytest.raises(ValueError, match=rf"{name}, line 5: byte 0xff is not UTF-8"):
-        read(shard_plan.plan_units([path], 2), block_bytes=block_bytes)
-
-
 @pytest.mark.parametrize("data", [b"ab\n", gzip.compress(b"ab\n\n" * 99, mtime=0)[:-9]], ids=["no gzip", "truncated"])
 def test_damaged_gzip(tmp_path, data):
     with pytest.raises(ValueError, match=r"a.gz: not a gzip file, or a damaged one"):

@@ -176,10 +176,25 @@ def test_what_is_missing_is_named(tmp_path):
     assert classification.find_task("STSB") is classification.TASKS["sts-b"]
 
 
-def test_bytes_that_are_not_utf8_are_named(tmp_path):
-    (tmp_path / "train.tsv").write_bytes(b"sentence\tlabel\ncaf\xe9\t1\n")
-    with pytest.raises(ValueError, match=r"train\.tsv:2: byte 0xe9 is not UTF-8"):
-        classification.read_examples(classification.TASKS["sst-2"], str(tmp_path), "train")
+def test_bytes_that_are_not_utf8_are_dropped_and_their_lines_counted(tmp_path):
+    (tmp_path / "train.tsv").write_bytes(b"\xef\xbb\xbfsentence\tlabel\ncaf\xe9\t1\ntea\t0\n")
+    examples = classification.read_examples(classification.TASKS["sst-2"], str(tmp_path), "train")
+    assert (examples.text_a, examples.labels.tolist(), examples.num_garbled) == (["caf", "tea"], [1, 0], 1)
+
+
+def test_a_label_that_training_lacks(tmp_path):
+    """It counts as wrong where that is allowed and others are known; an empty one never is."""
+    write(tmp_path, "train.tsv", "text\tlabel\n", "a\tx\n", "b\ty\n")
+    write(tmp_path, "dev.tsv", "text\tlabel\n", "a\ty\n", "b\tz\n")
+    task = classification.own_task(str(tmp_path), "text")
+    dev = classification.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
+    assert (dev.labels.tolist(), dev.num_unknown) == ([1, classification.UNKNOWN], 1)
+    for rows, allow, message in ((("a\ty\n", "b\tz\n"), False, "dev.tsv:3: label 'z' is unknown: the labels are x, y"),
+                                 (("a\ty\n", "b\t \n"), True, "dev.tsv:3: label ' ' is unknown"),
+                                 (("a\tz\n",), True, "dev.tsv: has none of the labels x, y: is another column meant")):
+        write(tmp_path, "dev.tsv", "text\tlabel\n", *rows)
+        with pytest.raises(InputError, match=message):
+            classification.read_examples(task, str(tmp_path), "dev", allow_unknown=allow)
 
 
 def test_own_csv_with_named_columns_and_labels_of_the_training_file(tmp_path):

@@ -85,6 +85,8 @@ def test_race_without_answers(write):
     (SWAG_HEADER, "0,v,1,x,a,b,gold,c,d,e", r"x\.csv:2: 11 columns are expected, 10 found"),
     ("sent1,ending0,ending1", "a,b,c", r"x\.csv:1: there is no column 'sent2': the columns are sent1, ending0"),
     ("sent1,sent2,ending0", "a,b,c", r"x\.csv:1: columns ending0, ending1, \.\.\. are expected"),
+    ("sent1,sent2,ending0,ending2,label", "a,b,c,d,1", r"x\.csv:1: the column ending1 is expected: the columns are"),
+    ("sent1,sent2,ending1,ending2", "a,b,c,d", r"x\.csv:1: the column ending0 is expected"),
     (SWAG_HEADER, "", r"x\.csv: has no questions"),
 ])
 def test_bad_rows_of_swag_are_named(write, header, row, message):

@@ -43,6 +43,17 @@ def test_a_value_is_tried_once():
         "batch8_lr0.0001_epochs1", "batch8_lr0.0001_epochs0.25", "batch8_lr0.5_epochs1", "batch8_lr0.5_epochs0.25"]
 
 
+@pytest.mark.parametrize(("num_examples", "epochs", "multiple", "batch_size"), [
+    (5, 1.5, 1, 5), (5, 1.5, 2, 4),
+    (1, 3.0, 2, 8),  # not one for each replica
+    (3, 3.0, 1, 8),  # three epochs fill one
+    (9, 0.5, 1, 8), (8, 1.0, 1, 8), (7, 1.0, 1, 7)])
+def test_too_few_examples_for_a_batch_make_a_smaller_one(num_examples, epochs, multiple, batch_size):
+    settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
+                                  tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
+    assert settings.fitting(num_examples, multiple).training.train_batch_size == batch_size
+
+
 @pytest.mark.parametrize(("number", "text"), [
     (2.0, "2"), (10.0, "10"), (16, "16"), (2.5, "2.5"), (5e-5, "5e-05"), (0.001, "0.001")])
 def test_numbers_in_names(number, text):

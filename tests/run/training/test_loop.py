@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.errors import InputError
 from bert_tf.optimization import create_optimizer
 from run.settings import TrainingSettings
 from run.training import checkpoints, loop
@@ -97,6 +98,33 @@ def test_best_weights_that_were_not_saved_to_the_end_are_those_before(tmp_path):
     assert float(model.weight) == 2.0
     again.save(8, {"accuracy": 0.5})
     assert checkpoints.BestWeights(str(tmp_path), model).step == 8
+
+
+@pytest.mark.parametrize("content", [
+    "[]", "{}", '{"step": 5, "metrics": {}, "before": null}', '{"step": "3", "metrics": {}}',
+    '{"step": 3, "metrics": {"accuracy": "high"}}', '{"step": 8, "before": {"step": 3}}'])
+def test_a_best_file_that_is_damaged(tmp_path, content):
+    best = checkpoints.BestWeights(str(tmp_path), OneWeight())
+    best.save(3, {"accuracy": 0.25})
+    (tmp_path / "best" / "best.json").write_text(content)
+    with pytest.raises(InputError, match=r"best\.json: (does not say what the weights|expected a JSON object)"):
+        checkpoints.BestWeights(str(tmp_path), OneWeight())
+
+
+def test_how_often_was_saved_is_told_by_the_step(tmp_path):
+    """So a checkpoint that SIGTERM caused, or best weights of a resumed run, make no difference to later ones."""
+    model, step = OneWeight(), tf.Variable(0, dtype=tf.int64)
+    manager = checkpoints.CheckpointManager(tf.train.Checkpoint(model=model), str(tmp_path), max_to_keep=9,
+                                            step_counter=step, checkpoint_interval=5)
+    for number, check_interval in ((5, True), (7, False), (10, True), (13, False)):
+        step.assign(number)
+        manager.save(number, check_interval=check_interval)
+    best = checkpoints.BestWeights(str(tmp_path), model)
+    best.save(3, {})
+    best.save(4, {})
+    name = "save_counter/.ATTRIBUTES/VARIABLE_VALUE"
+    assert [tf.train.load_variable(str(tmp_path / f"ckpt-{number}"), name) for number in (5, 7, 10, 13)] == [1, 2, 2, 3]
+    assert tf.train.load_variable(str(tmp_path / "best" / "ckpt-4"), name) == 1
 
 
 def test_a_resumed_run_keeps_the_best_and_repeats_what_came_after_its_checkpoint(tmp_path):

@@ -1,3 +1,6 @@
+import pytest
+
+from bert_tf.errors import InputError
 from run.evaluation import plots
 from run.training import metrics_log
 
@@ -46,3 +49,23 @@ def test_the_picture_has_a_panel_for_metrics(tmp_path):
     def height(png):
         return int.from_bytes(png[20:24], "big")
     assert height((tmp_path / "loss.png").read_bytes()) > height(losses_alone)
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"step,loss\n1,many\n", "is no log of a run: could not convert string to float: 'many'; move it away"),
+    (b"loss\n0.5\n", "is no log of a run: it has no column step"), (b"step,loss\n1,\xff\n", "which is not UTF-8"),
+    (b"step,loss\n1,2,3\n", "is no log of a run")])
+def test_a_log_that_is_damaged(tmp_path, content, message):
+    (tmp_path / "log.csv").write_bytes(content)
+    with pytest.raises(InputError, match=f"log.csv: .*{message}"):
+        metrics_log.Log(str(tmp_path), "log.csv", 5)
+    assert (tmp_path / "log.csv").read_bytes() == content
+
+
+def test_a_full_disk_is_named(tmp_path):
+    log = metrics_log.Log(str(tmp_path), "log.csv", 0)
+    log.add(1, {"loss": 0.5})
+    (tmp_path / "log.csv").unlink()
+    (tmp_path / "log.csv").symlink_to("/dev/full")
+    with pytest.raises(OSError, match=r"log\.csv: cannot be written: No space left on device"):
+        log.add(2, {"loss": 0.25})

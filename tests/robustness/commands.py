@@ -1,0 +1,50 @@
+"""The commands that tries change: each does what it says in a world, as it stands here."""
+
+from tests.robustness.runner import Try
+
+COMMANDS = {
+    "create_pretraining_data": ("data_prep", {"input_file": "text.txt", "output_file": "new.tfrecord",
+                                              "vocab_file": "vocab.txt", "max_seq_length": 32}),
+    "learn_vocab": ("data_prep", {"input_file": "text.txt", "vocab_file": "new.txt", "vocab_size": 140}),
+    "augment_data": ("data_prep", {"input_file": "own/train.tsv", "output_file": "new.tsv", "text_columns": "text",
+                                   "init_checkpoint": "model"}),
+    "inspect_records": ("data_prep", {"input_file": "records.tfrecord", "vocab_file": "vocab.txt",
+                                      "max_seq_length": 32}),
+    "run_pretraining": ("run", {"bert_config_file": "bert_config.json", "input_file": "records.tfrecord",
+                                "output_dir": "new", "do_train": True, "max_seq_length": 32,
+                                "max_predictions_per_seq": 5, "train_batch_size": 4, "num_train_steps": 2}),
+    "run_classifier": ("run", {"task_name": "own", "data_dir": "own", "init_checkpoint": "model", "output_dir": "new",
+                               "do_train": True, "max_seq_length": 16, "train_batch_size": 4}),
+    "run_squad": ("run", {"train_file": "squad.json", "predict_file": "squad.json", "init_checkpoint": "model",
+                          "output_dir": "new", "do_train": True, "max_seq_length": 24, "doc_stride": 5,
+                          "max_query_length": 7, "train_batch_size": 2}),
+    "run_tagger": ("run", {"train_file": "words.txt", "dev_file": "words.txt", "init_checkpoint": "model",
+                           "output_dir": "new", "do_train": True, "max_seq_length": 16, "train_batch_size": 2}),
+    "run_multiple_choice": ("run", {"train_file": "swag.csv", "init_checkpoint": "model", "output_dir": "new",
+                                    "do_train": True, "max_seq_length": 16, "train_batch_size": 2}),
+    "run_distillation": ("run", {"teacher": "tuned", "student_layers": 0, "data_dir": "own", "output_dir": "new",
+                                 "train_batch_size": 4}),
+    "run_general_distillation": ("run", {"teacher": "model", "student_layers": 0, "input_file": "records.tfrecord",
+                                         "output_dir": "new", "max_seq_length": 32, "max_predictions_per_seq": 5,
+                                         "train_batch_size": 4, "num_train_steps": 2}),
+    "prune_model": ("run", {"init_checkpoint": "tuned", "data_dir": "own", "keep_heads": 0.5, "output_dir": "new",
+                            "train_batch_size": 4}),
+    "measure_quantization": ("run", {"init_checkpoint": "tuned", "data_dir": "own"}),
+    "compare_models": ("run", {"models": "tuned", "data_dir": "own", "output_dir": "new"}),
+    "extract_features": ("run", {"input_file": "text.txt", "output_file": "new.jsonl", "init_checkpoint": "model",
+                                 "max_seq_length": 16, "layers": -1}),
+    "fill_mask": ("run", {"init_checkpoint": "model", "text": "a [MASK]", "max_seq_length": 16}),
+    "answer": ("run", {"init_checkpoint": "span", "question": "What?", "context": "The line."}),
+    "predict": ("run", {"model": "tuned", "input_file": "text.txt", "output_file": "new.jsonl"}),
+    "export_saved_model": ("run", {"init_checkpoint": "tuned", "export_dir": "new"}),
+    "evaluate_export": ("run", {"init_checkpoint": "tuned", "model": "served", "data_dir": "own"}),
+    "convert_checkpoint": ("run", {"input": "model", "output": "new", "format": "huggingface"}),
+}
+TRAINING = ("run_pretraining", "run_classifier", "run_squad", "run_tagger", "run_multiple_choice", "run_distillation",
+            "run_general_distillation")
+
+
+def attempt(command, changes, says, **more):
+    """The Try of a command with some of its flags changed, None leaving one out; more: attributes of it."""
+    folder, flags = COMMANDS[command]
+    return Try(f"{folder}.{command}", {**flags, **changes}, says, **more)

@@ -1,0 +1,101 @@
+"""A served model under 8 callers, hostile requests among the good ones.
+
+    python -m tests.robustness.served_soak FOLDER SECONDS
+
+It fails if a good request is answered otherwise than before, if a hostile one ends in anything but an answer or the
+error of a request, or if memory grows.
+"""
+
+import os
+import random
+import sys
+import threading
+import time
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of the tokenizer
+
+CALLERS = 8
+MOST_GROWTH = 1.1  # of resident memory, from the second quarter of the time to the last
+GOOD = [["the line stops"], ["a", "the debugger stops at a line , not here"], ["the " * 30, "", "b"]]
+
+
+def _example(**features):
+    return tf.train.Example(features=tf.train.Features(feature={
+        name: tf.train.Feature(int64_list=tf.train.Int64List(value=values)) for name, values in features.items()}
+    )).SerializeToString()
+
+
+def _ids(*rows):
+    return {name: tf.constant(rows, tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+
+
+HOSTILE = [  # (signature, inputs)
+    ("serving_default", {"text": tf.constant(["x" * 200_000])}),
+    ("serving_default", {"text": tf.constant([b"\xff\xfe\x00" * 999, b""])}),
+    ("serving_default", {"text": tf.zeros([0], tf.string)}),
+    ("serving_default", {"text": tf.constant([" " * 50_000, "a " * 20_000])}),
+    ("ids", _ids([10**9, 1])), ("ids", _ids([-1])), ("ids", _ids([1] * 500)), ("ids", _ids([])),
+    ("tf_example", {"examples": tf.constant([b"\x00garbage"])}),
+    ("tf_example", {"examples": tf.constant([_example()])}),
+    ("tf_example", {"examples": tf.constant([_example(input_ids=[2**32 + 5], input_mask=[1], segment_ids=[0])])}),
+    ("tf_example", {"examples": tf.constant([_example(input_ids=[1, 2], input_mask=[1], segment_ids=[0])])}),
+]
+
+
+def resident():
+    """Bytes of memory that this process has."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main(folder, seconds):
+    loaded = tf.saved_model.load(folder)
+    answer = loaded.signatures["serving_default"]
+    expected = [{name: value.numpy() for name, value in answer(text=tf.constant(texts)).items()} for texts in GOOD]
+    until, lock = time.monotonic() + seconds, threading.Lock()
+    wrong, counts = [], {"good": 0, "hostile": 0, "refused": 0}
+
+    def call(seed):
+        rng = random.Random(seed)
+        while time.monotonic() < until and not wrong:
+            if rng.random() < 0.3:
+                signature, inputs = rng.choice(HOSTILE)
+                refused = False
+                try:
+                    loaded.signatures[signature](**inputs)
+                except tf.errors.InvalidArgumentError:
+                    refused = True
+                except Exception as error:
+                    wrong.append(f"{signature}: {type(error).__name__}: {error}")
+                with lock:
+                    counts["hostile"] += 1
+                    counts["refused"] += refused
+                continue
+            number = rng.randrange(len(GOOD))
+            found = answer(text=tf.constant(GOOD[number]))
+            with lock:
+                counts["good"] += 1
+            if any(not np.array_equal(found[name].numpy(), value) for name, value in expected[number].items()):
+                wrong.append(f"request {number} was answered otherwise")
+
+    callers = [threading.Thread(target=call, args=[seed]) for seed in range(CALLERS)]
+    for each in callers:
+        each.start()
+    samples = []
+    while any(each.is_alive() for each in callers):
+        samples.append(resident())
+        time.sleep(min(1.0, seconds / 40))
+    quarter = len(samples) // 4
+    growth = np.median(samples[-quarter:]) / np.median(samples[quarter : 2 * quarter])
+    print(f"served model, {CALLERS} callers, {seconds:.0f} s: {counts['good']:,} good requests answered as before, "
+          f"{counts['hostile']:,} hostile ones, {counts['refused']:,} of them refused; memory "
+          f"{samples[-1] / 1e6:.0f} MB, {growth:.3f} times that of the second quarter")
+    for each in wrong[:5]:
+        print(each)
+    sys.exit(bool(wrong) or growth > MOST_GROWTH)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]))

@@ -1,0 +1,112 @@
+"""What docs/security.md claims of files of others: nothing in them is executed, and none leads out of its folder."""
+
+import gzip
+import json
+import os
+import pickle
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import model_folder
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.errors import InputError
+from data_prep.pretraining import manifest, shard_plan
+from data_prep.pretraining.shards import Counts, Shard
+from data_prep.vocabulary import counts
+from run.compression.distillation import answers
+from run.finetuning import task_settings
+from run.training import checkpoints
+
+
+class Hostile:
+    """What makes a file when it is loaded from a pickle."""
+
+    def __init__(self, path):
+        self._path = path
+
+    def __reduce__(self):
+        return open, (self._path, "w")
+
+
+@pytest.fixture
+def trap(tmp_path):
+    """A path at which there is a file once something hostile was executed."""
+    path = tmp_path / "executed"
+    yield str(path)
+    assert not path.exists()
+
+
+def test_pickles_are_not_opened(tmp_path, trap):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Hostile(trap)))
+    for path in (folder, folder / "pytorch_model.bin"):
+        with pytest.raises(InputError, match="is a pickle, which can run any code"):
+            model_folder.check_no_pickle(str(path))
+    (folder / "answers.json").write_text('{"entries": {}}')
+    np.save(folder / "lengths.npy", np.array([Hostile(trap)], object), allow_pickle=True)
+    with pytest.raises(InputError, match="is damaged"):
+        answers.Answers(str(folder))
+
+
+def test_yaml_makes_no_objects(tmp_path, trap):
+    (tmp_path / "params.yaml").write_text(f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n")
+    with pytest.raises(InputError, match=r"params\.yaml: is not YAML"):
+        model_folder.read_config(str(tmp_path / "params.yaml"))
+
+
+@pytest.mark.parametrize("place", ["../other.safetensors", "/etc/passwd", "", 3])
+def test_an_index_of_weights_stays_in_its_folder(tmp_path, place):
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
+    with pytest.raises(InputError, match="has no weight_map of tensors to the files beside it"):
+        open_checkpoint(str(tmp_path))
+
+
+@pytest.mark.parametrize("place", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])
+def test_a_run_removes_no_checkpoints_of_other_folders(tmp_path, place):
+    """TensorFlow removes old ones wherever the file `checkpoint` says that they are."""
+    folder = tmp_path / "run"
+    (folder / "below").mkdir(parents=True)
+    (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n')
+    with pytest.raises(InputError, match=r"run/checkpoint: names .*ckpt-1, which is not in its folder"):
+        checkpoints.CheckpointManager(tf.train.Checkpoint(), str(folder), max_to_keep=1)
+
+
+def test_run_json_does_not_say_where_data_are():
+    kept = {"task_name": "sst-2", "data_dir": "/etc", "train_file": "/etc/passwd"}
+    assert task_settings.of_model("classifier", kept, {"data_dir": None}).data_dir is None
+    assert task_settings.of_model("classifier", kept, {"data_dir": "here"}).data_dir == "here"
+    assert task_settings.of_model("token_classifier", kept, {}).train_file is None
+
+
+def test_a_manifest_does_not_say_where_shards_are(tmp_path):
+    made_from, file = {"flags": {}, "vocabulary": "", "inputs": []}, tmp_path / "a.tfrecord"
+    file.write_bytes(b"x")
+    shard = Shard(0, [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], Counts())
+    path = str(tmp_path / "m.json")
+    manifest.Manifest(path, made_from, [(str(file),)]).add(shard)
+    file.unlink()
+    assert manifest.Manifest(path, made_from, [(str(file),)]).missing == [0]
+
+
+def test_answers_of_a_teacher_stay_in_their_folder(tmp_path):
+    np.save(tmp_path / "lengths.npy", np.ones(3, np.int32))
+    (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
+    with pytest.raises(InputError, match="it names files of other folders"):
+        answers.Answers(str(tmp_path))
+
+
+def test_text_that_is_a_bomb_when_it_is_decompressed(tmp_path, monkeypatch):
+    """A line, or a word, must be in memory as a whole, and nothing else."""
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"x" * 1_000_000))
+    assert os.path.getsize(path) < 2000
+    monkeypatch.setattr(counts, "BLOCK_BYTES", 10_000)
+    monkeypatch.setattr(counts, "MAX_WORD_BYTES", 50_000)
+    with pytest.raises(InputError, match=r"a\.txt\.gz: has no space or line end in 60,000 bytes: is it text\?"):
+        counts.count_words([str(path)], True, num_workers=1)
+    monkeypatch.setattr(shard_plan, "MAX_LINE_BYTES", 50_000)
+    with shard_plan.TextReader() as reader, pytest.raises(InputError, match="a line of over 50,000 bytes"):
+        list(reader.read(shard_plan.Unit((shard_plan.FileRange(str(path), 0, 1_000_000),)), block_bytes=10_000))

@@ -1,0 +1,97 @@
+"""The files that tries find: models of each kind, data of each task, text and records."""
+
+import json
+import shutil
+import string
+
+import tensorflow as tf
+
+from bert_tf import export, models
+from bert_tf.checkpoints import FORMATS, model_tensors
+from bert_tf.config import BertConfig
+from bert_tf.tokenization import BertTokenizer
+from data_prep.pretraining import local_runner
+from data_prep.pretraining.settings import InstanceSettings
+from run.finetuning.task_metadata import TaskMetadata
+from run.training import run_metadata
+from tests import toy_runs
+
+TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a word.\n\n"
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *".,?!|-", *string.digits, *string.ascii_lowercase,
+          *(f"##{letter}" for letter in string.ascii_lowercase + string.digits), "the", "debugger", "stops", "line"]
+TASKS = {
+    "tuned": (TaskMetadata("classifier", 16, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
+    "tagger": (TaskMetadata("token_classifier", 16, True, ("B-PER", "I-PER", "O")),
+               lambda config: models.BertTokenClassifier(config, 3)),
+    "span": (TaskMetadata("span_labeler", 24, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
+    "choice": (TaskMetadata("multiple_choice", 16, True), models.BertMultipleChoice),
+    "pretrained": (None, models.BertPretrainer),
+}
+STARTED_WITH = {
+    "tuned": {"task_name": "own", "text_a_column": "text", "text_b_column": None, "label_column": "label",
+              "regression": False, "label_separator": None, "max_seq_length": 16, "train_batch_size": 4,
+              "group_by_length": True, "optimizer": "adamw", "random_seed": 12345},
+    "tagger": {"token_column": 0, "label_column": -1, "max_seq_length": 16, "train_batch_size": 4},
+    "span": {"doc_stride": 5, "max_query_length": 7, "version_2_with_negative": False, "max_seq_length": 24},
+    "choice": {"data_format": "swag", "max_seq_length": 16},
+    "pretrained": {"max_seq_length": 32, "max_predictions_per_seq": 5, "masking": "static", "train_batch_size": 4,
+                   "optimizer": "adamw", "random_seed": 12345},
+}
+SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
+    {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
+    for number, question in enumerate(("What stops?", "Where?", "Which line?"))]}]}]}
+RACE = {"article": "a b", "questions": ["What?"], "options": [["c", "d"]], "answers": ["A"], "id": "1"}
+
+
+def make(folder):
+    """Fills a folder.
+
+    Models are of one layer, 8 wide, with 2 heads, for 32 positions; `served/1` is an export of "tuned".
+
+    Args:
+      folder: pathlib.Path, empty.
+    """
+    _data(folder)
+    vocabulary = folder / "vocab.txt"
+    vocabulary.write_text("\n".join(PIECES) + "\n")
+    (folder / "other_vocab.txt").write_text("\n".join([*PIECES[:-1], "another"]) + "\n")
+    (folder / "text").mkdir()
+    shutil.copy(vocabulary, folder / "text")
+    toy_runs.write(folder, folder, TASKS)
+    shutil.rmtree(folder / "text")
+    config = BertConfig.from_json_file(folder / "pretrained" / "bert_config.json")
+    (folder / "bert_config.json").write_text(config.to_json())
+    for name, started_with in STARTED_WITH.items():
+        (folder / name / run_metadata.RUN_FILE).write_text(json.dumps(started_with))
+    for name, kind, size in (("model", "tf1", 8), ("wide", "tf1", 16), ("hf", "huggingface", 8)):
+        sizes = BertConfig(len(PIECES), size, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2)
+        (folder / name).mkdir()
+        FORMATS[kind].write(str(folder / name), model_tensors(models.BertPretrainer(sizes)), sizes)
+        shutil.copy(vocabulary, folder / name)
+    tokenizer = BertTokenizer(str(folder / "vocab.txt"))
+    served = export.ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer, ["0", "1"],
+                                     max_seq_length=16)
+    export.save(served, str(folder / "served"))
+    local_runner.create_pretraining_data(
+        [str(folder / "text.txt")], [str(folder / "records.tfrecord")], tokenizer,
+        InstanceSettings(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2), 1, num_workers=1)
+    tf.io.gfile.makedirs(str(folder / "empty"))
+
+
+def _data(folder):
+    """Data of each task, and text."""
+    (folder / "text.txt").write_text(TEXT * 3)
+    (folder / "texts").mkdir()
+    (folder / "texts" / "a.txt").write_text(TEXT * 3)
+    (folder / "own").mkdir()
+    rows = [f"the line {number} stops\t{number % 2}" for number in range(9)]
+    for split in ("train", "dev", "test"):
+        (folder / "own" / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
+    (folder / "words.txt").write_text("Mary B-PER\nShelley I-PER\nwrote O\n\nShe O\nwrote O\n\n")
+    (folder / "squad.json").write_text(json.dumps(SQUAD))
+    (folder / "swag.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
+        f"It stops.,Then,a,b,c,d,{number % 4}\n" for number in range(9)))
+    (folder / "race").mkdir()
+    for name in ("1.json", "2.json"):
+        (folder / "race" / name).write_text(json.dumps(RACE))
+    (folder / "labels.txt").write_text("0\n1\n")
