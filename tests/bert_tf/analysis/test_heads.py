@@ -30,7 +30,8 @@ def to_place(places, size):
 def measured(heads, tokens):
     """Dict of measure -> list, a number a head; heads: matrices [B, S, S]."""
     attention = tf.constant(np.stack(heads, axis=1), tf.float32)
-    values = behaviours.totals(attention, tokens).numpy() / behaviours.counts(tokens).numpy()
+    with np.errstate(invalid="ignore"):
+        values = behaviours.totals(attention, tokens).numpy() / behaviours.counts(tokens).numpy()
     return dict(zip(behaviours.NAMES, values.T.tolist(), strict=True))
 
 

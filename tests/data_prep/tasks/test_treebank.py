@@ -24,7 +24,7 @@ def test_sentences(tmp_path):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("1\ta\n", "a.conllu:1: has 2 columns"),
+    ("1\ta\n", "a.conllu:1: has 2 of the 10 columns"),
     (row(2, "a", 0), "a.conllu:1: ID is 2: it must be 1"),
     (row("x", "a", 0), "a.conllu:1: ID is 'x'"),
     ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD is '2': it must be a number from 0 to 1"),

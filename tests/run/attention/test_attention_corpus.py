@@ -205,7 +205,7 @@ def test_settings_that_do_not_fit(settings, message):
 
 def test_nothing_is_written_for_a_treebank_that_is_none(shifting, tmp_path):
     (tmp_path / "bank.conllu").write_text("1\ta\n")
-    with pytest.raises(InputError, match=r"bank\.conllu:1: has 2 columns"):
+    with pytest.raises(InputError, match=r"bank\.conllu:1: has 2 of the 10 columns"):
         analyze(shifting, tmp_path / "out", treebank=str(tmp_path / "bank.conllu"))
     assert not (tmp_path / "out").exists()
 
