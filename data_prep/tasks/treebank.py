@@ -64,7 +64,8 @@ def _sentence(path, rows):
     words = []
     for line, columns in rows:
         if len(columns) != NUM_COLUMNS:
-            raise InputError(f"{path}:{line}: has {len(columns)} of the {NUM_COLUMNS} columns of CoNLL-U, divided by tabs")
+            raise InputError(f"{path}:{line}: has {len(columns)} of the {NUM_COLUMNS} columns of CoNLL-U, divided by "
+                             "tabs")
         if not columns[0].isdecimal():
             if not columns[0].replace("-", "").replace(".", "").isdecimal():
                 raise InputError(f"{path}:{line}: ID is {columns[0]!r}: a whole number, a range or a decimal is needed")
