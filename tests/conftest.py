@@ -5,6 +5,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import faulthandler
+import gc
 import json
 import pathlib
 import signal
@@ -12,7 +13,7 @@ import signal
 import numpy as np
 import pytest
 
-from tests import scripts
+from tests import fork_server, scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
@@ -80,6 +81,7 @@ def pytest_configure(config):
     import tensorflow as tf
     from tensorflow.python.data.ops import dataset_ops
 
+    gc.set_threshold(*fork_server.COLLECTION)
     # All iterators pass through this, those that a strategy makes for each replica too, which know no options.
     dataset_ops.DatasetV2._apply_debug_options = without_autotuning
     # Must come before anything runs on a device.
