@@ -1,0 +1,142 @@
+"""Linear probes on the frozen layers of a model: what can be read off each, and off a learned mix of all.
+
+The mix is that of ELMo (Peters et al. 2018): gamma times the sum of layers, weighted by a softmax. Its centre of
+gravity is the mean of the layers' numbers by these weights (Tenney et al. 2019, "BERT Rediscovers the Classical NLP
+Pipeline").
+
+Shape legend: E examples, T things (words), A things that an example is about, K layers with the embeddings, D width of
+a vector, C classes.
+"""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+import tf_keras
+
+LEAST_DEVIATION = 1e-5
+ROWS_AT_A_TIME = 1024
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """What a probe is to learn, or is judged by.
+
+    Attributes:
+      vectors: [T, K, D] of any float type.
+      places: int [E, A], whose vectors, side by side, an example is read off.
+      labels: int [E]; -1 is a class that no probe knows.
+    """
+
+    vectors: np.ndarray
+    places: np.ndarray
+    labels: np.ndarray
+
+
+@dataclasses.dataclass(frozen=True)
+class Probed:
+    """What probes came to.
+
+    Attributes:
+      accuracy: float64 [K], of each layer's probe, by the examples to judge by.
+      mix_accuracy: that of the mix.
+      weights: float64 [K], of the layers in the mix; their sum is 1.
+    """
+
+    accuracy: np.ndarray
+    mix_accuracy: float
+    weights: np.ndarray
+
+    @property
+    def centre(self):
+        """The centre of gravity of the mix, in layers; the embeddings are 0."""
+        return float(self.weights @ np.arange(len(self.weights)))
+
+
+def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2e-3, seed=0):
+    """Trains a linear classifier on each layer and one on a mix of all, side by side, each by itself.
+
+    Vectors are brought to mean 0 and deviation 1 in each layer and column first, over the training examples.
+
+    Args:
+      train, dev: Examples, to learn from and to judge by.
+      num_classes: C.
+      epochs: int, times that training goes through the examples.
+      batch_size: int.
+      learning_rate: float, of Adam; it falls linearly to 0.
+      seed: int, of the order of examples.
+
+    Returns:
+      Probed.
+    """
+    model = _Probes(train.vectors, train.places.shape[1], num_classes)
+    count = len(train.labels)
+    steps = max(1, -(-count // batch_size) * epochs)
+    optimizer = tf_keras.optimizers.Adam(
+        tf_keras.optimizers.schedules.PolynomialDecay(learning_rate, steps, 0.0), jit_compile=False)
+    optimizer.build(model.trained)
+    step = model.step(optimizer)
+    rng = np.random.default_rng(seed)
+    for _ in range(epochs):
+        order = rng.permutation(count)
+        for start in range(0, count, batch_size):
+            rows = order[start : start + batch_size]
+            step(tf.constant(_gathered(train, rows)), tf.constant(train.labels[rows], tf.int32))
+    right = np.zeros(model.num_layers + 1)
+    for start in range(0, len(dev.labels), ROWS_AT_A_TIME):
+        rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(dev.labels)))
+        classes = model.classes(tf.constant(_gathered(dev, rows))).numpy()  # [K + 1, rows]
+        right += (classes == dev.labels[rows]).sum(axis=1)
+    accuracy = right / max(1, len(dev.labels))
+    return Probed(accuracy[:-1], float(accuracy[-1]), tf.nn.softmax(model.mix).numpy().astype(np.float64))
+
+
+def _gathered(examples, rows):
+    """The vectors of some examples, float32 [rows, A, K, D]."""
+    return examples.vectors[examples.places[rows]].astype(np.float32)
+
+
+class _Probes:
+    """The classifiers.
+
+    Args:
+      vectors: [T, K, D], by which others are brought to mean 0 and deviation 1.
+      about: A.
+      num_classes: C.
+    """
+
+    def __init__(self, vectors, about, num_classes):
+        _, self.num_layers, width = vectors.shape
+        parts = [vectors[:, layer].astype(np.float32) for layer in range(self.num_layers)]
+        self._mean = tf.constant(np.stack([part.mean(axis=0) for part in parts]))
+        self._scale = tf.constant(1 / np.stack([np.maximum(part.std(axis=0), LEAST_DEVIATION) for part in parts]))
+        kernels = [self.num_layers + 1, about * width, num_classes]
+        self._kernels = tf.Variable(tf.zeros(kernels))
+        self._biases = tf.Variable(tf.zeros([kernels[0], 1, num_classes]))
+        self.mix = tf.Variable(tf.zeros([self.num_layers]))
+        self._gamma = tf.Variable(1.0)
+        self.trained = [self._kernels, self._biases, self.mix, self._gamma]
+
+    def _logits(self, vectors):
+        """vectors [B, A, K, D] -> [K + 1, B, C], the mix last."""
+        layers = tf.transpose((vectors - self._mean) * self._scale, [2, 0, 1, 3])  # [K, B, A, D]
+        mixed = self._gamma * tf.tensordot(tf.nn.softmax(self.mix), layers, 1)
+        inputs = tf.concat([layers, mixed[tf.newaxis]], axis=0)
+        shape = tf.shape(inputs)
+        return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), self._kernels) + self._biases
+
+    def classes(self, vectors):
+        """vectors [B, A, K, D] -> the likeliest classes, int64 [K + 1, B]."""
+        return tf.argmax(self._logits(vectors), axis=-1)
+
+    def step(self, optimizer):
+        """A function that trains on vectors [B, A, K, D] and labels int32 [B]."""
+        @tf.function(autograph=False, reduce_retracing=True)
+        def step(vectors, labels):
+            with tf.GradientTape() as tape:
+                logits = self._logits(vectors)
+                repeated = tf.repeat(labels[tf.newaxis], self.num_layers + 1, axis=0)
+                losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=repeated, logits=logits)
+                loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum: no probe's gradient knows of another's
+            optimizer.apply_gradients(zip(tape.gradient(loss, self.trained), self.trained, strict=True))
+        return step

@@ -1,0 +1,55 @@
+"""What a probing is told. Free of TensorFlow: the script defines its flags of it."""
+
+import dataclasses
+
+from bert_tf.cli import paths
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
+from bert_tf.errors import InputError
+from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
+
+TREEBANK_SUFFIX = ".conllu"
+WRITTEN = r"probes\.(txt|tsv|json|png)"
+
+
+@dataclasses.dataclass(frozen=True)
+class ProbeLayersSettings(Settings):
+    """A model, labelled words, and what is to be read off its layers."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
+    train_file: str | None = setting(
+        None, "Words to learn from: a treebank in CoNLL-U (.conllu), or a file of a word a line, columns divided by "
+              "tabs or spaces, sentences by empty lines. Needed.")
+    dev_file: str | None = setting(None, "Words to judge by, in the same form. Needed.")
+    output_dir: str | None = setting(None, "Folder for probes.txt, .tsv, .json and .png; made if missing. Needed.")
+    label: str = setting(
+        "tags", "What is read off: tags, the label of each word (of a treebank its universal part of speech); "
+                "relations, of a treebank, the relation of each word to its head, off both of their vectors.",
+        choices=("tags", "relations"))
+    token_column: int = setting(0, "Without a treebank: column of the word, from 0; negative from the last, -1.")
+    label_column: int = setting(-1, "Without a treebank: column of the label.")
+    max_train_words: int = setting(
+        50_000, "Words of --train_file that are read, and of --dev_file: so many vectors of each layer are in memory.",
+        lower=1, upper=10_000_000)
+    batch_size: int = setting(32, "Sentences that go through the model together.", lower=1)
+    num_probe_epochs: int = setting(20, "Times that the probes go through the words.", lower=1)
+    probe_learning_rate: float = setting(2e-3, "Adam's first rate for the probes; it falls linearly to 0.", lower=0)
+    random_seed: int = setting(12345, "Of the labels of the control task, and of the words' order.", most=LARGEST_SEED)
+
+    def check_files(self):
+        """Raises InputError for files that are missing, or do not go together."""
+        for name in ("train_file", "dev_file"):
+            paths.check_file(name, getattr(self, name))
+        if self.label == "relations" and not self.reads_treebanks:
+            raise InputError(f"`label`=relations: is of treebanks, and `train_file`={self.train_file} does not end in "
+                             f"{TREEBANK_SUFFIX}")
+        if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
+            raise InputError(f"`dev_file`={self.dev_file}: is not of the form of `train_file`={self.train_file}; "
+                             f"either both end in {TREEBANK_SUFFIX}, or none")
+        paths.check_output_dir("output_dir", self.output_dir)
+
+    @property
+    def reads_treebanks(self):
+        """Whether the files are in CoNLL-U."""
+        return self.train_file.endswith(TREEBANK_SUFFIX)

@@ -1,0 +1,93 @@
+"""run.probe_layers: tags and relations, of treebanks and of columns, and what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bert_tf import models
+from bert_tf.errors import InputError
+from run.probing import job, words
+from run.probing.settings import ProbeLayersSettings
+from run.settings import ModelSettings, TokenizerSettings, from_folder
+from tests import toy_runs
+
+SENTENCES = [("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),
+             ("a DET 2 det", "line NOUN 3 nsubj", "stops VERB 0 root", "here ADV 3 advmod")] * 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("probing")
+    toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=2)
+    rows = [[word.split() for word in sentence] for sentence in SENTENCES]
+    (folder / "words.conllu").write_text("".join("".join(
+        f"{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n"
+        for number, (form, tag, head, relation) in enumerate(sentence, start=1)) + "\n" for sentence in rows))
+    (folder / "words.txt").write_text("".join("".join(
+        f"{form} {tag}\n" for form, tag, *_ in sentence) + "\n" for sentence in rows))
+    return folder
+
+
+def probe(folder, name, output_dir, **options):
+    options = {"num_probe_epochs": 40, "probe_learning_rate": 0.02, **options}
+    settings = ProbeLayersSettings(
+        ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
+        train_file=str(folder / name), dev_file=str(folder / name), output_dir=str(folder / output_dir), **options)
+    settings.check_files()
+    job.run(from_folder.complete(settings, {}))
+    return json.loads((folder / output_dir / "probes.json").read_text())
+
+
+def test_tags_and_relations(folder, capsys):
+    tags = probe(folder, "words.conllu", "tags")
+    assert (tags["train_examples"], tags["majority"]) == (42, pytest.approx(12 / 42))
+    assert len(tags["labels"]["accuracy"]) == 3  # the embeddings and two layers
+    assert tags["labels"]["mix"] > 0.9  # each form has one tag
+    assert sum(tags["labels"]["weights"]) == pytest.approx(1)
+    relations = probe(folder, "words.conllu", "relations", label="relations")
+    assert relations["train_examples"] == 30  # all but the roots
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-7].split() == ["layer", "accuracy", "control", "selectivity", "weight"]
+    assert lines[-3].split()[0] == "mix"
+    assert lines[-2].startswith("30 examples of 3 labels, judged by 30; the commonest label, ")
+    table = (folder / "relations" / "probes.tsv").read_text().splitlines()
+    assert float(table[1].split("\t")[1]) == relations["labels"]["accuracy"][0]
+    assert (folder / "relations" / "probes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_columns_give_what_the_treebank_gives(folder):
+    assert probe(folder, "words.txt", "columns") == probe(folder, "words.conllu", "tags")
+
+
+def test_labels_of_the_control_task_are_of_forms():
+    train = words.LabelledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
+    dev = words.LabelledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
+    first, second = words.control_labels(train, dev, 3)
+    assert first[0] == first[2] == second[1]
+    assert first[3] == second[0]
+    assert {*first, *second} <= {"X", "Y"}
+    assert (first, second) == words.control_labels(train, dev, 3)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"train_file": None}, "`train_file` is needed"),
+    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: is of treebanks, and `train_file`="),
+    ({"dev_file": "words.txt"}, "`dev_file`=words.txt: is not of the form of `train_file`=words.conllu; either"),
+    ({"label": "senses"}, "`label`=senses: it must be one of tags, relations"),
+])
+def test_what_is_refused(folder, options, message, monkeypatch):
+    monkeypatch.chdir(folder)
+    with pytest.raises(InputError, match=f"^{message}"):
+        ProbeLayersSettings(**{"train_file": "words.conllu", "dev_file": "words.conllu", "output_dir": "x",
+                               **options}).check_files()
+
+
+def test_sentences_that_are_all_too_long(folder):
+    settings = from_folder.complete(ProbeLayersSettings(
+        ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=4),
+        train_file=str(folder / "words.conllu"), dev_file=str(folder / "words.conllu"),
+        output_dir=str(folder / "long")), {})
+    with pytest.raises(InputError, match=r"`train_file`=.*words\.conllu: has no sentence of up to `max_seq_length`=4"):
+        job.run(settings)
+    assert not (folder / "long").exists()
