@@ -172,7 +172,7 @@ def is_compared(path, whole):
     Not the logs of means over loops of steps, whose lengths follow the clock, nor older checkpoints: one that SIGTERM
     caused takes a place among those that are kept.
     """
-    if path.endswith(("training_log.csv", "loss.png", "checkpoint")) or ".data-" in path and "variables" not in path:
+    if path.endswith(("training_log.csv", "loss.png", "checkpoint")) or (".data-" in path and "variables" not in path):
         return False
     found = re.fullmatch(r"(.*ckpt-)(\d+)\.index", path)
     steps = [int(each[2]) for each in map(re.compile(r"(.*ckpt-)(\d+)\.index").fullmatch, whole)
@@ -215,6 +215,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="Share of the whole size.")
     parser.add_argument("--seed", type=int, default=1, help="Of the moments at which jobs are killed.")
+    parser.add_argument("--only", choices=[*VARIANTS, "served model"], help="Leave out all others.")
     settings = parser.parse_args()
     failures, rng = 0, random.Random(settings.seed)
     with tempfile.TemporaryDirectory() as above, runner.own_server():
@@ -223,6 +224,8 @@ def main():
         soak = Soak(folder, temporary, rng)
         print(f"{'':42}   jobs  kills  while saving  by SIGTERM  different  half-written  left behind", flush=True)
         for kind, number in zip(VARIANTS, (DATA, TRAINING, TUNING, EXPORT), strict=True):
+            if settings.only not in (None, kind):
+                continue
             names, total = VARIANTS[kind][2], collections.Counter()
             for name in names:
                 tally = soak.variant(kind, name, max(1, round(number * settings.share / len(names))))
@@ -230,9 +233,10 @@ def main():
                 total.update(dataclasses.asdict(tally))
                 print(f"{kind + ', ' + name:42}  {tally}", flush=True)
             print(f"{kind:42}  {Tally(**total)}", flush=True)
-        done = subprocess.run([sys.executable, "-m", "tests.robustness.served_soak", str(folder / "served" / "1"),
-                               str(max(5, SECONDS * settings.share))], cwd=scripts.ROOT, check=False)
-        failures += done.returncode != 0
+        if settings.only in (None, "served model"):
+            done = subprocess.run([sys.executable, "-m", "tests.robustness.served_soak", str(folder / "served" / "1"),
+                                   str(max(5, SECONDS * settings.share))], cwd=scripts.ROOT, check=False)
+            failures += done.returncode != 0
     print("all was survived" if not failures else f"{failures} failures")
     sys.exit(bool(failures))
 
