@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 
-PREFIX = "bert_tf_"
-_UNLOCKED_PREFIX = ".bert_tf_"  # of a folder that has no lock yet, so that nobody clears it
+PREFIX = "bert_tf_temporary_"
+_UNLOCKED_PREFIX = ".bert_tf_temporary_"  # of a folder that has no lock yet, so that nobody clears it
 
 
 @contextlib.contextmanager

@@ -227,7 +227,8 @@ class FineTuningSettings(Settings):
           multiple: of which the size of a batch must be one.
         """
         batch_size, smaller = self.training.train_batch_size, num_examples // multiple * multiple
-        if not 0 < smaller < batch_size or int(num_examples / batch_size * self.tuning.num_train_epochs):
+        steps = lambda size: int(num_examples / size * self.tuning.num_train_epochs)
+        if not 0 < smaller < batch_size or steps(batch_size) or not steps(smaller):
             return self
         return dataclasses.replace(self, training=dataclasses.replace(self.training, train_batch_size=smaller))
 

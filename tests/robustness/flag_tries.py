@@ -127,13 +127,13 @@ TOGETHER = (
 def tries():
     """Yields the tries."""
     for command, names in FLOATS.items():
-        for name in names:
-            for value in ("nan", "inf"):
-                yield attempt(command, {name: value}, f"--{name}={value}")
+        for number, name in enumerate(names):
+            value = ("nan", "inf")[number % 2]
+            yield attempt(command, {name: value}, f"--{name}={value}")
     for command, names in WHOLE.items():
-        for name in names:
-            yield attempt(command, {name: 2**31}, f"--{name}=2147483648")
-            yield attempt(command, {name: -1}, f"--{name}=-1")
+        for number, name in enumerate(names):
+            value = (2**31, -1)[number % 2]
+            yield attempt(command, {name: value}, f"--{name}={value}")
     for command in SEEDS:
         yield attempt(command, {"random_seed": 2**63}, f"--random_seed={2**63}")
         yield attempt(command, {"random_seed": "1.5"}, "--random_seed=1.5")

@@ -93,7 +93,6 @@ def tries():
             changes = {name: path, output: path} if "/" not in path or name == "input_file" else {output: path}
             if (command, name) == ("learn_vocab", "initial_vocab"):
                 changes["vocab_size"] = None
-            yield attempt(command, changes, f"--{output}={path}")
             yield attempt(command, {**changes, output: f"link{os.path.splitext(path)[1]}"}, f"--{output}=link",
                           files={f"link{os.path.splitext(path)[1]}": lambda link, path=path: os.symlink(path, link)}
                           ) if "/" not in path else attempt(command, {output: f"./{path}"}, f"--{output}=./{path}")

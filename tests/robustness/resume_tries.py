@@ -12,30 +12,22 @@ RESUMED = {"run_classifier": {"output_dir": "tuned", "init_checkpoint": None},
 OTHERS = (  # (command, changes, what must be named)
     ("run_classifier", {"max_seq_length": 12}, "max_seq_length"),
     ("run_classifier", {"train_batch_size": 3}, "--train_batch_size"),
-    ("run_classifier", {"random_seed": 7}, "--random_seed"),
-    ("run_classifier", {"optimizer": "lamb"}, "--optimizer"),
-    ("run_classifier", {"group_by_length": False}, "--group_by_length"),
     ("run_classifier", {"do_lower_case": False}, "do_lower_case"),
     ("run_classifier", {"vocab_file": "other_vocab.txt"}, "--vocab_file=other_vocab.txt"),
     ("run_classifier", {"bert_config_file": "wide/bert_config.json"}, "--output_dir=tuned"),
-    ("run_classifier", {"regression": True}, "--output_dir=tuned"),
     ("run_classifier", {"search": True, "do_eval": True, "train_batch_size": None, "search_batch_sizes": 4},
      "--output_dir=tuned: holds a run"),
     ("run_tagger", {"token_column": 1, "label_column": 0}, "--output_dir=tagger"),
     ("run_squad", {"doc_stride": 6}, "--doc_stride"),
-    ("run_squad", {"max_query_length": 8}, "--max_query_length"),
-    ("run_squad", {"version_2_with_negative": True}, "--version_2_with_negative"),
     ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "--data_format"),
     ("run_pretraining", {"max_predictions_per_seq": 4}, "records.tfrecord"),
     ("run_pretraining", {"train_batch_size": 3}, "--train_batch_size"),
     ("run_pretraining", {"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records hold masks"),
 )
 BESIDE = (  # (file of the run, content)
-    *(("run.json", content) for content in ("", "{", "[]", "3", b"\xff", "[" * 100_000, '{"a": 1, "a": 2}',
-                                            '{"changeable": 3}')),
-    *(("task.json", content) for content in ("", "[]", '{"kind": 3}')),
-    ("bert_config.json", "{"), ("vocab.txt", ""), ("training_log.csv", b"\xff"), ("training_log.csv", "a,b\n1,2\n"),
-    ("eval_log.csv", "step,x\none,2\n"), ("checkpoint", "nonsense"), ("checkpoint", b"\xff\xfe"),
+    *(("run.json", content) for content in (b"\xff", '{"changeable": 3}')),
+    ("task.json", "[]"), ("training_log.csv", b"\xff"),
+    ("checkpoint", "nonsense"), ("checkpoint", b"\xff\xfe"),
     ("best/best.json", "{}"), ("ckpt-3.index", b""), ("ckpt-3.data-00000-of-00001", b"x"),
 )
 
@@ -62,11 +54,9 @@ def tries():
     yield attempt("prune_model", {"output_dir": "texts"}, "--output_dir=texts: is not empty", after_work=True)
     yield attempt("prune_model", {"output_dir": "new"}, "--output_dir=new: holds a training run",
                   files={"new/checkpoint": ""})
-    yield attempt("prune_model", {"output_dir": "new"}, "new/prune.json", files={"new/prune.json": "["},
-                  after_work=True)
     yield attempt("prune_model", {"output_dir": "new"}, "--output_dir=new: holds a run with --keep_heads 0.25",
                   files={"new/prune.json": json.dumps({"keep_heads": 0.25})}, after_work=True)
-    for content in ("{", "[]", "[" * 100_000, '{"format": 1}', "\xff".encode("latin-1"),
+    for content in ("[" * 100_000,
                     '{"format": 1, "made_from": {"flags": {}, "vocabulary": "", "inputs": []}, "shards": [null]}',
                     '{"format": 1, "made_from": {"flags": 3, "vocabulary": "", "inputs": []}, "shards": [null]}'):
         yield attempt("create_pretraining_data", {}, "new.tfrecord.manifest.json",

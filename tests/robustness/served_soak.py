@@ -94,7 +94,7 @@ def main(folder, seconds):
           f"{samples[-1] / 1e6:.0f} MB, {growth:.3f} times that of the second quarter")
     for each in wrong[:5]:
         print(each)
-    sys.exit(bool(wrong) or growth > MOST_GROWTH)
+    sys.exit(int(bool(wrong) or growth > MOST_GROWTH))
 
 
 if __name__ == "__main__":

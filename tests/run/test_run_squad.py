@@ -159,7 +159,7 @@ def files(tmp_path_factory):
     ({"version_2_with_negative": True}, "has no 'is_impossible', so this is no SQuAD 2.0"),
     ({"use_best_threshold": True}, "--use_best_threshold: only SQuAD 2.0 has one"),
     ({"version_2_with_negative": True, "answer_metric": "korquad"}, "KorQuAD has no questions without answer"),
-    ({}, "--train_batch_size=32: 3.0 epochs of 1 examples do not fill one batch"),
+    ({"num_train_epochs": 0.5}, "--train_batch_size=32: 0.5 epochs of 1 examples do not fill one batch"),
 ])
 def test_mistakes(files, flags, message):
     assert message in scripts.fail("run.run_squad", **{**files, **flags})

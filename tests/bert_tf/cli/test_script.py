@@ -126,27 +126,28 @@ def test_a_name_with_a_line_break_makes_one_line(run):
 def test_temporary_files_go_with_the_script_or_with_the_next(run, tmp_path, monkeypatch):
     """Those of a process that was killed are cleared by the next; those of one that lives, and of others, are not."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / "bert_tf_killed" / "inside").mkdir(parents=True)
-    (tmp_path / "bert_tf_alive").mkdir()
+    (tmp_path / "bert_tf_temporary_killed" / "inside").mkdir(parents=True)
+    (tmp_path / "bert_tf_temporary_alive").mkdir()
     (tmp_path / "other").mkdir()
-    (tmp_path / "bert_tf_link").symlink_to(tmp_path / "other")
+    (tmp_path / "bert_tf_temporary_link").symlink_to(tmp_path / "other")
     seen = []
 
     def main(argv):
         with tempfile.NamedTemporaryFile(delete=False) as file:
             seen.append(file.name)
         assert sorted(os.listdir(tmp_path)) == sorted(
-            ["bert_tf_alive", "bert_tf_link", "other", os.path.basename(os.path.dirname(file.name))])
+            ["bert_tf_temporary_alive", "bert_tf_temporary_link", "other",
+             os.path.basename(os.path.dirname(file.name))])
         raise InputError("wrong")
 
-    lock = os.open(tmp_path / "bert_tf_alive", os.O_RDONLY)
+    lock = os.open(tmp_path / "bert_tf_temporary_alive", os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert run(main) == (1, "toy.py: wrong\n")
     finally:
         os.close(lock)
-    assert os.path.dirname(seen[0]).startswith(f"{tmp_path}/bert_tf_")
-    assert sorted(os.listdir(tmp_path)) == ["bert_tf_alive", "bert_tf_link", "other"]
+    assert os.path.dirname(seen[0]).startswith(f"{tmp_path}/bert_tf_temporary_")
+    assert sorted(os.listdir(tmp_path)) == ["bert_tf_temporary_alive", "bert_tf_temporary_link", "other"]
     assert tempfile.tempdir == str(tmp_path)
 
 

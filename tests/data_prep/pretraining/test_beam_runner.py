@@ -124,7 +124,7 @@ def test_unmasked_records_and_what_a_second_run_makes(texts, tokenizer, tmp_path
 
 def test_a_mistake_in_the_text_is_told_as_the_local_runner_does(texts, tokenizer, tmp_path):
     bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"a line\n\n" * NUM_SHARDS)
+    bad.write_bytes(b"word " * 200 + b"\n\n" + b"a line\n\n" * 200)  # the first shard is the first document alone
     with pytest.raises(ValueError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would be of one document: "):
         run_in_this_process([str(bad)], tokenizer, tmp_path / "made")
     assert not [*(tmp_path / "made").glob("*.partial")]
