@@ -151,6 +151,7 @@ class ExportSettings(Settings):
         choices=COMPUTE_TYPES)
 
     def check(self):
+        """See Settings."""
         if self.weights not in WEIGHTS[self.format]:
             raise InputError(f"`weights`={self.weights}: `format`={self.format} stores "
                              f"{', '.join(WEIGHTS[self.format])}")

@@ -2,12 +2,14 @@
 
 import dataclasses
 import itertools
+import sys
 
 import numpy as np
 import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
+from bert_tf.files import garbled_note
 from data_prep.tasks import tagging, treebank
 from run.attention.corpus import reading
 
@@ -81,6 +83,8 @@ def _sentences(path, settings):
         yield from treebank.read_sentences(path)
         return
     read = tagging.read_sentences(path, settings.token_column, settings.label_column)
+    if read.num_garbled:
+        print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
     for words, labels in zip(read.words, read.labels, strict=True):
         yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
 

@@ -40,6 +40,7 @@ class Tagging(FineTuningTask):
             static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
+        """See FineTuningTask."""
         task = self.settings.task
         self._sentences = {}
         for split in self.settings.tuning.splits:

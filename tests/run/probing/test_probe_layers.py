@@ -60,6 +60,13 @@ def test_columns_give_what_the_treebank_gives(folder):
     assert probe(folder, "words.txt", "columns") == probe(folder, "words.conllu", "tags")
 
 
+def test_bytes_that_are_not_utf8_are_left_out_and_said(folder, capsys):
+    content = (folder / "words.txt").read_bytes()
+    (folder / "garbled.txt").write_bytes(content.replace(b"here", b"h\xe9ere"))
+    assert probe(folder, "garbled.txt", "garbled")["labels"] == probe(folder, "words.txt", "columns")["labels"]
+    assert "garbled.txt: 6 lines have bytes that are not UTF-8, which are left out" in capsys.readouterr().err
+
+
 def test_labels_of_the_control_task_are_of_forms():
     train = words.LabelledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
     dev = words.LabelledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
@@ -71,6 +78,7 @@ def test_labels_of_the_control_task_are_of_forms():
 
 
 @pytest.mark.parametrize(("options", "message"), [
+    ({"model": ModelSettings("model/bert_config.json")}, "`init_checkpoint` is needed"),
     ({"train_file": None}, "`train_file` is needed"),
     ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: is of treebanks, and `train_file`="),
     ({"dev_file": "words.txt"}, "`dev_file`=words.txt: is not of the form of `train_file`=words.conllu; either"),
@@ -79,8 +87,9 @@ def test_labels_of_the_control_task_are_of_forms():
 def test_what_is_refused(folder, options, message, monkeypatch):
     monkeypatch.chdir(folder)
     with pytest.raises(InputError, match=f"^{message}"):
-        ProbeLayersSettings(**{"train_file": "words.conllu", "dev_file": "words.conllu", "output_dir": "x",
-                               **options}).check_files()
+        ProbeLayersSettings(**{
+            "model": ModelSettings(init_checkpoint="model"), "train_file": "words.conllu", "dev_file": "words.conllu",
+            "output_dir": "x", **options}).check_files()
 
 
 def test_sentences_that_are_all_too_long(folder):
