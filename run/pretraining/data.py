@@ -4,7 +4,7 @@ import functools
 
 from bert_tf.cli import paths
 from data_prep import records
-from data_prep.pretraining import InstanceSettings, masking
+from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs, record_checks
 from run.settings.model import read_tokenizer
 from run.training import run_metadata

@@ -8,7 +8,7 @@ Legend: B batch, S sequence, P predictions, V vocabulary.
 
 import tensorflow as tf
 
-from data_prep.pretraining import masking
+from data_prep.pretraining.instances import masking
 
 # SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), with Stafford's mixer 13.
 GAMMA = 0x9E3779B97F4A7C15
