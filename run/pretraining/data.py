@@ -3,14 +3,15 @@
 import functools
 
 from bert_tf.cli import paths
-from data_prep import records
 from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs, record_checks
 from run.settings.model import read_tokenizer
 from run.training import run_metadata
 
+DEFAULT_OBJECTIVE = InstanceSettings.objective
 KEPT = ("max_seq_length", "max_predictions_per_seq", "masking")  # with which a run is resumed
 KEPT_OF_DYNAMIC_MASKING = ("masked_lm_prob", "do_whole_word_mask")
+KEPT_OF_PACKS = ("pack_sequences", "max_sequences_per_pack")
 
 
 class PretrainingData:
@@ -33,7 +34,7 @@ class PretrainingData:
         if settings.records.eval_input_file:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
-        self._limits = record_checks.pretraining_limits(config, settings.records.max_seq_length)
+        self._limits = record_checks.pretraining_limits(config, settings.records.instances)
         record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
 
     def training_batches(self, skip_steps, share):
@@ -60,6 +61,11 @@ class PretrainingData:
         if self._settings.masking == "dynamic":
             kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
             kept |= {name: getattr(self._settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
+        # As no run of earlier versions has them:
+        if self._settings.objective != DEFAULT_OBJECTIVE:
+            kept["objective"] = self._settings.objective
+        if self._settings.pack_sequences:
+            kept |= {name: getattr(self._settings, name) for name in KEPT_OF_PACKS}
         return kept
 
     @functools.cached_property
@@ -74,12 +80,9 @@ class PretrainingData:
 
 def _record_features(settings, config):
     """The records' features, and what makes the model's of them, None for nothing."""
-    of_records = settings.records
+    of_records, instances = settings.records, settings.records.instances
     if of_records.masking == "static":
-        return records.pretraining_features(of_records.max_seq_length, of_records.max_predictions_per_seq), None
+        return instances.features, None
     tokenizer = read_tokenizer(of_records.vocab_file, True, None, config)  # casing plays no part here
-    instances = InstanceSettings(
-        max_seq_length=of_records.max_seq_length, max_predictions_per_seq=of_records.max_predictions_per_seq,
-        masked_lm_prob=of_records.masked_lm_prob, do_whole_word_mask=of_records.do_whole_word_mask, masking="dynamic")
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.of_tokenizer(tokenizer), settings.training.random_seed)

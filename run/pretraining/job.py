@@ -15,7 +15,6 @@ from run.training import loop, run_metadata, strategies, utilisation
 from run.training.optimizer import make_optimizer
 from run.training.step import Trained
 
-LOSS_NAMES = ("loss", "masked_lm_loss", "next_sentence_loss")
 RESULTS_FILE = "eval_results.txt"
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 bits
 HEADS = "cls/"  # how the names of the variables begin that an evaluation scores by
@@ -69,7 +68,7 @@ def _keep_metadata(settings, config, started_with):
 def _train_and_evaluate(settings, strategy, data, training_run, model):
     """What `run` does once all is checked, what lies beside checkpoints is written and the model has its weights."""
     schedule = settings.schedule
-    evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
+    evaluator = evaluation.PretrainingEvaluator(strategy, model, loss_of(settings))
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
     def evaluate():
@@ -109,6 +108,16 @@ def vocabulary_multiple(strategy, step):
     return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1
 
 
+def sentence_label(settings):
+    """The name of what PretrainingSettings have predicted of a whole sequence, or None."""
+    return settings.records.instances.what.sentence_label
+
+
+def loss_of(settings):
+    """The PretrainingLoss of PretrainingSettings."""
+    return losses.PretrainingLoss(sentence_label(settings))
+
+
 def start(settings, strategy, config, teaching=None):
     """Makes the model and opens its run; arguments as `run`'s, and the strategy.
 
@@ -125,10 +134,11 @@ def start(settings, strategy, config, teaching=None):
             recompute_activations=settings.step.recompute_activations,
             remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
             **strategies.encoder_options(strategy, config, settings.step.jit_compile)),
-            vocabulary_multiple(strategy, settings.step))
+            vocabulary_multiple(strategy, settings.step), sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
-        trained = Trained(model, losses.pretraining_loss, LOSS_NAMES)
+        loss = loss_of(settings)
+        trained = Trained(model, loss, loss.names)
         if teaching:
             trained = teaching.in_training(model, optimizer, schedule.num_train_steps)
     training_run = loop.TrainingRun(

@@ -6,6 +6,8 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
+from data_prep.pretraining import InstanceSettings
+from data_prep.pretraining.instances import OBJECTIVES
 from run.settings import (
     DeviceSettings,
     ModelSettings,
@@ -40,7 +42,25 @@ class RecordSettings(Settings):
     do_whole_word_mask: bool = setting(
         False, "With --masking=dynamic: mask all WordPieces of a word or none.")
 
+    objective: str = setting(
+        "sentence_pairs", "With which the records were made: what is predicted beside masked pieces, the next sentence "
+                          "of sentence_pairs, the order of sentence_order, or nothing.", choices=tuple(OBJECTIVES))
+    pack_sequences: bool = setting(
+        False, "Whether records hold several sequences each; they were made so, by the same flag of "
+               "create_pretraining_data.")
+    max_sequences_per_pack: int = setting(
+        InstanceSettings.max_sequences_per_pack, "With --pack_sequences: most sequences of a record, with which the "
+                                                 "records were made.", lower=1, upper=255)
+
+    @property
+    def instances(self):
+        """The InstanceSettings with which such records are made."""
+        return InstanceSettings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(
+            InstanceSettings) if hasattr(self, field.name)})
+
     def check(self):
+        if self.pack_sequences or self.max_sequences_per_pack != InstanceSettings.max_sequences_per_pack:
+            _ = self.instances  # checks that the two go together
         for name in ("masked_lm_prob", "do_whole_word_mask") if self.masking == "static" else ():
             if getattr(self, name) != getattr(RecordSettings, name):
                 raise InputError(f"`{name}`={getattr(self, name)}: has no effect with `masking`=static, whose records "
