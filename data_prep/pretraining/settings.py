@@ -6,6 +6,7 @@ import math
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
+from data_prep.pretraining.recipes import RECIPES
 
 RUNNERS = ("local", "direct", "dataflow", "flink", "spark")  # all but the first are Apache Beam's
 
@@ -31,6 +32,10 @@ class JobSettings(Settings):
     strip_accents: bool | None = setting(
         None, "Whether to strip accents; unset means as --do_lower_case. They differ for some models, such as German "
               "ones, in lower case with their umlauts.")
+    recipe: str | None = setting(
+        None, "A published way to make records, as a set of flags, which is printed; a flag that is given counts "
+              "before it. original: BERT's; roberta: RoBERTa's. Training must be given the same.",
+        choices=tuple(RECIPES))
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)
     random_seed: int = setting(
         12345, "Seed of every random draw, any integer of 64 bits: same seed and input, same records. As with Python's "

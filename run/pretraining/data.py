@@ -3,15 +3,14 @@
 import functools
 
 from bert_tf.cli import paths
-from data_prep.pretraining.instances import InstanceSettings, masking
+from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks
 from run.settings.model import read_tokenizer
 from run.training import run_metadata
 
-DEFAULT_OBJECTIVE = InstanceSettings.objective
-KEPT = ("max_seq_length", "max_predictions_per_seq", "masking")  # with which a run is resumed
+KEPT = ("max_seq_length", "max_predictions_per_seq", "masking", "objective", "pack_sequences",
+        "max_sequences_per_pack")  # with which a run is resumed
 KEPT_OF_DYNAMIC_MASKING = ("masked_lm_prob", "do_whole_word_mask")
-KEPT_OF_PACKS = ("pack_sequences", "max_sequences_per_pack")
 
 
 class PretrainingData:
@@ -61,11 +60,6 @@ class PretrainingData:
         if self._settings.masking == "dynamic":
             kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
             kept |= {name: getattr(self._settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
-        # As no run of earlier versions has them:
-        if self._settings.objective != DEFAULT_OBJECTIVE:
-            kept["objective"] = self._settings.objective
-        if self._settings.pack_sequences:
-            kept |= {name: getattr(self._settings, name) for name in KEPT_OF_PACKS}
         return kept
 
     @functools.cached_property

@@ -8,6 +8,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES
+from run.pretraining.recipes import RECIPES
 from run.settings import (
     DeviceSettings,
     ModelSettings,
@@ -92,6 +93,9 @@ class ScheduleSettings(Settings):
 class PretrainingSettings(Settings):
     """A pre-training run."""
 
+    recipe: str | None = setting(
+        None, "A published way to pre-train, as a set of flags, which is printed; a flag that is given counts before "
+              "it. original: BERT's, at one length. roberta: RoBERTa's of 125,000 steps.", choices=tuple(RECIPES))
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
