@@ -20,6 +20,9 @@ class PretrainingData:
       settings: PretrainingSettings.
       config: BertConfig of the model.
 
+    Attributes:
+      files: paths of the record files to train on.
+
     Raises:
       InputError: files that are not there; records that do not suit the model, by file and byte; a vocabulary that
         cannot be read.
@@ -28,8 +31,8 @@ class PretrainingData:
     def __init__(self, settings, config):
         self._settings = settings.records
         self._training = settings.training
-        self._files = paths.expand_globs("input_file", settings.records.input_file, folders=True)
-        self._eval_files = self._files
+        self.files = paths.expand_globs("input_file", settings.records.input_file, folders=True)
+        self._eval_files = self.files
         if settings.records.eval_input_file:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
@@ -39,7 +42,7 @@ class PretrainingData:
     def training_batches(self, skip_steps, share):
         """Endless dataset of a HostShare of batches, from step `skip_steps` on; see run.pretraining.inputs."""
         return inputs.pretraining_training_data(
-            self._files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
+            self.files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
             share=share, limits=self._limits, transform=self._transform, count_records=lambda files: self._counts)
 
     def evaluation_batches(self, share, drop_remainder):
@@ -55,7 +58,7 @@ class PretrainingData:
     @property
     def started_with(self):
         """Dict of what the training data are, with which a run is resumed."""
-        kept = {"input_file": run_metadata.fingerprint(self._files),
+        kept = {"input_file": run_metadata.fingerprint(self.files),
                 **{name: getattr(self._settings, name) for name in KEPT}}
         if self._settings.masking == "dynamic":
             kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
@@ -65,11 +68,11 @@ class PretrainingData:
     @functools.cached_property
     def _counts(self):
         """The records of each training file, counted once for all hosts whose input this process makes."""
-        return record_checks.count_records(self._files)
+        return record_checks.count_records(self.files)
 
     @property
     def _all_files(self):
-        return list(dict.fromkeys(self._files + self._eval_files))
+        return list(dict.fromkeys(self.files + self._eval_files))
 
 
 def _record_features(settings, config):

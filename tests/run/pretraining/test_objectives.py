@@ -81,17 +81,23 @@ def test_what_is_evaluated(trained, name):
 
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_run_resumed_ends_as_one_never_stopped(trained, config, tmp_path, name):
-    """Of the whole run, what there was after two of the four steps is left."""
-    left = shutil.copytree(trained / name, tmp_path / "left")
-    for path in left.glob(f"ckpt-{STEPS}.*"):
-        path.unlink()
-    (left / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "ckpt-2"\n')
+    assert_resumes(settings_of(trained, name, name), config, 2, tmp_path / "left")
 
-    settings = settings_of(trained, name, name)
+
+def assert_resumes(settings, config, step, left):
+    """A run of which what there was after a step is left, in the folder `left`, ends as the whole one did."""
+    whole_run = settings.training.output_dir
+    shutil.copytree(whole_run, left)
+    for later in range(step + 1, STEPS + 1):
+        for path in left.glob(f"ckpt-{later}.*"):
+            path.unlink()
+    (left / "checkpoint").write_text(
+        f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n')
+
     job.run(dataclasses.replace(settings, training=dataclasses.replace(
         settings.training, output_dir=str(left))), config)
 
-    whole, resumed = (tf.train.load_checkpoint(os.path.join(each, f"ckpt-{STEPS}")) for each in (trained / name, left))
+    whole, resumed = (tf.train.load_checkpoint(os.path.join(each, f"ckpt-{STEPS}")) for each in (whole_run, left))
     names = [each for each in whole.get_variable_to_shape_map() if each != "_CHECKPOINTABLE_OBJECT_GRAPH"]
     assert len(names) > 20
     for each in names:
@@ -134,3 +140,39 @@ def test_packs_with_more_masks_than_fit_are_refused(folder, config):
 def test_a_setting_without_effect_is_refused():
     with pytest.raises(ValueError, match="`max_sequences_per_pack`=3: has no effect without `pack_sequences`"):
         RecordSettings(max_sequences_per_pack=3)
+
+
+PHASES = "32:0.75:3,64:0.25:2:9"  # three steps, then one
+
+
+@pytest.fixture(scope="module")
+def phases(folder, config):
+    """Settings of a run in phases, which was made; checkpoints after each step."""
+    for length, predictions in ((32, 5), (64, 9)):
+        local_runner.create_pretraining_data(
+            [CORPUS_FILE], [str(folder / f"of_{length}.tfrecord")], BertTokenizer(VOCAB_FILE), InstanceSettings(
+                objective="doc_sentences", max_seq_length=length, max_predictions_per_seq=predictions, dupe_factor=1),
+            1, num_workers=1)
+    settings = PretrainingSettings(
+        records=RecordSettings(input_file=str(folder / "of_{length}.tfrecord"), objective="doc_sentences"),
+        schedule=ScheduleSettings(do_train=True, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
+                                  max_eval_steps=1, phases=PHASES),
+        training=TrainingSettings(output_dir=str(folder / "phases"), save_checkpoints_steps=1))
+    job.run(settings, config)
+    return settings
+
+
+@pytest.mark.parametrize("step", [2, 3])
+def test_phases_are_one_run_that_resumes_in_any_of_them(phases, config, tmp_path, step):
+    assert_resumes(phases, config, step, tmp_path / "left")
+
+
+def test_the_learning_rate_and_the_log_are_of_all_phases(phases):
+    log = pathlib.Path(phases.training.output_dir, "training_log.csv").read_text(encoding="utf-8").splitlines()
+    assert [line.split(",")[0] for line in log[1:]] == ["1", "2", "3", "4"]
+
+
+def test_another_division_into_phases_is_refused(phases, config):
+    others = dataclasses.replace(phases, schedule=dataclasses.replace(phases.schedule, phases="32:0.5:3,64:0.5:2:9"))
+    with pytest.raises(ValueError, match=r"holds a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
+        job.run(others, config)
