@@ -46,7 +46,12 @@ class BertEncoder(tf_keras.Model):
       einsum_attention: compute attention as a TPU's compiler does best; slower on a CPU. See SelfAttention.
       prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
+
+    Attributes:
+      frozen_layers: how many of the lowest layers `freeze` keeps as they are; None where nothing is frozen.
     """
+
+    frozen_layers = None
 
     def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
                  recompute_activations=False, compile_blocks=False, einsum_attention=False, prune_last_layer=False,
@@ -103,6 +108,28 @@ class BertEncoder(tf_keras.Model):
             return {**encoded, "raw_scores": scores}
         return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
 
+    def freeze(self, num_layers):
+        """Keeps the embeddings and the lowest layers as they are in training, before anything is traced.
+
+        They are computed as ever, dropout included. Their variables are no longer `trainable_variables`, and the
+        backward pass ends above them.
+
+        Args:
+          num_layers: int, how many of the lowest layers; 0 for the embeddings alone.
+
+        Raises:
+          InputError: there are not so many, or a layer that is to be trained shares its weights with one of them.
+        """
+        if not 0 <= num_layers <= self.config.num_hidden_layers:
+            raise InputError(f"`freeze_layers`={num_layers}: the model has {self.config.num_hidden_layers} layers")
+        frozen, others = self.encoder_layers[:num_layers], self.encoder_layers[num_layers:]
+        if any(layer is other for layer in frozen for other in others):
+            raise InputError(f"`freeze_layers`={num_layers}: the model's layers share their weights; 0 freezes the "
+                             "embeddings alone")
+        self.frozen_layers = num_layers
+        for layer in (self.embeddings, *frozen):
+            layer.trainable = False
+
     def encode_positions(self, features, positions=None, training=False):
         """The last layer's output at some positions of each sequence, and the pooled output.
 
@@ -140,15 +167,20 @@ class BertEncoder(tf_keras.Model):
         bias = attention_bias(features["input_mask"])
         embedding_seed, *layer_seeds = self._dropout_seeds(training)
         embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed)
-        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
+        x = embedded = self._above_frozen(tf.cast(embedded, self.compute_dtype), 0)  # [T, H]
         outputs, scores = [], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True), start=1):
             is_last = number == len(self.encoder_layers)
             x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
-                                               raw_scores, recompute=training)
+                                               raw_scores, recompute=training and number > (self.frozen_layers or 0))
+            x = self._above_frozen(x, number)
             outputs.append(x)
             scores.append(probabilities)
         return embedded, outputs, scores
+
+    def _above_frozen(self, x, number):
+        """What `number` layers gave; no gradient goes below it where they are those that are frozen."""
+        return tf.stop_gradient(x) if number == self.frozen_layers else x
 
     def _run_layer(self, layer, x, tokens, bias, seeds, positions, raw_scores, recompute):
         """A layer's output; where asked for, its inner activations are computed again in the backward pass."""

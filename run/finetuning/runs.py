@@ -13,6 +13,7 @@ from bert_tf.compression.quantization import FakeQuantization, quantize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists
+from bert_tf.optimization import layerwise_factors
 from run.evaluation import results as evaluation_results
 from run.finetuning import prediction
 from run.finetuning.settings import SEARCH_FOLDER
@@ -128,6 +129,7 @@ def one_run(settings, shared):
         model = task.make_model(encoder, task.metadata)
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
+        _choose_trained_weights(settings.trained_weights, model, optimizer)
         trained = task.in_training(model, optimizer, num_train_steps)
         if settings.weight_pruning.weight_pruning:
             trained = _pruned_in_training(settings.weight_pruning, trained, encoder, optimizer, num_train_steps)
@@ -184,6 +186,15 @@ def free(variables):
             tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
 
 
+def _choose_trained_weights(chosen, model, optimizer):
+    """Has a model of bert_tf.models and its optimizer train what TrainedWeightsSettings say, at the rates they say."""
+    if chosen.freeze_layers is not None:
+        model.encoder.freeze(chosen.freeze_layers)
+    if chosen.layerwise_learning_rate_decay != 1.0:
+        optimizer.set_rate_factors(layerwise_factors(
+            model.trainable_variables, model.encoder.config.num_hidden_layers, chosen.layerwise_learning_rate_decay))
+
+
 def _pruned_in_training(pruning, trained, encoder, optimizer, num_train_steps):
     """A Trained, with the weights of the encoder pruned on the way.
 
@@ -223,7 +234,9 @@ def _training_run(settings, shared, model, optimizer, num_train_steps, trained):
         shared.strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, num_train_steps,
         step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint, init_layers=trained.init_layers,
         new_variables=shared.new_variables, evaluations=evaluations, network=trained.network, aside=trained.aside,
-        flops_of=lambda tokens: utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(shared.config, 1, tokens))
+        trains=settings.tuning.do_train,
+        flops_of=lambda tokens: utilisation.finetuning_flops(
+            shared.config, tokens, settings.trained_weights.freeze_layers or 0))
 
 
 def _check_trained(settings, missing):

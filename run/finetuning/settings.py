@@ -97,6 +97,37 @@ class WeightPruningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainedWeightsSettings(Settings):
+    """Which of the model's weights are trained, and how fast each."""
+
+    freeze_layers: int | None = setting(
+        None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
+              "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0)
+    layerwise_learning_rate_decay: float = setting(
+        1.0, "Each layer learns at so many times the rate of the one above it, over 0, and the embeddings at so many "
+             "times that of the lowest; the top layer, the pooler and the head at --learning_rate. 1 for one rate.",
+        lower=0, upper=1)
+
+    def check(self):
+        if not self.layerwise_learning_rate_decay:
+            raise InputError("`layerwise_learning_rate_decay`=0.0: it must be over 0")
+
+    @property
+    def given(self):
+        """Name of the first setting that is not its default; None if there is none."""
+        return next((field.name for field in dataclasses.fields(self)
+                     if getattr(self, field.name) != field.default), None)
+
+    def check_model(self, config):
+        """Raises InputError for a model, a BertConfig, of which no such part can be trained."""
+        if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
+            raise InputError(f"`freeze_layers`={self.freeze_layers}: the model has {config.num_hidden_layers} layers")
+        if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
+            raise InputError(f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: the model's "
+                             "layers share their weights, and cannot each learn at a rate of its own")
+
+
+@dataclasses.dataclass(frozen=True)
 class SearchSettings(Settings):
     """Which combinations of batch size, learning rate and epochs to try (appendix A.3 of the paper)."""
 
@@ -131,6 +162,7 @@ class FineTuningSettings(Settings):
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
+    trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
     weight_pruning: WeightPruningSettings = dataclasses.field(default_factory=WeightPruningSettings)
     search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)
@@ -141,6 +173,12 @@ class FineTuningSettings(Settings):
             raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
         if self.weight_pruning.weight_pruning and not self.tuning.do_train:
             raise InputError("`weight_pruning`: is of training, give `do_train` too")
+        name = self.trained_weights.given
+        if name and not self.tuning.do_train:
+            raise InputError(f"`{name}`: is of training, give `do_train` too")
+        if self.trained_weights.freeze_layers is not None and self.weight_pruning.weight_pruning:
+            raise InputError(f"`freeze_layers`={self.trained_weights.freeze_layers}: not with `weight_pruning`, which "
+                             "changes all layers")
         length = self.tokenizer.max_seq_length
         check_positions("train_batch_size", self.training.train_batch_size, length)
         check_positions("eval_batch_size", self.training.eval_batch_size, length)

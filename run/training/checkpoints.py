@@ -26,20 +26,25 @@ class CheckpointManager(tf.train.CheckpointManager):
       checkpoint, directory, **options: tf.train.CheckpointManager's.
       writes: whether it saves; of several workers, one does, and all read.
       saving: function without arguments that gives a context in which each checkpoint is written; or None.
+      in_part: whether `checkpoint` may lack some of what is restored, which is then left out.
     """
 
-    def __init__(self, checkpoint, directory, *, writes=True, saving=None, **options):
+    def __init__(self, checkpoint, directory, *, writes=True, saving=None, in_part=False, **options):
         check_state(directory)
         if writes:
             _remove_unfinished(directory)
         super().__init__(checkpoint, directory, **options)
         self._writes = writes
+        self._in_part = in_part
         self._saving = saving or contextlib.nullcontext
         self._last_saved = None
 
     def restore_or_initialize(self):
         """Called by orbit before training; InputError for a checkpoint whose files are damaged or gone."""
         try:
+            if self._in_part and self.latest_checkpoint:
+                self.checkpoint.restore(self.latest_checkpoint).expect_partial()
+                return self.latest_checkpoint
             return super().restore_or_initialize()
         except (IndexError, tf.errors.OpError) as error:  # IndexError is TensorFlow's for a file that is too short
             if not self.latest_checkpoint:
