@@ -37,6 +37,7 @@ ALLOWED = {
                              "bert_tf.tokenization"),
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                             "bert_tf.tokenization", "bert_tf.model_folder"),
+    "bert_tf.lora": ("bert_tf.errors", "bert_tf.layers", "bert_tf.checkpoints"),
     "bert_tf.compression": ("bert_tf.errors", "bert_tf.config", "bert_tf.losses", "bert_tf.layers", "bert_tf.models",
                             "bert_tf.checkpoints"),
     "bert_tf.optimization": ("bert_tf.errors", "bert_tf.checkpoints"),

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from bert_tf.checkpoints import tf1
+from bert_tf.checkpoints import adapters, tf1
 from bert_tf.checkpoints.detection import open_checkpoint
 from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, StoredTensor
 from bert_tf.errors import InputError
@@ -79,6 +79,8 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
     sources, missing, extended, left, used = [], [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
+        if adapters.is_adapter(name):  # in no checkpoint as it is read
+            continue
         if name in leave:
             left.append(name)
             continue

@@ -360,6 +360,9 @@ class ConversionSettings(Settings):
               "of these. Needed.")
     output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.")
     format: str | None = setting(None, "What to write. Needed.", choices=("tf1", "model_garden", "huggingface"))
+    adapter: str | None = setting(
+        None, "A file adapter.safetensors of a fine-tuning run with --lora_rank: its adapters are merged into --input, "
+              "the checkpoint that the run started from, and its head is taken.")
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
               "unless one lies beside --input.")

@@ -13,6 +13,7 @@ from bert_tf.files import new_file, read_json_object
 from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
+ADAPTER_FILE = "adapter.safetensors"  # of a run with adapters: what it trained, at its end
 UNFINISHED = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # names that TensorFlow writes under
 
 
@@ -183,7 +184,7 @@ def remove(folder):
         return
     names = files.names_in(folder)
     # First the file by which a run is known: what a killed removal leaves is of no run.
-    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-"))):
+    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-")), ADAPTER_FILE):
         path = os.path.join(folder, name)
         if name in names:
             (files.remove_tree if files.is_dir(path) else files.remove)(path)

@@ -117,6 +117,7 @@ def test_overwrite(original, reference, tmp_path):
     ({"output": "gs://bucket//bert"}, "--output=gs://bucket//bert: each part between slashes must be a name"),
     ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
     ({"vocab_file": "none.txt"}, "--vocab_file=none.txt: no such file"),
+    ({"adapter": "none.safetensors"}, "--adapter=none.safetensors: no such file"),
 ])
 @pytest.mark.usefixtures("original")
 def test_mistakes(tmp_path, flags, message):

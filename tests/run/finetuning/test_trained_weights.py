@@ -1,4 +1,4 @@
-"""Which weights fine-tuning trains, and how fast: frozen layers and rates that fall from layer to layer."""
+"""Which weights fine-tuning trains, and how fast: frozen layers, rates that fall from layer to layer, LoRA."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import open_checkpoint
+from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning import job
@@ -37,6 +37,7 @@ TRAIN = TuningSettings(do_train=True, do_eval=True, eval_steps=4, num_train_epoc
 MOMENTS = re.compile(r"optimizer/_variables/\d+/\.ATTRIBUTES/VARIABLE_VALUE")
 HEAD = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias", "output_weights", "output_bias")
 FROZEN = {"freeze_layers": 1, "layerwise_learning_rate_decay": 0.5}
+LORA = {"lora_rank": 3, "lora_alpha": 6.0}
 
 
 @pytest.fixture(scope="module")
@@ -123,13 +124,50 @@ def test_the_result_is_the_same_on_any_devices(here, two_replicas, monkeypatch):
         config[name] = 0.0
     monkeypatch.setattr(BertConfig, "from_json_file", classmethod(lambda cls, path: cls.from_dict(config)))
     once = TuningSettings(do_train=True, num_train_epochs=1.0)
-    tune("plain", tuning=once, **FROZEN)
+    tune("plain", tuning=once, **FROZEN, **LORA)
     monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
-    tune("spread", tuning=once, step={"accumulate_steps": 2, "recompute_activations": True}, **FROZEN)
+    tune("spread", tuning=once, step={"accumulate_steps": 2, "recompute_activations": True}, **FROZEN, **LORA)
     assert changed("spread") == changed("plain")
     expected = weights("plain")
     for name, value in weights("spread").items():
         np.testing.assert_allclose(value, expected[name], atol=2e-5, err_msg=name)
+
+
+def test_lora_trains_adapters_which_are_merged_for_all_who_read_the_run(here, capsys, tmp_path):
+    tune("lora", **LORA)
+    said = capsys.readouterr().out
+    kernels = {name for name in weights("sst") if name.startswith("bert/encoder/") and name.endswith("/kernel")}
+    assert changed("lora") == {*kernels, *HEAD}
+    expected = stored(here / "lora")
+    num_trained = 2 * 2 * 4 + len(HEAD)
+    assert sum(MOMENTS.fullmatch(name) is not None for name in expected) == 2 * num_trained
+
+    for name, value in goes_on_from_step_4(here / "lora", **LORA).items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+    results = (here / "lora" / "eval_results.txt").read_text()
+    tune("lora", tuning=TuningSettings(do_eval=True))  # which loads merged kernels
+    again = (here / "lora" / "eval_results.txt").read_text()
+    numbers = [[float(line.split(" = ")[1]) for line in text.splitlines()] for text in (results, again)]
+    np.testing.assert_allclose(*numbers, atol=1e-6)
+    with pytest.raises(InputError, match=r"^`output_dir`=lora: holds a run with `lora_rank` 3, not 2; choose another"):
+        tune("lora", lora_rank=2, lora_alpha=6.0)
+
+    path = here / "lora" / "adapter.safetensors"
+    assert f"lora/adapter.safetensors: the adapters and the head, {path.stat().st_size / 1e6:.2f} MB" in said
+    assert path.stat().st_size < 0.2 * (here / "sst" / "ckpt-3.data-00000-of-00001").stat().st_size
+    convert("sst", tmp_path / "merged", "tf1", adapter=str(path))
+    kept = weights("lora/best")
+    assert weights(tmp_path / "merged").keys() == kept.keys()
+    for name, value in weights(tmp_path / "merged").items():
+        np.testing.assert_allclose(value, kept[name], rtol=0, atol=1e-6, err_msg=name)
+    with pytest.raises(InputError, match=r"adapter.safetensors: was trained on other weights than those of lora/ckpt"):
+        convert("lora", tmp_path / "never", "tf1", adapter=str(path))
+    with pytest.raises(InputError, match=r"^`adapter`=sst/vocab.txt: is no safetensors file, or a damaged one"):
+        convert("sst", tmp_path / "never", "tf1", adapter="sst/vocab.txt")
+    convert("sst", tmp_path / "hf", "huggingface")
+    with pytest.raises(InputError, match=r"model.safetensors: holds no adapters of these scripts$"):
+        convert("sst", tmp_path / "never", "tf1", adapter=str(tmp_path / "hf" / "model.safetensors"))
+    assert not (tmp_path / "never").exists()
 
 
 def test_nothing_of_the_backward_pass_lies_below_frozen_layers(reference_config, reference_batches):
@@ -178,6 +216,11 @@ def test_layers_that_share_their_weights_are_frozen_together(reference_config):
     ("do_train", {"layerwise_learning_rate_decay": 1.5}, "`layerwise_learning_rate_decay`=1.5: it must be at most 1"),
     ("do_train", {"freeze_layers": -1}, "`freeze_layers`=-1: it must be at least 0"),
     ("do_train", {"freeze_layers": 1, "pruning": "movement"}, "`freeze_layers`=1: not with `weight_pruning`, which "),
+    ("do_train", {"lora_rank": 8, "pruning": "movement"}, "`lora_rank`=8: not with `weight_pruning`, which changes"),
+    ("do_train", {"lora_rank": 0}, "`lora_rank`=0: it must be at least 1"),
+    ("do_train", {"lora_rank": 8, "lora_alpha": 0.0}, "`lora_alpha`=0.0: it must be over 0"),
+    ("do_train", {"lora_alpha": 8.0}, "`lora_alpha`=8: give `lora_rank` too"),
+    ("do_eval", {"lora_rank": 8}, "`lora_rank`: is of training, give `do_train` too"),
 ])
 def test_settings_that_do_not_go_together(tuning, groups, message):
     pruning = WeightPruningSettings(groups.get("pruning"))
@@ -186,6 +229,17 @@ def test_settings_that_do_not_go_together(tuning, groups, message):
             TrainedWeightsSettings(**{name: value for name, value in groups.items() if name != "pruning"})))
 
 
-def test_more_layers_than_there_are(reference_config):
-    with pytest.raises(InputError, match=r"^`freeze_layers`=3: the model has 2 layers$"):
-        TrainedWeightsSettings(freeze_layers=3).check_model(reference_config)
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"freeze_layers": 3}, "`freeze_layers`=3: the model has 2 layers"),
+    ({"lora_rank": 33}, "`lora_rank`=33: it must be at most the model's width, 32"),
+    ({"freeze_layers": 2, "lora_rank": 4}, "`freeze_layers`=2: leaves no layer for `lora_rank`=4"),
+])
+def test_more_than_the_model_has(reference_config, settings, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        TrainedWeightsSettings(**settings).check_model(reference_config)
+
+
+def test_lora_is_not_trained_for_int8():
+    with pytest.raises(InputError, match=r"^`lora_rank`=8: not with `quantize_from_step`, by which the kernels are tra"):
+        FineTuningSettings(tuning=TuningSettings(do_train=True, quantize_from_step=0),
+                           trained_weights=TrainedWeightsSettings(lora_rank=8))
