@@ -11,7 +11,7 @@ tf-models-official (Model Garden), and Hugging Face's config.json with model.saf
 and vocab.txt where there is one, for Hugging Face with tokenizer_config.json. A fine-tuned model becomes the model
 class of transformers for its task, with its labels. Every tensor keeps its values exactly; optimizer state is left out.
 A run with --lora_rank becomes a plain model, its adapters merged: from its folder, or from what it started from and the
-small file that it left (--adapter).
+small file that it left (--adapter). --max_position_embeddings extends the position table.
 """
 
 import os
@@ -52,7 +52,9 @@ def main(argv):
     kept = task_metadata.read(settings.adapter or settings.input)
     vocab_file = vocab_file and from_folder.as_vocab_txt(vocab_file)
     for line in checkpoints.convert(settings.input, settings.output, settings.format, config, vocab_file,
-                                    task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter):
+                                    task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
+                                    max_position_embeddings=settings.max_position_embeddings,
+                                    position_extension=settings.position_extension):
         print(line)
 
 

@@ -369,5 +369,16 @@ class ConversionSettings(Settings):
     vocab_file: str | None = setting(
         None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
               "--input, if there is one.")
+    max_position_embeddings: int | None = setting(
+        None, "Give the model so many positions, more than it has, for further pre-training or fine-tuning on longer "
+              "texts; unset, it keeps its own.", lower=1)
+    position_extension: str = setting(
+        "repeat", "With --max_position_embeddings: repeat the rows of the position table from the first on, or "
+                  "interpolate between them.", choices=("repeat", "interpolate"))
     overwrite: bool = setting(
         False, "Whether files in --output may be replaced; without it --output must be empty or new.")
+
+    def check(self):
+        """See Settings."""
+        if self.position_extension != "repeat" and self.max_position_embeddings is None:
+            raise InputError(f"`position_extension`={self.position_extension}: give `max_position_embeddings` too")

@@ -240,6 +240,6 @@ def test_more_than_the_model_has(reference_config, settings, message):
 
 
 def test_lora_is_not_trained_for_int8():
-    with pytest.raises(InputError, match=r"^`lora_rank`=8: not with `quantize_from_step`, by which the kernels are tra"):
+    with pytest.raises(InputError, match=r"^`lora_rank`=8: not with `quantize_from_step`, by which the kernels are"):
         FineTuningSettings(tuning=TuningSettings(do_train=True, quantize_from_step=0),
                            trained_weights=TrainedWeightsSettings(lora_rank=8))
