@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from bert_tf.checkpoints.adapters import SCALE
 from bert_tf.errors import InputError
+from bert_tf.freezing import freeze
 from bert_tf.layers.adapter import LowRankAdapter
 
 
@@ -22,12 +23,12 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
       rank: int, of each adapter.
       alpha: float; alpha / rank is the factor of what adapters add.
       seed: int.
-      frozen_layers: int, the lowest layers that get none, see BertEncoder.freeze.
+      frozen_layers: int, the lowest layers that get none, see bert_tf.freezing.
 
     Raises:
       InputError: no layer is left.
     """
-    encoder.freeze(frozen_layers)
+    freeze(encoder, frozen_layers)
     layers = [layer for layer in dict.fromkeys(encoder.encoder_layers) if layer.trainable]
     if not layers:
         raise InputError(f"`freeze_layers`={frozen_layers}: leaves no layer for `lora_rank`={rank}")

@@ -48,7 +48,8 @@ class BertEncoder(tf_keras.Model):
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
 
     Attributes:
-      frozen_layers: how many of the lowest layers `freeze` keeps as they are; None where nothing is frozen.
+      frozen_layers: how many of the lowest layers bert_tf.freezing keeps as they are; None where nothing is frozen.
+      remove_padding: as given.
     """
 
     frozen_layers = None
@@ -60,7 +61,7 @@ class BertEncoder(tf_keras.Model):
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self._remove_padding = remove_padding
+        self.remove_padding = remove_padding
         self._recompute_activations = recompute_activations
         self._compile_blocks = compile_blocks
         self._prune_last_layer = prune_last_layer
@@ -108,28 +109,6 @@ class BertEncoder(tf_keras.Model):
             return {**encoded, "raw_scores": scores}
         return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
 
-    def freeze(self, num_layers):
-        """Keeps the embeddings and the lowest layers as they are in training, before anything is traced.
-
-        They are computed as ever, dropout included. Their variables are no longer `trainable_variables`, and the
-        backward pass ends above them.
-
-        Args:
-          num_layers: int, how many of the lowest layers; 0 for the embeddings alone.
-
-        Raises:
-          InputError: there are not so many, or a layer that is to be trained shares its weights with one of them.
-        """
-        if not 0 <= num_layers <= self.config.num_hidden_layers:
-            raise InputError(f"`freeze_layers`={num_layers}: the model has {self.config.num_hidden_layers} layers")
-        frozen, others = self.encoder_layers[:num_layers], self.encoder_layers[num_layers:]
-        if any(layer is other for layer in frozen for other in others):
-            raise InputError(f"`freeze_layers`={num_layers}: the model's layers share their weights; 0 freezes the "
-                             "embeddings alone")
-        self.frozen_layers = num_layers
-        for layer in (self.embeddings, *frozen):
-            layer.trainable = False
-
     def encode_positions(self, features, positions=None, training=False):
         """The last layer's output at some positions of each sequence, and the pooled output.
 
@@ -153,7 +132,7 @@ class BertEncoder(tf_keras.Model):
 
     def _tokens(self, features, training):
         """Which positions of a batch are computed: RealTokens or AllTokens."""
-        if not self._remove_padding:
+        if not self.remove_padding:
             return AllTokens()
         return RealTokens(features["input_mask"], TOKENS_MULTIPLE if self._compile_blocks and training else 1)
 

@@ -14,6 +14,7 @@ from bert_tf.compression.quantization import FakeQuantization, quantize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists
+from bert_tf.freezing import freeze
 from bert_tf.model_folder import BEST_FOLDER
 from bert_tf.optimization import layerwise_factors
 from run.evaluation import results as evaluation_results
@@ -198,7 +199,7 @@ def _choose_trained_weights(chosen, model, optimizer, seed):
     if chosen.lora_rank:
         lora.add_adapters(model.encoder, chosen.lora_rank, chosen.lora_alpha, seed, chosen.freeze_layers or 0)
     elif chosen.freeze_layers is not None:
-        model.encoder.freeze(chosen.freeze_layers)
+        freeze(model.encoder, chosen.freeze_layers)
     if chosen.layerwise_learning_rate_decay != 1.0:
         optimizer.set_rate_factors(layerwise_factors(
             model.trainable_variables, model.encoder.config.num_hidden_layers, chosen.layerwise_learning_rate_decay))

@@ -13,6 +13,7 @@ from bert_tf import models
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.freezing import freeze
 from run.finetuning import job
 from run.finetuning.settings import (
     FineTuningSettings,
@@ -54,14 +55,14 @@ def here(folder, monkeypatch):
     return folder
 
 
-def tune(output_dir, *, tuning=TRAIN, step=None, **trained_weights):
+def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **trained_weights):
     """Trains a classifier of two layers for 12 steps in this process, in the current folder."""
     settings = FineTuningSettings(
-        model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=20),
+        model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=length),
         training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=4, keep_checkpoint_max=9),
         step=StepSettings(**step or {}), optimizer=OptimizerSettings(learning_rate=1e-2), tuning=tuning,
         trained_weights=TrainedWeightsSettings(**trained_weights),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
+        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
     settings = from_folder.complete(settings, {})
     job.run(Classification, settings, settings.read_config())
 
@@ -118,15 +119,19 @@ def test_frozen_layers_stay_have_no_moments_and_resume_bitwise(here, capsys):
 
 
 def test_the_result_is_the_same_on_any_devices(here, two_replicas, monkeypatch):
-    """On replicas, in micro-batches, with activations computed again; without dropout, which replicas draw apart."""
+    """On replicas, in micro-batches, with activations computed again; without dropout, which replicas draw apart.
+
+    Of texts in windows, with some layers frozen and adapters in others.
+    """
     config = json.loads((here / "sst" / "bert_config.json").read_text())
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         config[name] = 0.0
     monkeypatch.setattr(BertConfig, "from_json_file", classmethod(lambda cls, path: cls.from_dict(config)))
     once = TuningSettings(do_train=True, num_train_epochs=1.0)
-    tune("plain", tuning=once, **FROZEN, **LORA)
+    options = {**FROZEN, **LORA, "length": 8, "long_texts": "windows"}
+    tune("plain", tuning=once, **options)
     monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
-    tune("spread", tuning=once, step={"accumulate_steps": 2, "recompute_activations": True}, **FROZEN, **LORA)
+    tune("spread", tuning=once, step={"accumulate_steps": 2, "recompute_activations": True}, **options)
     assert changed("spread") == changed("plain")
     expected = weights("plain")
     for name, value in weights("spread").items():
@@ -177,7 +182,7 @@ def test_nothing_of_the_backward_pass_lies_below_frozen_layers(reference_config,
     def gradients(frozen):
         model = models.BertClassifier(models.BertEncoder(reference_config, seed=5), 3)
         if frozen is not None:
-            model.encoder.freeze(frozen)
+            freeze(model.encoder, frozen)
 
         @tf.function(autograph=False)
         def compute():
@@ -202,8 +207,8 @@ def test_layers_that_share_their_weights_are_frozen_together(reference_config):
     shared = dataclasses.replace(reference_config, num_hidden_groups=1)
     encoder = models.BertEncoder(shared)
     with pytest.raises(InputError, match=r"^`freeze_layers`=1: the model's layers share their weights; 0 freezes the "):
-        encoder.freeze(1)
-    encoder.freeze(2)
+        freeze(encoder, 1)
+    freeze(encoder, 2)
     assert [variable.name.split("/")[1] for variable in encoder.trainable_variables] == ["pooler"] * 2
     with pytest.raises(InputError, match=r"^`layerwise_learning_rate_decay`=0\.5: the model's layers share their wei"):
         TrainedWeightsSettings(layerwise_learning_rate_decay=0.5).check_model(shared)
