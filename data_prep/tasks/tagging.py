@@ -178,6 +178,32 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
     return features, num_cut
 
 
+def lengths_of_parts(sentences, most):
+    """Words of each sentence, list of int; one of more than `most` words is divided into parts as long as they may be.
+
+    Args:
+      sentences: Sentences.
+      most: int.
+    """
+    return [min(most, len(words) - start) for words in sentences.words for start in range(0, len(words), most)]
+
+
+def features_of_words(label_ids, lengths):
+    """Features with a position a word, in place of one a piece.
+
+    Args:
+      label_ids: int [words].
+      lengths: of the rows into which they are cut, list of int.
+
+    Returns:
+      dict of int32 [rows, longest]: "input_mask", 1 for a word and 0 for padding, and "label_ids", there IGNORED.
+    """
+    mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
+    labels = np.full(mask.shape, IGNORED, np.int32)
+    labels[mask] = label_ids
+    return {"input_mask": mask.astype(np.int32), "label_ids": labels}
+
+
 def of_words(values, label_ids):
     """What an array holds at the first pieces of words, in their order: [rows, S, ...], [rows, S] -> [words, ...]."""
     return values[label_ids != IGNORED]

@@ -96,10 +96,10 @@ def _check(settings, shared):
     for folder, (started_with, _) in _folders(settings, task).items():
         task_metadata.check(folder, task.metadata)
         run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)
-    if does_train and settings.model.init_checkpoint and not all(
+    if does_train and task.init_checkpoint and not all(
             run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
-            task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
+            task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
     return shared
 
 
