@@ -13,7 +13,6 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import exists
 from data_prep.tasks import tagging
 from run.finetuning import runs
 from run.finetuning.frozen import vectors
@@ -110,43 +109,43 @@ class FrozenTagging(Tagging):
             return
         told = self._told(self._of_encoder[split])
         path = vectors.find(self._vectors_dir, told)
-        if exists(path):
-            print(f"{path}: the vectors of the {split} file are taken from there")
+        if layers := vectors.missing(path, self._layers):
+            self._compute(path, told, split, layers)
         else:
-            self._compute(path, told, split)
+            print(f"{path}: the vectors of the {split} file are taken from there")
         self.features[split]["vectors"] = vectors.KeptVectors(
             path, self._layers, self._lengths[split], self._config.hidden_size)
 
     def _told(self, features):
-        """Dict of all that shapes vectors: encoder, inputs, the words' places in them, precision, layers."""
+        """Dict of all that shapes vectors: encoder, inputs, the words' places in them, precision."""
         data = hashlib.sha256()
         for name in ENCODER_INPUTS:
             data.update(np.ascontiguousarray(features[name]).tobytes())
         data.update((features["label_ids"] != tagging.IGNORED).tobytes())
         return {"version": VERSION, "encoder": self._encoder_files, "config": self._config.to_dict(),
                 "data": data.hexdigest(), "words": int((features["label_ids"] != tagging.IGNORED).sum()),
-                "layers": list(self._layers), "mixed_precision": self.settings.step.mixed_precision}
+                "mixed_precision": self.settings.step.mixed_precision}
 
-    def _compute(self, path, told, split):
-        """Writes the vectors of the words of a split."""
+    def _compute(self, path, told, split, layers):
+        """Writes the vectors of the words of a split, those of some layers."""
         strategy, features = tf.distribute.get_strategy(), self._of_encoder[split]
         encoder = self._load_encoder(strategy)
         are_words = features["label_ids"] != tagging.IGNORED  # [rows, S]: their first pieces
 
-        def layers(features, training):
+        def encode(features, training):
             encoded = encoder(features, training=training)
             of_all = [encoded["embedding_output"], *encoded["encoder_outputs"]]
-            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in self._layers], axis=2), vectors.DTYPE)}
+            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in layers], axis=2), vectors.DTYPE)}
 
         def parts():
-            predictor = Predictor(strategy, layers, network=encoder)
+            predictor = Predictor(strategy, encode, network=encoder)
             for rows, outputs in predictor.in_parts(
                     features, self.settings.training.eval_batch_size, f"vectors of the {split} file"):
                 length = outputs["layers"].shape[1]
                 yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each
 
-        vectors.write(path, told, self._layers, are_words.sum(axis=1), self._config.hidden_size, parts())
+        vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
         runs.free(encoder.variables)
         print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
 

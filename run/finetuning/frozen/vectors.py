@@ -1,8 +1,8 @@
 """Vectors of words that an encoder gave, kept on disk and read row by row.
 
-A folder of vectors has a folder for each encoder and data, named by a fingerprint of both, which appears when it is
-whole. In it lies a file for each layer, float16 [words, H], in the order of the data, and `vectors.json`, which tells
-what they are of.
+A folder of vectors has a folder for each encoder and data, named by a fingerprint of both. In it lie `vectors.json`,
+which tells what they are of, and a file for each layer that was asked for, float16 [words, H] in the order of the
+data, which appears when it is whole.
 
 Shape legend: T words of a file, K layers, H width of the encoder.
 """
@@ -71,11 +71,16 @@ def find(folder, told):
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])
 
 
-def write(path, told, layers, lengths, width, parts):
-    """Writes vectors whole, or not at all.
+def missing(folder, layers):
+    """Those of `layers` that a folder of `find` lacks, tuple of int."""
+    return tuple(layer for layer in layers if not files.exists(os.path.join(folder, _file_of(layer))))
+
+
+def write(folder, told, layers, lengths, width, parts):
+    """Writes vectors of layers, all of them whole, or none.
 
     Args:
-      path: folder to make, of `find`; what is above it is made if missing.
+      folder: of `find`, made if missing.
       told: dict to keep in vectors.json.
       layers: tuple of int.
       lengths: int [n], words of each row of the encoder.
@@ -83,31 +88,31 @@ def write(path, told, layers, lengths, width, parts):
       parts: iterable of (numbers of rows, list of arrays [words, K, H], one for each), together every row once.
 
     Raises:
-      InputError: the disk has not enough space, or another process writes them.
+      InputError: the disk has not enough space, or another process writes there.
     """
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    files.make_dirs(os.path.dirname(path))
-    with files.only_writer("vectors_dir", path), files.new_folder(path) as folder:
-        os.makedirs(folder)
-        _check_space(path, folder, int(starts[-1]) * len(layers) * width * DTYPE.itemsize)
-        values = [np.lib.format.open_memmap(os.path.join(folder, _file_of(layer)), "w+", DTYPE,
-                                            (int(starts[-1]), width)) for layer in layers]
+    shape = (int(starts[-1]), width)
+    with files.folder_for(folder), files.only_writer("vectors_dir", folder), contextlib.ExitStack() as unfinished:
+        with files.new_file(os.path.join(folder, TOLD_FILE)) as file:
+            json.dump(told, file, indent=2)
+        places = [unfinished.enter_context(files.new_local_file(os.path.join(folder, _file_of(layer))))
+                  for layer in layers]
+        _check_space(os.path.dirname(places[0]), len(layers) * shape[0] * width * DTYPE.itemsize)
+        values = [np.lib.format.open_memmap(place, "w+", DTYPE, shape) for place in places]
         for rows, vectors in parts:
             for row, of_row in zip(rows, vectors, strict=True):
                 for number, of_layer in enumerate(values):
                     of_layer[starts[row] : starts[row + 1]] = of_row[:, number]
         for of_layer in values:
             of_layer.flush()
-        with open(os.path.join(folder, TOLD_FILE), "w", encoding="utf-8") as file:
-            json.dump(told, file, indent=2)
 
 
 def _file_of(layer):
     return f"layer_{layer}.npy"
 
 
-def _check_space(path, folder, needed):
+def _check_space(folder, needed):
     free = shutil.disk_usage(folder).free
     if needed > free:
-        raise InputError(f"`vectors_dir`: {path}: {needed / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} are free; "
+        raise InputError(f"`vectors_dir`: {folder}: {needed / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} are free; "
                          "choose another folder")

@@ -50,17 +50,19 @@ def folder(tmp_path_factory, reference):
     toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=4)
     rng = random.Random(1)
     sentences = ["".join(f"{row}\n" for row in rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(24)]
-    (folder / "train.txt").write_text("\n".join(sentences))
+    (folder / "train.txt").write_text("\n".join(["-DOCSTART- O\n", *sentences[:9], "-DOCSTART- O\n", *sentences[9:]]))
     (folder / "dev.txt").write_text("\n".join(sentences[:7]))
     return folder
 
 
-def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning=None, length=12, **frozen):
+def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning=None, length=12,
+        document_context=False, **frozen):
     settings = TaggerSettings(
         ModelSettings(init_checkpoint=str(folder / model)), TokenizerSettings(max_seq_length=length),
         training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=12, save_checkpoints_steps=50),
         tuning=TuningSettings(**tuning or {"do_train": True}),
-        task=TaggingSettings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt"))),
+        task=TaggingSettings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
+                            document_context=document_context),
         frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
     settings = from_folder.complete(settings, {})
     job.run(settings, settings.read_config())
@@ -151,7 +153,7 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
     (folder / "other").mkdir()
     toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
                    num_hidden_layers=4)
-    count = lambda: len(list(folder.glob("vectors/*/vectors.json")))
+    count = lambda: len(list(folder.glob("vectors/*/layer_4.npy")))
     train, kept = {"do_train": True}, count()
     with pytest.raises(InputError, match="holds a run with `frozen_checkpoint` of "):
         run(folder, "out", model="other/model", tuning={"do_eval": True})
@@ -163,8 +165,12 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
         assert count() == kept + 1
         run(folder, "short", length=5, tuning=train)  # sentences are divided, and words see fewer others
         assert count() == kept + 2
-        run(folder, "last", "last", tuning=train)
+        run(folder, "docs", document_context=True, tuning=train)
         assert count() == kept + 3
+        run(folder, "all", "weighted_sum_all", tuning=train)  # the same layers
+        assert count() == kept + 3
+        run(folder, "embeddings", "embeddings", tuning=train)
+        assert len(list(folder.glob("vectors/*/layer_0.npy"))) == 1
 
 
 @pytest.mark.parametrize(("options", "message"), [

@@ -61,11 +61,13 @@ def test_vectors_that_were_not_finished_are_not_there(tmp_path, values):
 
     with pytest.raises(KeyboardInterrupt):
         vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, stopped())
-    assert os.listdir(tmp_path) == []
-    os.makedirs(f"{path}.partial")  # as a process leaves it that was killed
-    (tmp_path / f"{os.path.basename(path)}.partial" / "layer_0.npy").write_bytes(b"half")
+    assert os.listdir(path) == ["vectors.json"]
+    assert vectors.missing(path, LAYERS) == LAYERS
+    with open(os.path.join(path, "layer_0.npy.partial"), "wb") as file:  # as a process leaves it that was killed
+        file.write(b"half")
     vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
-    assert os.listdir(tmp_path) == [os.path.basename(path)]
+    assert vectors.missing(path, (2, 3, 0)) == (3,)
+    assert not any(name.endswith(".partial") for name in os.listdir(path))
 
 
 def test_what_is_damaged_or_of_other_data_is_refused(folder):
@@ -87,4 +89,4 @@ def test_a_disk_that_is_too_small(tmp_path, values, monkeypatch):
     monkeypatch.setattr(vectors.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
     with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another folder"):
         vectors.write(str(tmp_path / "x"), TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
-    assert os.listdir(tmp_path) == []
+    assert vectors.missing(str(tmp_path / "x"), LAYERS) == LAYERS
