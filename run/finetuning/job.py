@@ -31,6 +31,9 @@ def run(task_class, settings, config):
       settings: FineTuningSettings.
       config: BertConfig, of `settings.read_config`.
 
+    Returns:
+      runs.FineTuned: what was evaluated and predicts, the best of several runs.
+
     Raises:
       InputError: settings or data that do not suit each other, the devices, or the run that output_dir holds; a
         loss that is not finite; nothing is trained, and there is no checkpoint.
@@ -56,6 +59,7 @@ def run(task_class, settings, config):
             task.report(tuned.eval_outputs, folder)
         if settings.tuning.do_predict:
             task.predict(tuned.predictor, tuned.eval_outputs, folder)
+        return tuned
 
 
 def _begin(settings, shared, folder):

@@ -11,6 +11,8 @@ from run.finetuning.settings import FineTuningSettings, short
 from run.finetuning.task_settings import TaggingSettings
 
 VECTORS_FOLDER = "vectors"  # of an output_dir
+TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
+RUNS = 5  # of a row of the table, as the paper's numbers are of
 OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
     "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "quantize_from_step": None},
@@ -41,12 +43,26 @@ class FrozenSettings(Settings):
     vectors_dir: str | None = setting(
         None, "With --frozen_features: folder in which vectors are kept and looked for, for other runs too; unset "
               f"means OUTPUT_DIR/{VECTORS_FOLDER}.")
+    all_features: bool = setting(
+        False, "Train and evaluate a fine-tuned tagger and one by each kind of --frozen_features, each with several "
+               f"seeds, in folders of OUTPUT_DIR; means and deviations go to OUTPUT_DIR/{TABLE_FILE} (the paper's "
+               "table 7). Needs --do_train and --do_eval.")
+    runs_per_row: int = setting(
+        RUNS, "With --all_features: runs of each, with seeds --random_seed, --random_seed + 1, ...", lower=1)
+
+    def check(self):
+        if self.all_features and self.frozen_features:
+            raise InputError(f"`frozen_features`={self.frozen_features}: not with `all_features`, which takes each")
+        for field in dataclasses.fields(self):
+            value, is_of_table = getattr(self, field.name), field.name == "runs_per_row"
+            if value != field.default and not (self.all_features if is_of_table else self.is_used):
+                needed = "`all_features`" if is_of_table else "`frozen_features` or `all_features`"
+                raise InputError(f"`{field.name}`={short(value)}: has an effect with {needed} alone")
 
     @property
-    def unused(self):
-        """The first field that has an effect with frozen features alone and is not its default; None if all are."""
-        return next((field.name for field in dataclasses.fields(self)
-                     if field.name != "frozen_features" and getattr(self, field.name) != field.default), None)
+    def is_used(self):
+        """Whether there is anything to do with frozen features."""
+        return self.all_features or self.frozen_features is not None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +80,8 @@ class FrozenTaggerSettings(FineTuningSettings):
     def read_config(self):
         """As FineTuningSettings'; checks `vectors_dir` too."""
         config = super().read_config()
-        paths.check_output_dir("vectors_dir", self.vectors_dir)
+        if self.frozen.is_used:
+            paths.check_output_dir("vectors_dir", self.vectors_dir)
         return config
 
 
@@ -74,31 +91,47 @@ class TaggerSettings(FrozenTaggerSettings):
 
     def check(self):
         super().check()
-        frozen = self.frozen
-        if not frozen.frozen_features:
-            if frozen.unused:
-                raise InputError(f"`{frozen.unused}`={short(getattr(frozen, frozen.unused))}: has an effect with "
-                                 "`frozen_features` alone")
+        if not self.frozen.is_used:
             return
+        is_table = self.frozen.all_features
+        asked = "`all_features`" if is_table else f"`frozen_features`={self.frozen.frozen_features}"
         if not self.model.init_checkpoint:
-            raise InputError(f"`frozen_features`={frozen.frozen_features}: `init_checkpoint` is needed, without "
-                             "training too: the encoder whose vectors they are")
+            raise InputError(f"{asked}: `init_checkpoint` is needed, without training too: the encoder whose vectors "
+                             "they are")
         if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError("`distribution_strategy`=multi_worker_mirrored: not with `frozen_features`, whose vectors "
-                             "several processes would write")
+            raise InputError(f"{asked}: not with `distribution_strategy`=multi_worker_mirrored, since several "
+                             "processes would write the vectors")
+        if is_table:
+            self._check_table()
         for group, names in OF_FINE_TUNING.items():
             for name, instead in names.items():
                 value = getattr(getattr(self, group), name)
-                if value != getattr(type(getattr(self, group))(), name):
-                    raise InputError(f"`{name}`={short(value)}: is of fine-tuning, and has no effect with "
-                                     f"`frozen_features`" + (f"; give {instead}" if instead else ""))
+                if value != getattr(type(getattr(self, group))(), name) and not (is_table and instead):
+                    raise InputError(f"`{name}`={short(value)}: is of fine-tuning, and does not go with {asked}"
+                                     + (f"; give {instead}" if instead else ""))
 
-    @property
-    def of_run(self):
-        """The FrozenTaggerSettings of a run by frozen features, or the FineTuningSettings of a fine-tuned tagger."""
+    def _check_table(self):
+        tuning = self.tuning
+        if not (tuning.do_train and tuning.do_eval):
+            raise InputError("`all_features`: trains and evaluates, give `do_train` and `do_eval` too")
+        if tuning.do_predict:
+            raise InputError("`do_predict`: not with `all_features`, of which no model is kept")
+        if tuning.num_runs > 1:
+            raise InputError(f"`num_runs`={tuning.num_runs}: not with `all_features`; give `runs_per_row`")
+
+    def of_run(self, kind=None):
+        """The FrozenTaggerSettings of a run by a kind of features, or the FineTuningSettings of a fine-tuned tagger."""
         groups = {field.name: getattr(self, field.name) for field in dataclasses.fields(FineTuningSettings)}
-        if not self.frozen.frozen_features:
+        if kind is None:
             return FineTuningSettings(**groups)
         groups["optimizer"] = dataclasses.replace(self.optimizer, learning_rate=self.frozen.frozen_learning_rate)
         groups["tuning"] = dataclasses.replace(self.tuning, num_train_epochs=self.frozen.frozen_epochs)
-        return FrozenTaggerSettings(**groups, frozen=self.frozen)
+        return FrozenTaggerSettings(**groups, frozen=dataclasses.replace(
+            self.frozen, frozen_features=kind, vectors_dir=self.vectors_dir, all_features=False, runs_per_row=RUNS))
+
+    def of_row(self, kind, folder):
+        """As `of_run`, of a row of the table in a folder of its own."""
+        of_run = self.of_run(kind)
+        return dataclasses.replace(
+            of_run, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
+            tuning=dataclasses.replace(of_run.tuning, num_runs=self.frozen.runs_per_row))

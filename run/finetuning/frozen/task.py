@@ -36,6 +36,7 @@ class FrozenTagging(Tagging):
     kind = "frozen_token_classifier"  # which no other script takes for a model of its own
     inputs = ("vectors", "input_mask")
     init_checkpoint = None  # of the BiLSTM's weights, which are new
+    computes_all_layers = False  # where one is missing that is needed: for taggers of other kinds that come after
 
     def __init__(self, settings, kept):
         super().__init__(settings, kept)
@@ -110,6 +111,8 @@ class FrozenTagging(Tagging):
         told = self._told(self._of_encoder[split])
         path = vectors.find(self._vectors_dir, told)
         if layers := vectors.missing(path, self._layers):
+            if self.computes_all_layers:
+                layers = vectors.missing(path, range(self._config.num_hidden_layers + 1))
             self._compute(path, told, split, layers)
         else:
             print(f"{path}: the vectors of the {split} file are taken from there")

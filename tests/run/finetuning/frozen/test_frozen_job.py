@@ -1,6 +1,5 @@
 """Tagging by frozen features as a job: training, reuse of vectors, resume, evaluation alone, what is refused."""
 
-import dataclasses
 import json
 import random
 
@@ -174,19 +173,23 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"frozen": FrozenSettings(lstm_width=5)}, "`lstm_width`=5: has an effect with `frozen_features` alone"),
-    ({"frozen": FrozenSettings(vectors_dir="v")}, "`vectors_dir`=v: has an effect with `frozen_features` alone"),
     ({"model": ModelSettings()}, "`frozen_features`=last: `init_checkpoint` is needed, without training too: the enc"),
     ({"optimizer": OptimizerSettings(learning_rate=1e-3)},
-     "`learning_rate`=0.001: is of fine-tuning, and has no effect with `frozen_features`; give `frozen_learning_rate`"),
+     "`learning_rate`=0.001: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_lea"),
     ({"tuning": TuningSettings(num_train_epochs=5.0)},
-     "`num_train_epochs`=5: is of fine-tuning, and has no effect with `frozen_features`; give `frozen_epochs`$"),
-    ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: is of fine-tuning, and has no eff"),
+     "`num_train_epochs`=5: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_epochs`$"),
+    ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: is of fine-tuning, and does not"),
     ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: is of fine-tuning"),
     ({"tuning": TuningSettings(do_train=True), "weight_pruning": WeightPruningSettings("movement")},
      "`weight_pruning`=movement: is of fine-tuning"),
     ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)}, "`search`=True: is of"),
-    ({"devices": DeviceSettings("multi_worker_mirrored")}, "`distribution_strategy`=multi_worker_mirrored: not with"),
+    ({"frozen": FrozenSettings(all_features=True)}, "`all_features`: trains and evaluates, give `do_train` and `do_e"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, True)}, "`do_predict`: not wi"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, num_runs=2)},
+     "`num_runs`=2: not with `all_features`; give `runs_per_row`$"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, quantize_from_step=0)},
+     "`quantize_from_step`=0: is of fine-tuning, and does not go with `all_features`$"),
+    ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: not with `distribution_strat"),
 ])
 def test_flags_that_do_nothing_together(options, message):
     given = {"model": ModelSettings(init_checkpoint="x"), "frozen": FrozenSettings("last"), **options}
@@ -194,10 +197,19 @@ def test_flags_that_do_nothing_together(options, message):
         TaggerSettings(**given)
 
 
+def test_settings_that_nothing_uses():
+    for values, message in (({"lstm_width": 5}, "`lstm_width`=5: has an effect with `frozen_features` or `all_fe"),
+                            ({"frozen_features": "last", "runs_per_row": 3}, "`runs_per_row`=3: has an effect with `a"),
+                            ({"frozen_features": "last", "all_features": True}, "`frozen_features`=last: not with `")):
+        with pytest.raises(InputError, match=f"^{message}"):
+            FrozenSettings(**values)
+
+
 def test_rate_and_epochs_are_those_of_the_bilstm():
-    settings = TaggerSettings(ModelSettings(init_checkpoint="x"), frozen=FrozenSettings("last", frozen_epochs=2.5))
-    assert (settings.of_run.optimizer.learning_rate, settings.of_run.tuning.num_train_epochs) == (1e-3, 2.5)
-    fine_tuned = dataclasses.replace(settings, frozen=FrozenSettings()).of_run
+    settings = TaggerSettings(ModelSettings(init_checkpoint="x"), training=TrainingSettings(output_dir="out"),
+                              frozen=FrozenSettings("last", frozen_epochs=2.5))
+    frozen, fine_tuned = settings.of_run("last"), settings.of_run()
+    assert (frozen.optimizer.learning_rate, frozen.tuning.num_train_epochs) == (1e-3, 2.5)
     assert (fine_tuned.optimizer.learning_rate, fine_tuned.tuning.num_train_epochs) == (5e-5, 3.0)
 
 
