@@ -8,6 +8,7 @@ import pytest
 from bert_tf.errors import InputError
 from run.finetuning.batches import take_rows
 from run.finetuning.frozen import vectors
+from tests import remote_folders
 
 LAYERS, WIDTH, OF_ENCODER, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # rows of words, cut in two ways
 TOLD = {"encoder": "e", "data": "d"}
@@ -50,6 +51,14 @@ def test_rows_are_read_as_they_are_wanted(folder, values):
 def test_a_file_is_mapped_not_loaded(folder):
     kept = vectors.KeptVectors(folder, LAYERS, OF_TAGGER, WIDTH)
     assert all(isinstance(each, np.memmap) for each in kept._layers)
+
+
+def test_a_remote_folder(values):
+    path = vectors.find(remote_folders.new_folder(), TOLD)
+    vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
+    assert vectors.missing(path, (0, 1, 2)) == (1,)
+    found = vectors.KeptVectors(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
+    np.testing.assert_array_equal(found[0, :, 0], values[3:6, 1])
 
 
 def test_vectors_that_were_not_finished_are_not_there(tmp_path, values):
