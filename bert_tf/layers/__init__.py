@@ -1,6 +1,6 @@
 """The layers that models are made of: embeddings, attention, heads, an LSTM, and what these share."""
 
-from bert_tf.layers.attention import SelfAttention, attention_bias
+from bert_tf.layers.attention import SelfAttention, attention_bias, packed_attention_bias
 from bert_tf.layers.basic import Dropout, LayerNorm, Projection, WeightInitializer
 from bert_tf.layers.cast_weights import CastWeights, projection_weights, replaced
 from bert_tf.layers.embeddings import Embeddings
@@ -12,4 +12,4 @@ from bert_tf.layers.recurrent import BiLSTM
 
 __all__ = ["AllTokens", "BiLSTM", "CastWeights", "Dropout", "Embeddings", "EncoderLayer", "LayerNorm", "LinearHead",
            "MaskedLMHead", "Projection", "RealTokens", "ScalarMix", "SelfAttention", "WeightInitializer",
-           "attention_bias", "projection_weights", "replaced"]
+           "attention_bias", "packed_attention_bias", "projection_weights", "replaced"]
