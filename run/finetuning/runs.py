@@ -211,7 +211,7 @@ def _merge_adapters(settings, shared, model, restored):
 
     `restored`: the folder that the weights are of, None for those that are of no run.
     """
-    if lora.has_adapters(model.encoder):
+    if settings.tuning.do_train and settings.trained_weights.lora_rank:
         if shared.writes:
             heads = [variable.name.removesuffix(":0") for variable in model.trainable_variables]
             path = os.path.join(settings.training.output_dir, ADAPTER_FILE)
