@@ -53,7 +53,13 @@ class BertEncoder(tf_keras.Model):
       einsum_attention: compute attention as a TPU's compiler does best; slower on a CPU. See SelfAttention.
       prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
+
+    Attributes:
+      frozen_layers: how many of the lowest layers bert_tf.freezing keeps as they are; None where nothing is frozen.
+      remove_padding: as given.
     """
+
+    frozen_layers = None
 
     def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
                  recompute_activations=False, compile_blocks=False, einsum_attention=False, prune_last_layer=False,
@@ -62,7 +68,7 @@ class BertEncoder(tf_keras.Model):
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self._remove_padding = remove_padding
+        self.remove_padding = remove_padding
         self._recompute_activations = recompute_activations
         self._compile_blocks = compile_blocks
         self._prune_last_layer = prune_last_layer
@@ -143,7 +149,7 @@ class BertEncoder(tf_keras.Model):
 
     def _tokens(self, features, training):
         """Which positions of a batch are computed: RealTokens or AllTokens."""
-        if not self._remove_padding:
+        if not self.remove_padding:
             return AllTokens()
         return RealTokens(features["input_mask"], TOKENS_MULTIPLE if self._compile_blocks and training else 1)
 
@@ -159,15 +165,20 @@ class BertEncoder(tf_keras.Model):
         embedding_seed, *layer_seeds = self._dropout_seeds(training)
         embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed,
                                    positions=positions_of_tokens)
-        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
+        x = embedded = self._above_frozen(tf.cast(embedded, self.compute_dtype), 0)  # [T, H]
         outputs, scores = [], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True), start=1):
             is_last = number == len(self.encoder_layers)
             x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
-                                               raw_scores, recompute=training)
+                                               raw_scores, recompute=training and number > (self.frozen_layers or 0))
+            x = self._above_frozen(x, number)
             outputs.append(x)
             scores.append(probabilities)
         return embedded, outputs, scores
+
+    def _above_frozen(self, x, number):
+        """What `number` layers gave; no gradient goes below it where they are those that are frozen."""
+        return tf.stop_gradient(x) if number == self.frozen_layers else x
 
     def _run_layer(self, layer, x, tokens, bias, seeds, positions, raw_scores, recompute):
         """A layer's output; where asked for, its inner activations are computed again in the backward pass."""

@@ -48,6 +48,13 @@ def open_checkpoint(path):
     return checkpoint
 
 
+def holds_adapters(path):
+    """Whether a checkpoint, as open_checkpoint takes it, is of a training run with adapters, which it merges."""
+    found = find_checkpoint(path)
+    return not found.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
+        object_graph.variable_names(tensorflow_file.TensorFlowFile(found)))
+
+
 def find_checkpoint(path):
     """The prefix of the TensorFlow checkpoint, or the Hugging Face file, at `path`: itself, or what a folder holds.
 

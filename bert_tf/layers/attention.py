@@ -92,7 +92,7 @@ class SelfAttention(tf_keras.layers.Layer):
             qkv = tf.reshape(tokens.spread(self.qkv(x)), [-1, sequence_length, 3, *heads])  # [B, S, 3, N, D]
             return tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)
         x = tf.reshape(tokens.spread(x), [-1, sequence_length, x.shape[-1]])
-        kernels = tf.unstack(tf.reshape(self.qkv.kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
+        kernels = tf.unstack(tf.reshape(self.qkv.whole_kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(self.qkv.bias, [3, *heads]))
         return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
 

@@ -38,6 +38,7 @@ def run(task_class, settings, config):
       InputError: settings or data that do not suit each other, the devices, or the run that output_dir holds; a
         loss that is not finite; nothing is trained, and there is no checkpoint.
     """
+    settings.trained_weights.check_model(config)
     task = task_class(settings, _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
     for note in settings.devices.notes():
@@ -183,6 +184,7 @@ def _kept_of_runs(settings, task):
             "group_by_length": each.tuning.group_by_length,
             "optimizer": each.optimizer.optimizer,
             "random_seed": each.training.random_seed,
+            **dataclasses.asdict(each.trained_weights),
             **_kept_of_pruning(each),
         }
         names = ["num_train_epochs", "warmup_proportion"]

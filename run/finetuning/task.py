@@ -99,7 +99,9 @@ class FineTuningTask(ServedTask):
 
     def training_flops(self, model, tokens):
         """Multiplications and additions of a training step's matrix products, an example of so many real tokens."""
-        return utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(model.encoder.config, 1, tokens)
+        weights = self.settings.trained_weights
+        return utilisation.finetuning_flops(model.encoder.config, tokens, weights.freeze_layers or 0,
+                                            trains_kernels=not weights.lora_rank)
 
     def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""

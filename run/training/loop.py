@@ -92,6 +92,7 @@ class TrainingRun:
       network: what a training step runs in place of the model, and whose variables it trains; None for the model.
       aside: dict of name -> what is kept in the run's checkpoints beside the model, such as variables of the network
         alone.
+      trains: whether the run is to be trained; else its weights alone are restored, no moments.
 
     Attributes:
       missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
@@ -99,7 +100,7 @@ class TrainingRun:
 
     def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
-                 flops_of=None, init_layers=(), network=None, aside=None):
+                 flops_of=None, init_layers=(), network=None, aside=None, trains=True):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
@@ -126,11 +127,12 @@ class TrainingRun:
 
         with strategy.scope():
             own = {id(variable) for variable in model.trainable_variables}
-            optimizer.build(model.trainable_variables,
-                            [variable for variable in network.trainable_variables if id(variable) not in own])
+            if trains:
+                optimizer.build(model.trainable_variables,
+                                [variable for variable in network.trainable_variables if id(variable) not in own])
             manager = CheckpointManager(
                 tf.train.Checkpoint(model=model, optimizer=optimizer, **aside or {}), settings.output_dir,
-                writes=self._writes, saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
+                writes=self._writes, saving=self._saving, in_part=not trains, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
         self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,

@@ -42,6 +42,19 @@ def pretraining_flops(config, tokens, predictions):
     return FORWARD_AND_BACKWARD * (encoder_flops(config, 1, tokens) + masked_lm_flops(config, 1, predictions))
 
 
+def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True):
+    """Those of the encoder in a fine-tuning step, for an example of so many real tokens.
+
+    Args:
+      config: BertConfig.
+      tokens: float.
+      frozen_layers: int, the lowest layers, below which the backward pass does not go.
+      trains_kernels: whether gradients of the kernels are computed; of their adapters, which are small, none counts.
+    """
+    backward = (2 if trains_kernels else 1) * (1 - frozen_layers / config.num_hidden_layers)
+    return (1 + backward) * encoder_flops(config, 1, tokens)
+
+
 def matmul_rate(strategy, dtype):
     """FLOPs a second of products of square matrices in a dtype, on all replicas at once; takes half a second."""
     return _rate(strategy, tf.as_dtype(dtype).name)

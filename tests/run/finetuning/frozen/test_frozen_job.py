@@ -16,7 +16,7 @@ from data_prep.tasks import tagging
 from run.finetuning import batches
 from run.finetuning.frozen import job, tagger
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
-from run.finetuning.settings import SearchSettings, TuningSettings, WeightPruningSettings
+from run.finetuning.settings import SearchSettings, TrainedWeightsSettings, TuningSettings, WeightPruningSettings
 from run.finetuning.task_settings import TaggingSettings
 from run.inference import loading
 from run.settings import (
@@ -180,6 +180,7 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
      "`num_train_epochs`=5: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_epochs`$"),
     ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: is of fine-tuning, and does not"),
     ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: is of fine-tuning"),
+    ({"trained_weights": TrainedWeightsSettings(lora_rank=2)}, "`lora_rank`=2: is of fine-tuning"),
     ({"tuning": TuningSettings(do_train=True), "weight_pruning": WeightPruningSettings("movement")},
      "`weight_pruning`=movement: is of fine-tuning"),
     ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)}, "`search`=True: is of"),
