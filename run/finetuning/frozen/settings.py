@@ -18,7 +18,6 @@ OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and wha
     "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "quantize_from_step": None},
     "step": {"jit_compile": None, "recompute_activations": None},
     "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
-    "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
     "weight_pruning": {"weight_pruning": None},
     "search": {"search": None},
 }
