@@ -1,6 +1,6 @@
 """The layers that models are made of: embeddings, attention, an encoder layer, heads, and what these share."""
 
-from bert_tf.layers.attention import SelfAttention, attention_bias
+from bert_tf.layers.attention import SelfAttention, attention_bias, packed_attention_bias
 from bert_tf.layers.basic import Dropout, LayerNorm, Projection, WeightInitializer
 from bert_tf.layers.cast_weights import CastWeights, projection_weights, replaced
 from bert_tf.layers.embeddings import Embeddings
@@ -10,4 +10,4 @@ from bert_tf.layers.padding import AllTokens, RealTokens
 
 __all__ = ["AllTokens", "CastWeights", "Dropout", "Embeddings", "EncoderLayer", "LayerNorm", "LinearHead",
            "MaskedLMHead", "Projection", "RealTokens", "SelfAttention", "WeightInitializer", "attention_bias",
-           "projection_weights", "replaced"]
+           "packed_attention_bias", "projection_weights", "replaced"]

@@ -96,10 +96,11 @@ class LossWithTokens:
         self._loss = losses.in_shares(loss_function)
 
     def normalisers(self, features):
-        """As the loss's."""
-        return self._loss.normalisers(features)
+        """As the loss's, and the rows of the batch."""
+        rows = tf.cast(tf.shape(features["input_mask"])[0], tf.float32)
+        return {**self._loss.normalisers(features), "rows": rows}
 
     def share(self, outputs, features, normalisers):
         """As the loss's."""
-        tokens = tf.reduce_sum(tf.cast(features["input_mask"], tf.float32))
-        return {**self._loss.share(outputs, features, normalisers), TOKENS: tokens / normalisers["examples"]}
+        tokens = tf.reduce_sum(tf.cast(features["input_mask"] > 0, tf.float32))
+        return {**self._loss.share(outputs, features, normalisers), TOKENS: tokens / normalisers["rows"]}

@@ -4,7 +4,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf import losses, models
+from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.errors import InputError
 from run.compression.distillation import teaching
@@ -58,4 +58,4 @@ class Teaching:
             answers = teaching.asking(teacher, teaching.taps(
                 settings.losses, model.encoder.config, self._config)[1])
         return teaching.trained(settings, model, model, answers, self._config, optimizer.iterations, num_train_steps,
-                                losses.pretraining_loss, "masked_lm")
+                                job.loss_of(settings), "masked_lm")
