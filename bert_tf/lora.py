@@ -45,11 +45,6 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
     encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)  # for who reads a checkpoint
 
 
-def has_adapters(encoder):
-    """Whether `add_adapters` gave an encoder any."""
-    return hasattr(encoder, "adapters")
-
-
 def merge_adapters(encoder):
     """Adds what the adapters of an encoder compute to its kernels, and takes them off.
 

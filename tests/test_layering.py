@@ -31,7 +31,7 @@ ALLOWED = {
     "bert_tf.layers": (),
     "bert_tf.models": ("bert_tf.errors", "bert_tf.layers"),
     "bert_tf.tokenization": ("bert_tf.errors", "bert_tf.files"),
-    "bert_tf.analysis": ("bert_tf.errors", "bert_tf.tokenization"),
+    "bert_tf.analysis": ("bert_tf.errors", "bert_tf.layers", "bert_tf.tokenization"),
     "bert_tf.litert": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization"),
     "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                              "bert_tf.tokenization"),
@@ -71,6 +71,8 @@ ALLOWED = {
     "run.finetuning": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training"),
     "run.finetuning.tasks": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "data_prep.records",
                              "run.settings", "run.evaluation", "run.finetuning"),
+    "run.finetuning.frozen": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
+                              "run.finetuning", "run.finetuning.tasks"),
     "run.compression": ("bert_tf.*", "run.finetuning", "run.finetuning.tasks", "run.training"),
     "run.compression.quantization": ("bert_tf.*", "run.settings", "run.training", "run.finetuning",
                                      "run.finetuning.tasks", "run.compression"),
@@ -91,7 +93,7 @@ ALLOWED = {
     "run.probing": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.attention.corpus"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning", "run.finetuning.tasks", "run.inference.*", "run.compression.*",
+                      "run.finetuning.*", "run.inference.*", "run.compression.*",
                       "run.attention.*", "run.probing"),
 }
 

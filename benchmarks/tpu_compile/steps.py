@@ -78,4 +78,5 @@ def pretraining_features(settings):
     """Those of a pre-training record."""
     return {feature.name: tf.zeros([settings.batch_size, feature.length],
                                    tf.float32 if feature.is_float else tf.int32)
-            for feature in records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq)}
+            for feature in records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq,
+                                                        most_packed=settings.max_sequences_per_pack)}

@@ -13,6 +13,7 @@ import os
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.files import exists, is_file, is_remote, modified_ns, new_file, open_bytes, read_bytes, read_json, size
+from data_prep.pretraining.instances.settings import LATER_DEFAULTS
 from data_prep.pretraining.shards import Counts
 
 SUFFIX = paths.MANIFEST_SUFFIX
@@ -166,9 +167,9 @@ _DIGESTS = {"sha256": _digest, "sample": _digest_of_sample}
 
 def _differences(old, new):
     """What differs between two dicts of `describe`, a list of str."""
-    names = dict.fromkeys([*old["flags"], *new["flags"]])
-    differences = [f"`{name}` was {old['flags'].get(name)}, now {new['flags'].get(name)}" for name in names
-                   if old["flags"].get(name) != new["flags"].get(name)]
+    old_flags, new_flags = ({**LATER_DEFAULTS, **made["flags"]} for made in (old, new))
+    differences = [f"`{name}` was {old_flags.get(name)}, now {new_flags.get(name)}"
+                   for name in dict.fromkeys([*old_flags, *new_flags]) if old_flags.get(name) != new_flags.get(name)]
     if old["vocabulary"] != new["vocabulary"]:
         differences.append("the vocabulary of `vocab_file` is another one")
     old_inputs, new_inputs = ({file["path"]: file for file in made["inputs"]} for made in (old, new))

@@ -21,7 +21,7 @@ from run.evaluation import results as evaluation_results
 from run.finetuning import prediction
 from run.finetuning.settings import SEARCH_FOLDER
 from run.finetuning.task import FineTuningTask
-from run.training import loop, strategies, utilisation
+from run.training import loop, strategies
 from run.training.checkpoints import ADAPTER_FILE
 from run.training.optimizer import make_optimizer
 
@@ -125,25 +125,26 @@ def one_run(settings, shared):
     num_train_steps = settings.num_train_steps(task.num_train_examples) if tuning.do_train else 1
     is_dynamic = may_group_by_length(settings, strategy)
     seed = settings.training.random_seed
+    make_encoder = lambda: models.BertEncoder(
+        shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
+        recompute_activations=settings.step.recompute_activations,
+        **strategies.encoder_options(strategy, shared.config, settings.step.jit_compile))
     with strategy.scope():
-        encoder = models.BertEncoder(
-            shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
-            recompute_activations=settings.step.recompute_activations,
-            **strategies.encoder_options(strategy, shared.config, settings.step.jit_compile))
-        model = task.make_model(encoder, task.metadata)
+        model = task.new_model(make_encoder)
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
         if tuning.do_train:
             _choose_trained_weights(settings.trained_weights, model, optimizer, seed)
         trained = task.in_training(model, optimizer, num_train_steps)
         if settings.weight_pruning.weight_pruning:
-            trained = _pruned_in_training(settings.weight_pruning, trained, encoder, optimizer, num_train_steps)
+            trained = _pruned_in_training(
+                settings.weight_pruning, trained, model.encoder, optimizer, num_train_steps)
     if tuning.quantize_from_step is not None:
         # Without training there is no step: what is evaluated is the model as int8.
         is_on = (lambda: optimizer.iterations >= tuning.quantize_from_step) if tuning.do_train else None
         quantize(model, FakeQuantization(is_on))
     predictor = prediction.Predictor(
-        strategy, model, per_position=task.per_position, static_shapes=not is_dynamic)
+        strategy, model, per_position=task.per_position, static_shapes=not is_dynamic, inputs=task.inputs)
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
     training_run = _training_run(settings, shared, model, optimizer, num_train_steps, trained)
     if tuning.do_train:
@@ -210,7 +211,7 @@ def _merge_adapters(settings, shared, model, restored):
 
     `restored`: the folder that the weights are of, None for those that are of no run.
     """
-    if lora.has_adapters(model.encoder):
+    if settings.tuning.do_train and settings.trained_weights.lora_rank:
         if shared.writes:
             heads = [variable.name.removesuffix(":0") for variable in model.trainable_variables]
             path = os.path.join(settings.training.output_dir, ADAPTER_FILE)
@@ -252,19 +253,16 @@ def _described_pruning(model):
 
 
 def _training_run(settings, shared, model, optimizer, num_train_steps, trained):
-    eval_steps = settings.tuning.eval_steps
+    task, eval_steps = shared.task.with_settings(settings), settings.tuning.eval_steps
     pruning = settings.weight_pruning
     evaluations = loop.Evaluations(
-        eval_steps, shared.task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
+        eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
         _pruning_schedule(pruning, num_train_steps).end if pruning.weight_pruning else 0)
     return loop.TrainingRun(
         shared.strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, num_train_steps,
-        step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint, init_layers=trained.init_layers,
+        step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=trained.init_layers,
         new_variables=shared.new_variables, evaluations=evaluations, network=trained.network, aside=trained.aside,
-        trains=settings.tuning.do_train,
-        flops_of=lambda tokens: utilisation.finetuning_flops(
-            shared.config, tokens, settings.trained_weights.freeze_layers or 0,
-            trains_kernels=not settings.trained_weights.lora_rank))
+        trains=settings.tuning.do_train, flops_of=lambda tokens: task.training_flops(model, tokens))
 
 
 def _check_trained(settings, missing):

@@ -21,7 +21,7 @@ from run.settings import (
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
 # What runs of all tasks write into output_dir, beside files for which no data could be taken.
 WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
-           r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record")
+           r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -104,6 +104,9 @@ class TaggingSettings(Settings):
             "labels.")
     strict: bool = setting(
         False, "Whether a label of the development data that training lacks is an error; else it counts as wrong.")
+    document_context: bool = setting(
+        False, "Whether inputs are windows of --max_seq_length over documents, which begin at rows -DOCSTART-, each "
+               "word being trained and predicted in the one where it stands most inside; else an input is a sentence.")
 
     def check_files(self, splits):
         for split in splits:

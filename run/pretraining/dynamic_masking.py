@@ -22,7 +22,7 @@ def make_masker(settings, vocabulary, seed):
     """Makes the function that masks batches.
 
     Args:
-      settings: data_prep.pretraining.sentence_pairs.InstanceSettings, of which max_seq_length,
+      settings: data_prep.pretraining.InstanceSettings, of which max_seq_length,
         max_predictions_per_seq, masked_lm_prob and do_whole_word_mask are used.
       vocabulary: data_prep.pretraining.masking.Vocabulary.
       seed: int; together with a record's epoch and number it fixes the record's masks.

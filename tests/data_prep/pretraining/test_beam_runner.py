@@ -122,6 +122,19 @@ def test_unmasked_records_and_what_a_second_run_makes(texts, tokenizer, tmp_path
         run_in_this_process(texts, tokenizer, outputs[1])
 
 
+@pytest.mark.parametrize("settings", [
+    {"objective": "segment_pairs"}, {"objective": "sentence_order", "pack_sequences": True},
+    {"objective": "full_sentences", "masking": "dynamic"}, {"objective": "doc_sentences", "pack_sequences": True}])
+def test_records_of_every_objective(texts, tokenizer, tmp_path, settings):
+    local_runner.create_pretraining_data(
+        texts, [str(tmp_path / "local" / "a.tfrecord")], tokenizer, InstanceSettings(**SETTINGS, **settings), SEED,
+        num_output_shards=NUM_SHARDS, num_workers=1)
+    run_in_this_process(texts, tokenizer, tmp_path / "beam", **settings)
+    assert pretraining_records.contents(tmp_path / "beam") == pretraining_records.contents(tmp_path / "local")
+    with pytest.raises(ValueError, match=f"`objective` was {settings['objective']}, now sentence_pairs"):
+        run_in_this_process(texts, tokenizer, tmp_path / "beam", **{**settings, "objective": "sentence_pairs"})
+
+
 def test_a_mistake_in_the_text_is_told_as_the_local_runner_does(texts, tokenizer, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"word " * 200 + b"\n\n" + b"a line\n\n" * 200)  # the first shard is the first document alone
