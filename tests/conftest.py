@@ -39,20 +39,6 @@ def pytest_collection_modifyitems(items):
     items.sort(key=place)
 
 
-def without_autotuning(dataset):
-    """What a tf.data iterator is to be made of in the tests' processes.
-
-    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes it before it marks
-    the iterator as cancelled, so that the thread may find nothing to do and sleep on: as long as the iterator has
-    lived, at most a minute. All threads stand still when Python's collector so ends an iterator of an earlier test.
-    """
-    import tensorflow as tf
-
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return dataset.with_options(options)
-
-
 def pytest_timeout_set_timer(settings):
     """Lets a test that stands still show the stacks of all threads and end its process, a worker of pytest-xdist too.
 
@@ -79,11 +65,9 @@ def pytest_configure(config):
         scripts.server_address()
         return
     import tensorflow as tf
-    from tensorflow.python.data.ops import dataset_ops
 
     gc.set_threshold(*fork_server.COLLECTION)
-    # All iterators pass through this, those that a strategy makes for each replica too, which know no options.
-    dataset_ops.DatasetV2._apply_debug_options = without_autotuning
+    fork_server.switch_autotuning_off()
     # Must come before anything runs on a device.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)

@@ -1,8 +1,9 @@
 """Runs the project's scripts as a user does, in processes of their own.
 
-They are forked by a server (`tests.fork_server`) that has imported TensorFlow for all of them. Where the start of a
-process is itself the subject, or where two processes must agree although Python hashes strings differently in each,
-`run_anew` starts Python.
+They are forked by a server (`tests.fork_server`) that has imported TensorFlow for all of them; those that are only to
+run to their end share a process, one after another (`tests.script_worker`), which costs a quarter less. Where the start
+of a process is itself the subject, or where two processes must agree although Python hashes strings differently in
+each, `run_anew` starts Python.
 """
 
 import atexit
@@ -22,6 +23,10 @@ from tests import fork_server
 
 ROOT = pathlib.Path(__file__).parent.parent
 SECONDS = 300  # for a script at toy size
+ALONE = ("run.demo",)  # scripts that fork
+DEVICE_FLAGS = tuple(f"--{name}" for name in (
+    "distribution_strategy", "num_cpu_devices", "num_gpus", "use_tpu", "allow_tf32", "noallow_tf32"))
+MOST_IN_A_PROCESS = 40  # whose variables TensorFlow partly keeps
 
 
 def run_script(module, folder=None, **flags):
@@ -66,11 +71,28 @@ def last_error(module, folder=None, **flags):
     return done.stderr.strip().splitlines()[-1]
 
 
-def run(command_line, folder=None, text=""):
-    """Runs what `command` gives, with `text` as its standard input, to its end; returns the CompletedProcess."""
-    with Process(command_line, folder, text) as process:
+def run(command_line, folder=None, text="", environment=None):
+    """Runs what `command` gives to its end, in a process of its own where that can matter.
+
+    Args:
+      command_line, folder, text, environment: see Process.
+
+    Returns:
+      CompletedProcess.
+    """
+    if can_share(command_line, environment):
+        return SharedProcess.running().run(command_line, folder, text, environment)
+    with Process(command_line, folder, text, environment) as process:
         output, errors = process.communicate(SECONDS)
         return subprocess.CompletedProcess(command_line, process.returncode, output, errors)
+
+
+def can_share(command_line, environment=None):
+    """Whether a script may run in a process that has run others: it neither sets up devices nor forks."""
+    module, *arguments = command_line[2:]
+    return (module.startswith("run.") and module not in ALONE
+            and not any(each.startswith(DEVICE_FLAGS) for each in arguments)
+            and set(environment or {}) <= {"TMPDIR"} and "TF_CONFIG" not in os.environ)
 
 
 def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
@@ -110,6 +132,63 @@ def start_server(within=()):
     atexit.register(shutil.rmtree, folder)
     atexit.register(server.communicate)  # which ends its standard input, and so the server
     return path
+
+
+class SharedProcess:
+    """A process of the fork server's that runs scripts one after another: `tests.script_worker`."""
+
+    _running = None
+
+    @classmethod
+    def running(cls):
+        """The one that runs and may run another script; a new one where there is none."""
+        if cls._running is None or cls._running.left == 0:
+            if cls._running:
+                cls._running.end()
+            cls._running = cls()
+            atexit.register(cls._running.end)
+        return cls._running
+
+    def __init__(self):
+        self.left = MOST_IN_A_PROCESS
+        self._open = contextlib.ExitStack()
+        self._server = self._open.enter_context(socket.socket(socket.AF_UNIX))
+        self._worker, theirs = socket.socketpair()
+        self._open.enter_context(self._worker)
+        with theirs, open(os.devnull, "wb") as nowhere:
+            request = fork_server.request(["-m", "tests.script_worker"], ROOT, dict(os.environ))
+            fork_server.ask(self._server, server_address(), request, (theirs, nowhere, nowhere))
+
+    def end(self):
+        """Ends it; as the server does when it finds that nobody is left to be told of its end."""
+        self._open.close()
+
+    def run(self, command_line, folder, text, environment):
+        """As `scripts.run`."""
+        self.left -= 1
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            given.write(text.encode())
+            given.seek(0)
+            request = fork_server.request(command_line[1:], folder or os.curdir, environment or {})
+            fork_server.send(self._worker, request, (given, output, errors))
+            status = self._status()
+            output.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(command_line, status, output.read().decode(), errors.read().decode())
+
+    def _status(self):
+        """The exit status of the script; where it has ended its process, that of the process."""
+        self._worker.settimeout(SECONDS)
+        try:
+            answer = self._worker.recv(64)
+        except TimeoutError:
+            self.left = 0
+            raise
+        if not answer:
+            self.left = 0
+            with self._server.makefile() as answers:
+                _, answer = answers
+        return int(answer)
 
 
 class Process:
