@@ -58,8 +58,7 @@ def main():
         importlib.import_module(name)
     sys.modules["bert_tf.tokenization.wordpiece"].make_tables(lower_case=True)
     draw_letters()
-    rate = sys.modules["run.training.utilisation"]  # of the machine's matrix products: measured in a thousandth of the time
-    rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
+    measure_toy_products()
     sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
     gc.freeze()  # the collector of a child need not touch, and so copy, what is here
@@ -86,6 +85,13 @@ def draw_letters():
     panel.plot([0, 1], label="loss")
     panel.legend()
     figure.savefig(io.BytesIO(), format="png")
+
+
+def measure_toy_products():
+    """Has the machine's rate of matrix products, beside which a training's is shown, measured in a moment."""
+    rate = sys.modules.get("run.training.utilisation")
+    if rate is not None:
+        rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
 
 
 def is_ours(module):

@@ -43,6 +43,7 @@ def run(wanted, files):
     """Runs a script to its end; returns its exit status."""
     os.environ.update(wanted["environment"])
     try:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 (what an earlier script left of it is gone)
         fork_server.run(wanted, files)
     except SystemExit as ending:
         if isinstance(ending.code, str):

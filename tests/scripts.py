@@ -167,7 +167,7 @@ class SharedProcess:
         """As `scripts.run`."""
         self.left -= 1
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            given.write(text.encode())
+            given.write(text if isinstance(text, bytes) else text.encode())
             given.seek(0)
             request = fork_server.request(command_line[1:], folder or os.curdir, environment or {})
             fork_server.send(self._worker, request, (given, output, errors))
@@ -204,7 +204,7 @@ class Process:
         Args:
           command_line: what `command` gives.
           folder: to run it in; None is this process's.
-          text: its standard input.
+          text: its standard input, str or bytes.
           environment: dict of variables to set; the others are this process's.
         """
         python, *arguments = command_line
@@ -215,7 +215,7 @@ class Process:
         address = server_address()
         request = fork_server.request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
         with tempfile.TemporaryFile() as given:
-            given.write(text.encode())
+            given.write(text if isinstance(text, bytes) else text.encode())
             given.seek(0)
             self._output = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (`__exit__` closes it)
             self._errors = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115

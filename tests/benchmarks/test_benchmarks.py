@@ -27,7 +27,6 @@ from benchmarks import (
 from benchmarks.tpu_compile import __main__ as tpu_compile
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.training import utilisation
 from tests.scripts import ROOT
 
 TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12,
@@ -40,9 +39,7 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "
 
 @pytest.fixture(autouse=True)
 def small_products(monkeypatch):
-    """Matrix products by which a machine's rate is measured, and that benchmarks take turns with, are toys too."""
-    monkeypatch.setattr(utilisation, "MATRIX_WIDTHS", {"CPU": 64})
-    monkeypatch.setattr(utilisation, "TIMED_SECONDS", 0.001)
+    """Matrix products that benchmarks take turns with are toys too."""
     monkeypatch.setattr(bfloat16, "PRODUCT_WIDTH", 64)
 
 
