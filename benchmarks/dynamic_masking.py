@@ -18,8 +18,7 @@ from benchmarks import measurements
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import Settings, setting
 from data_prep import records
-from data_prep.pretraining import masking
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs
 
 VOCAB_SIZE = 30522

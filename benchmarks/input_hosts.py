@@ -22,7 +22,7 @@ from benchmarks import measurements
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import Settings, setting
 from data_prep import records
-from data_prep.pretraining import InstanceSettings, masking
+from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs
 from run.training.host_batches import WHOLE, HostShare
 

@@ -19,6 +19,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.models import BertEncoder
 from data_prep import records
+from data_prep.pretraining import InstanceSettings
 from run.pretraining import inputs, record_checks
 
 VOCAB_SIZE = 30522
@@ -91,7 +92,8 @@ def measure_pipeline(files, features, batch_size):
     started = time.perf_counter()
     count = sum(record_checks.count_records(files))
     counting = count / (time.perf_counter() - started)
-    limits = record_checks.pretraining_limits(BertConfig.from_name("base"), features[0].length)
+    limits = record_checks.pretraining_limits(BertConfig.from_name("base"), InstanceSettings(
+        max_seq_length=features[0].length))
 
     def batches(skip_steps=0):
         return iter(inputs.pretraining_training_data(files, features, batch_size, SEED, skip_steps, limits=limits))

@@ -25,7 +25,7 @@ from absl import logging
 from benchmarks import measurements
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining import InstanceSettings
 
 OURS, THEIRS = "this project", "tf-models-official"
 SEED = 12345

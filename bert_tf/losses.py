@@ -16,25 +16,41 @@ PADDING_PENALTY = -10_000.0  # added to a score, as BERT's attention does to wha
 
 
 class PretrainingLoss:
-    """The sum of the masked LM loss and the next sentence loss (the original's `run_pretraining.model_fn`)."""
+    """The masked LM loss, and the loss of a label of the whole sequence (the original's `run_pretraining.model_fn`).
+
+    Args:
+      sentence_label: BertPretrainer's: "next_sentence", another label, or None for the masked LM loss alone.
+
+    Attributes:
+      predicted: what is predicted, as the names of its loss and its metrics begin: "masked_lm" and the label, if any.
+      names: of the losses that a call gives.
+    """
+
+    def __init__(self, sentence_label="next_sentence"):
+        self._sentence_label = sentence_label
+        self.predicted = ("masked_lm", *((sentence_label,) if sentence_label else ()))
+        self.names = ("loss", *(f"{each}_loss" for each in self.predicted))
 
     def __call__(self, outputs, features):
         """The losses of a batch.
 
         Args:
-          outputs: BertPretrainer's: masked_lm_logits [B, P, V], next_sentence_logits [B, 2].
+          outputs: BertPretrainer's: masked_lm_logits [B, P, V], next_sentence_logits [B, 2], packed [B, K, 2].
           features: masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 at padding predictions;
-            next_sentence_labels int32 [B, 1] or [B], where 1 means a random second sentence.
+            next_sentence_labels int32 [B, 1] or [B], where 1 means a random second sentence; packed
+            next_sentence_labels int32 [B, K] and next_sentence_weights float32 [B, K], 0 where there is no sequence.
 
         Returns:
-          Dict of float32 scalars: loss, masked_lm_loss (mean over real predictions), next_sentence_loss (mean
-          over the batch).
+          Dict of float32 scalars: loss, the sum of the others; masked_lm_loss (mean over real predictions);
+          next_sentence_loss (mean over the sequences).
         """
         return self.share(outputs, features, self.normalisers(features))
 
     def normalisers(self, features):
         """What to divide by, of one part of a batch: dict of float32 scalars, which add up over the parts."""
-        return {"predictions": tf.reduce_sum(features["masked_lm_weights"]), "examples": _num_examples(features)}
+        weights = features.get(f"{self._sentence_label}_weights")
+        return {"predictions": tf.reduce_sum(features["masked_lm_weights"]),
+                "examples": _num_examples(features) if weights is None else tf.reduce_sum(weights)}
 
     def share(self, outputs, features, normalisers):
         """What one part adds to the losses of a batch.
@@ -50,14 +66,25 @@ class PretrainingLoss:
             labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
         masked_lm_loss = (tf.reduce_sum(features["masked_lm_weights"] * token_losses)
                           / (normalisers["predictions"] + EMPTY_BATCH_GUARD))
-        sentence_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=tf.reshape(features["next_sentence_labels"], [-1]), logits=outputs["next_sentence_logits"])  # [B]
-        next_sentence_loss = tf.reduce_sum(sentence_losses) / normalisers["examples"]
+        if not self._sentence_label:
+            return {"loss": masked_lm_loss, "masked_lm_loss": masked_lm_loss}
+        logits, labels, weights = self.sentence_scores(outputs, features)
+        sentence_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        if weights is not None:
+            sentence_losses *= weights
+        sentence_loss = tf.reduce_sum(sentence_losses) / normalisers["examples"]
         return {
-            "loss": masked_lm_loss + next_sentence_loss,
+            "loss": masked_lm_loss + sentence_loss,
             "masked_lm_loss": masked_lm_loss,
-            "next_sentence_loss": next_sentence_loss,
+            f"{self._sentence_label}_loss": sentence_loss,
         }
+
+    def sentence_scores(self, outputs, features):
+        """Of the label of N sequences, B or B * K: logits [N, 2], labels int32 [N], weights float32 [N] or None."""
+        name = self._sentence_label
+        weights = features.get(f"{name}_weights")
+        return (tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1]),
+                None if weights is None else tf.reshape(weights, [-1]))
 
 
 pretraining_loss = PretrainingLoss()

@@ -6,6 +6,12 @@ Every model is called with a dict of features:
   input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
   segment_ids: int32 [B, S], 0 in the first text and 1 in the second.
 
+A row may hold several sequences, packed: then there is also
+
+  positions: int32 [B, S], of each token in its own sequence, each in [0, S),
+
+and input_mask has the number of each token's sequence, from 1. Tokens see those of their own sequence alone.
+
 Variables are named as the original names them, so that checkpoints can be matched by name.
 Shape legend: B batch, S sequence, H hidden, P predictions, V vocabulary, L layers.
 """
@@ -25,6 +31,7 @@ from bert_tf.layers import (
     RealTokens,
     WeightInitializer,
     attention_bias,
+    packed_attention_bias,
 )
 from bert_tf.layers.compiled import TOKENS_MULTIPLE
 
@@ -46,7 +53,13 @@ class BertEncoder(tf_keras.Model):
       einsum_attention: compute attention as a TPU's compiler does best; slower on a CPU. See SelfAttention.
       prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
       dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
+
+    Attributes:
+      frozen_layers: how many of the lowest layers bert_tf.freezing keeps as they are; None where nothing is frozen.
+      remove_padding: as given.
     """
+
+    frozen_layers = None
 
     def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
                  recompute_activations=False, compile_blocks=False, einsum_attention=False, prune_last_layer=False,
@@ -55,7 +68,7 @@ class BertEncoder(tf_keras.Model):
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self._remove_padding = remove_padding
+        self.remove_padding = remove_padding
         self._recompute_activations = recompute_activations
         self._compile_blocks = compile_blocks
         self._prune_last_layer = prune_last_layer
@@ -75,7 +88,7 @@ class BertEncoder(tf_keras.Model):
         """Encodes a batch.
 
         Args:
-          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S].
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S]; packed, with positions too.
           training: bool, whether dropout is applied.
           return_attention_scores: bool, whether the attention probabilities are returned too.
           return_raw_scores: bool, whether the attention scores before mask and softmax are returned in their place;
@@ -103,30 +116,40 @@ class BertEncoder(tf_keras.Model):
             return {**encoded, "raw_scores": scores}
         return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
 
-    def encode_positions(self, features, positions=None, training=False):
-        """The last layer's output at some positions of each sequence, and the pooled output.
+    def encode_positions(self, features, positions=None, training=False, pooled_positions=None):
+        """The last layer's output at some positions of each row, and the pooled output.
 
         Args:
           features: as a call's.
           positions: int32 [B, P], each in [0, S); None for none.
           training: bool, whether dropout is applied.
+          pooled_positions: int32 [B, K], those of each packed sequence's [CLS]; None for the first position of a row.
 
         Returns:
-          [B, P, H], None without positions, and [B, H], in the compute dtype.
+          [B, P, H], None without positions, and [B, H], or [B * K, H] with pooled_positions, in the compute dtype.
         """
         if not self._prune_last_layer:
             encoded = self(features, training=training)
             at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
-            return at_positions, encoded["pooled_output"]
-        first = tf.zeros_like(features["input_ids"][:, :1])
-        read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P]
+            return at_positions, self.pool(encoded, pooled_positions)
+        first = tf.zeros_like(features["input_ids"][:, :1]) if pooled_positions is None else pooled_positions
+        read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
         _, outputs, _ = self._run_layers(features, self._tokens(features, training), training, read)
         output = tf.reshape(outputs[-1], [*tf.unstack(tf.shape(read)), self.config.hidden_size])
-        return None if positions is None else output[:, 1:], self.pooler(output[:, 0])
+        num_pooled = tf.shape(first)[1]
+        pooled = tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size])
+        return None if positions is None else output[:, num_pooled:], self.pooler(pooled)
+
+    def pool(self, encoded, positions=None):
+        """The pooled output of what a call gave: [B, H], or at positions int32 [B, K] of packs [B * K, H]."""
+        if positions is None:
+            return encoded["pooled_output"]
+        output = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
+        return self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
 
     def _tokens(self, features, training):
         """Which positions of a batch are computed: RealTokens or AllTokens."""
-        if not self._remove_padding:
+        if not self.remove_padding:
             return AllTokens()
         return RealTokens(features["input_mask"], TOKENS_MULTIPLE if self._compile_blocks and training else 1)
 
@@ -137,18 +160,25 @@ class BertEncoder(tf_keras.Model):
         """
         input_ids = features["input_ids"]
         self._check_length(input_ids.shape[1])
-        bias = attention_bias(features["input_mask"])
+        positions_of_tokens = features.get("positions")
+        bias = (attention_bias if positions_of_tokens is None else packed_attention_bias)(features["input_mask"])
         embedding_seed, *layer_seeds = self._dropout_seeds(training)
-        embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed)
-        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
+        embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed,
+                                   positions=positions_of_tokens)
+        x = embedded = self._above_frozen(tf.cast(embedded, self.compute_dtype), 0)  # [T, H]
         outputs, scores = [], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True), start=1):
             is_last = number == len(self.encoder_layers)
             x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
-                                               raw_scores, recompute=training)
+                                               raw_scores, recompute=training and number > (self.frozen_layers or 0))
+            x = self._above_frozen(x, number)
             outputs.append(x)
             scores.append(probabilities)
         return embedded, outputs, scores
+
+    def _above_frozen(self, x, number):
+        """What `number` layers gave; no gradient goes below it where they are those that are frozen."""
+        return tf.stop_gradient(x) if number == self.frozen_layers else x
 
     def _run_layer(self, layer, x, tokens, bias, seeds, positions, raw_scores, recompute):
         """A layer's output; where asked for, its inner activations are computed again in the backward pass."""
@@ -215,49 +245,64 @@ class _TaskModel(tf_keras.Model):
 
 
 class BertPretrainer(_TaskModel):
-    """Masked language model and next sentence prediction (section 3.1 of the paper).
+    """Masked language model, and what is predicted of a whole sequence (section 3.1 of the paper).
 
     Args:
       encoder: BertEncoder or BertConfig.
       vocabulary_multiple, float32_logits: see MaskedLMHead; the first does not change the outputs.
+      sentence_label: "next_sentence", or another binary label of a sequence after which features and outputs are named;
+        None for the masked language model alone, whose pooler is not trained.
     """
 
-    def __init__(self, encoder, vocabulary_multiple=1, float32_logits=False):
+    def __init__(self, encoder, vocabulary_multiple=1, float32_logits=False, sentence_label="next_sentence"):
         super().__init__(encoder)
+        self._sentence_label = sentence_label
         with tf.name_scope("cls/"):
             self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy,
                                           vocabulary_multiple=vocabulary_multiple, float32_logits=float32_logits)
-            with tf.name_scope("seq_relationship"):
-                self.next_sentence = self._linear_head(2, "next_sentence")
+            if sentence_label:
+                with tf.name_scope("seq_relationship"):
+                    self.next_sentence = self._linear_head(2, sentence_label)
+            else:
+                self.encoder.pooler.trainable = False
 
     def call(self, features, training=False):
-        """Scores masked positions and the sentence pair.
+        """Scores masked positions and the whole sequence.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S], and
-            masked_lm_positions int32 [B, P].
+            masked_lm_positions int32 [B, P]; packed, with positions int32 [B, S] and, of a label,
+            next_sentence_positions int32 [B, K], where each sequence begins.
           training: bool, whether dropout is applied.
 
         Returns:
-          Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], where class 1 means
-          that the second sentence is a random one.
+          Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], packed [B, K, 2], where class 1
+          means that the second sentence is a random one; with another label sentence_order_logits and so on.
         """
-        masked, pooled = self.encoder.encode_positions(features, features["masked_lm_positions"], training=training)
+        masked, pooled = self.encoder.encode_positions(
+            features, features["masked_lm_positions"], training=training, pooled_positions=self._pooled_at(features))
         return self._scores(features, masked, pooled)
 
     def _outputs(self, features, encoded, training):
         masked = tf.gather(encoded["sequence_output"], features["masked_lm_positions"], batch_dims=1)
-        return self._scores(features, masked, encoded["pooled_output"])
+        return self._scores(features, masked, self.encoder.pool(encoded, self._pooled_at(features)))
+
+    def _pooled_at(self, features):
+        """Where the sequences of packs begin, int32 [B, K]; None without packs."""
+        return features.get(f"{self._sentence_label}_positions")
 
     def _scores(self, features, masked, pooled):
-        """A call's outputs for the states of masked positions, [B, P, H], and the pooled output, [B, H]."""
+        """A call's outputs for the states of masked positions, [B, P, H], and the pooled output, [B or B * K, H]."""
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
         logits = self.masked_lm(masked, *self.encoder.embeddings.word_table)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
-        return {
-            "masked_lm_logits": tf.reshape(logits, shape),
-            "next_sentence_logits": self.next_sentence(pooled),
-        }
+        outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
+        if not self._sentence_label:
+            return outputs
+        scores, pooled_at = self.next_sentence(pooled), self._pooled_at(features)
+        if pooled_at is not None:
+            scores = tf.reshape(scores, [-1, tf.shape(pooled_at)[1], 2])
+        return {**outputs, f"{self._sentence_label}_logits": scores}
 
 
 class _LinearModel(_TaskModel):

@@ -11,6 +11,7 @@ Beam: --runner.
 
 from bert_tf.cli import flags, script
 from data_prep.pretraining import JobSettings, job
+from data_prep.pretraining.recipes import RECIPES
 
 
 def define_flags():
@@ -21,6 +22,8 @@ def define_flags():
 def main(argv):
     """Makes the records."""
     del argv
+    if recipe := flags.given().get("recipe"):
+        print(flags.use_recipe(recipe, RECIPES[recipe]))
     job.run(flags.read(JobSettings()), announce=lambda text: print(script.with_flags(str(text))))
 
 

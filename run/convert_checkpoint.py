@@ -10,6 +10,8 @@ tf-models-official (Model Garden), and Hugging Face's config.json with model.saf
 
 and vocab.txt where there is one, for Hugging Face with tokenizer_config.json. A fine-tuned model becomes the model
 class of transformers for its task, with its labels. Every tensor keeps its values exactly; optimizer state is left out.
+A run with --lora_rank becomes a plain model, its adapters merged: from its folder, or from what it started from and the
+small file that it left (--adapter). --max_position_embeddings extends the position table.
 """
 
 import os
@@ -35,7 +37,8 @@ def main(argv):
         if not getattr(settings, name):
             raise InputError(f"--{name} is needed")
     check_output(settings.input, settings.output, settings.overwrite)
-    given = {name: getattr(settings, name) for name in ("bert_config_file", "vocab_file") if getattr(settings, name)}
+    names = ("bert_config_file", "vocab_file", "adapter")
+    given = {name: getattr(settings, name) for name in names if getattr(settings, name)}
     for name, path in given.items():
         paths.check_file(name, path)
     paths.check_not_replaced("output", settings.output, r".*", given)
@@ -46,10 +49,12 @@ def main(argv):
     from bert_tf import checkpoints
     from run.finetuning import task_metadata
 
-    kept = task_metadata.read(settings.input)
+    kept = task_metadata.read(settings.adapter or settings.input)
     vocab_file = vocab_file and from_folder.as_vocab_txt(vocab_file)
     for line in checkpoints.convert(settings.input, settings.output, settings.format, config, vocab_file,
-                                    task=kept and kept.as_task, tokenizer=tokenizer):
+                                    task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
+                                    max_position_embeddings=settings.max_position_embeddings,
+                                    position_extension=settings.position_extension):
         print(line)
 
 

@@ -8,6 +8,7 @@ the same weights. SIGTERM saves one first; the process then ends with status 143
 """
 
 from bert_tf.cli import flags, script
+from run.pretraining.recipes import RECIPES
 from run.pretraining.settings import PretrainingSettings
 from run.settings import from_folder
 
@@ -20,6 +21,8 @@ def define_flags():
 def main(argv):
     """Checks the flags, then trains and evaluates."""
     del argv
+    if recipe := flags.given().get("recipe"):
+        print(flags.use_recipe(recipe, RECIPES[recipe]))
     settings = flags.read(PretrainingSettings())
     masks = settings.records.masking == "dynamic"  # for which alone a vocabulary is needed
     settings = from_folder.complete(settings, flags.given(), tokenizer="records" if masks else None)

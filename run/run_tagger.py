@@ -2,14 +2,15 @@
 
   python -m run.run_tagger --train_file=train.txt --dev_file=valid.txt --test_file=test.txt \\
       --init_checkpoint=cased_L-12_H-768_A-12 --output_dir=ner --do_train --do_eval --do_predict
+
+With --frozen_features=concat_last_four, or another of table 7, it trains a BiLSTM on the frozen encoder's vectors.
 """
 
 from bert_tf.cli import flags, script
-from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import TaggingSettings
+from run.finetuning.frozen.settings import TaggerSettings
 from run.settings import from_folder
 
-SETTINGS = FineTuningSettings(task=TaggingSettings())
+SETTINGS = TaggerSettings()
 
 
 def define_flags():
@@ -22,10 +23,9 @@ def main(argv):
     del argv
     settings = from_folder.complete(flags.read(SETTINGS), flags.given())
     config = settings.read_config()
-    from run.finetuning import job
-    from run.finetuning.tasks import Tagging
+    from run.finetuning.frozen import job
 
-    job.run(Tagging, settings, config)
+    job.run(settings, config)
 
 
 if __name__ == "__main__":

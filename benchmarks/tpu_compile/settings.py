@@ -39,6 +39,8 @@ class TpuCompileSettings(Settings):
     batch_size: int = setting(32, "Examples in a step on one chip.", lower=1)
     max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
     max_predictions_per_seq: int = setting(20, "Masked positions in a sequence.", lower=1)
+    max_sequences_per_pack: int = setting(
+        0, "Sequences that a row of a pre-training step can hold, packed; 0 for one.", lower=0)
     optimizer: str = setting("adamw", "The optimizer of a training step.", choices=OPTIMIZERS)
     accumulate_steps: int = setting(1, "Micro-batches into which the batch is cut.", lower=1)
     recompute_activations: bool = setting(False, "Compute activations again in the backward pass.")

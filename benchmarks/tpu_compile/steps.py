@@ -6,7 +6,6 @@ from benchmarks.tpu_compile import peer
 from benchmarks.tpu_compile.settings import CLASSIFIER, ONE_HOT, PEER, SERVED
 from bert_tf import losses, models, optimization
 from data_prep import records
-from run.pretraining import job
 from run.training.step import Trainer
 
 FEATURES = ("input_ids", "input_mask", "segment_ids")
@@ -41,7 +40,7 @@ def training_step(settings, config, lookup):
     if settings.workload == CLASSIFIER:
         features, loss, names = classifier_features(settings), classification_loss, ("loss",)
     else:
-        features, loss, names = pretraining_features(settings), losses.pretraining_loss, job.LOSS_NAMES
+        features, loss, names = pretraining_features(settings), losses.pretraining_loss, losses.pretraining_loss.names
     trainer = Trainer(strategy, model, optimizer, loss, names, accumulate_steps=settings.accumulate_steps)
 
     @tf.function(jit_compile=True)
@@ -79,4 +78,5 @@ def pretraining_features(settings):
     """Those of a pre-training record."""
     return {feature.name: tf.zeros([settings.batch_size, feature.length],
                                    tf.float32 if feature.is_float else tf.int32)
-            for feature in records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq)}
+            for feature in records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq,
+                                                        most_packed=settings.max_sequences_per_pack)}

@@ -1,8 +1,7 @@
 """Linear probes on the frozen layers of a model: what can be read off each, and off a learned mix of all.
 
-The mix is that of ELMo (Peters et al. 2018): gamma times the sum of layers, weighted by a softmax. Its centre of
-gravity is the mean of the layers' numbers by these weights (Tenney et al. 2019, "BERT Rediscovers the Classical NLP
-Pipeline").
+The mix is ELMo's (bert_tf.layers.ScalarMix). Its centre of gravity is the mean of the layers' numbers by its weights
+(Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
 
 Shape legend: E examples, T things (words), A things that an example is about, K layers with the embeddings, D width of
 a vector, C classes.
@@ -13,6 +12,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 import tf_keras
+
+from bert_tf.layers import ScalarMix
 
 LEAST_DEVIATION = 1e-5
 ROWS_AT_A_TIME = 1024
@@ -88,7 +89,7 @@ def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2
         classes = model.classes(tf.constant(_gathered(dev, rows))).numpy()  # [K + 1, rows]
         right += (classes == dev.labels[rows]).sum(axis=1)
     accuracy = right / max(1, len(dev.labels))
-    return Probed(accuracy[:-1], float(accuracy[-1]), tf.nn.softmax(model.mix).numpy().astype(np.float64))
+    return Probed(accuracy[:-1], float(accuracy[-1]), model.mix.weights_of_layers.numpy().astype(np.float64))
 
 
 def _gathered(examples, rows):
@@ -113,15 +114,13 @@ class _Probes:
         kernels = [self.num_layers + 1, about * width, num_classes]
         self._kernels = tf.Variable(tf.zeros(kernels))
         self._biases = tf.Variable(tf.zeros([kernels[0], 1, num_classes]))
-        self.mix = tf.Variable(tf.zeros([self.num_layers]))
-        self._gamma = tf.Variable(1.0)
-        self.trained = [self._kernels, self._biases, self.mix, self._gamma]
+        self.mix = ScalarMix(self.num_layers)
+        self.trained = [self._kernels, self._biases, *self.mix.trainable_variables]
 
     def _logits(self, vectors):
         """vectors [B, A, K, D] -> [K + 1, B, C], the mix last."""
         layers = tf.transpose((vectors - self._mean) * self._scale, [2, 0, 1, 3])  # [K, B, A, D]
-        mixed = self._gamma * tf.tensordot(tf.nn.softmax(self.mix), layers, 1)
-        inputs = tf.concat([layers, mixed[tf.newaxis]], axis=0)
+        inputs = tf.concat([layers, self.mix(layers)[tf.newaxis]], axis=0)
         shape = tf.shape(inputs)
         return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), self._kernels) + self._biases
 

@@ -3,7 +3,7 @@
 import math
 import os
 
-from bert_tf.checkpoints import huggingface, model_garden, tf1
+from bert_tf.checkpoints import adapters, huggingface, model_garden, positions, tf1
 from bert_tf.checkpoints.detection import open_checkpoint
 from bert_tf.checkpoints.tensors import check_config
 from bert_tf.errors import InputError
@@ -15,7 +15,8 @@ from bert_tf.tokenization.vocabulary import read_vocabulary
 FORMATS = {"tf1": tf1, "model_garden": model_garden, "huggingface": huggingface}
 
 
-def convert(source, output, output_format, config=None, vocab_file=None, *, task=None, tokenizer=None):
+def convert(source, output, output_format, config=None, vocab_file=None, *, task=None, tokenizer=None,
+            adapter=None, max_position_embeddings=None, position_extension="repeat"):
     """Converts a checkpoint.
 
     Args:
@@ -26,6 +27,9 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
       vocab_file: vocab.txt to copy into `output`, or None.
       task: bert_tf.model_folder.Task that the model was fine-tuned for, which Hugging Face's format can name, or None.
       tokenizer: bert_tf.model_folder.TokenizerFiles, of which Hugging Face's format takes the casing; None if unknown.
+      adapter: path of a file of adapters that were trained on this checkpoint, to be merged into it; or None.
+      max_position_embeddings: int, rows of a longer position table; None keeps that of the checkpoint.
+      position_extension: how, one of bert_tf.checkpoints.positions.EXTENSIONS.
 
     Returns:
       What was converted, in lines for a user to read.
@@ -43,6 +47,10 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     if config is None:
         raise InputError(f"`bert_config_file` is needed: there is no config beside {checkpoint.path}")
     check_config(checkpoint, config)
+    if adapter:
+        checkpoint = adapters.added(checkpoint, adapter)
+    if max_position_embeddings:
+        checkpoint, config = positions.extended(checkpoint, config, max_position_embeddings, position_extension)
     if vocab_file:
         _check_vocabulary(vocab_file, config)
 

@@ -48,6 +48,13 @@ def open_checkpoint(path):
     return checkpoint
 
 
+def holds_adapters(path):
+    """Whether a checkpoint, as open_checkpoint takes it, is of a training run with adapters, which it merges."""
+    found = find_checkpoint(path)
+    return not found.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
+        object_graph.variable_names(tensorflow_file.TensorFlowFile(found)))
+
+
 def find_checkpoint(path):
     """The prefix of the TensorFlow checkpoint, or the Hugging Face file, at `path`: itself, or what a folder holds.
 
@@ -77,3 +84,12 @@ def find_checkpoint(path):
         raise InputError(f"{path}: holds {os.path.basename(prefix)} and {os.path.basename(weights)}: name one of them "
                          "in place of the folder")
     return prefix if has_index else weights
+
+
+def checkpoint_files(path):
+    """The files that hold the weights of a checkpoint, list of str; path and errors: as find_checkpoint's."""
+    found = find_checkpoint(path)
+    if found.endswith(WEIGHTS_SUFFIXES):
+        return huggingface.files_of(found)
+    folder, prefix = os.path.split(found)
+    return [os.path.join(folder, name) for name in sorted(files.names_in(folder)) if name.startswith(f"{prefix}.")]

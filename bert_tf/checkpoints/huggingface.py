@@ -163,9 +163,7 @@ def _open_all(path):
         file = _open(path)
         yield file, file.keys()
         return
-    places = read_json_object(path).get("weight_map")
-    if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
-        raise InputError(f"{path}: is damaged: it has no weight_map of tensors to the files beside it")
+    places = _places(path)
     for name in sorted(set(places.values())):
         part = os.path.join(os.path.dirname(path), name)
         if not exists(part):
@@ -175,6 +173,21 @@ def _open_all(path):
         if missing:
             raise InputError(f"{path}: says that {min(missing)} is in {name}, which has no such tensor")
         yield file, keys
+
+
+def files_of(path):
+    """The files that hold the weights of what `read` reads, list of str, an index among them."""
+    if not path.endswith(SHARDED_NAME):
+        return [path]
+    return [path, *(os.path.join(os.path.dirname(path), name) for name in sorted(set(_places(path).values())))]
+
+
+def _places(path):
+    """The weight_map of an index of several files: dict of tensor -> name of the file beside it."""
+    places = read_json_object(path).get("weight_map")
+    if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
+        raise InputError(f"{path}: is damaged: it has no weight_map of tensors to the files beside it")
+    return places
 
 
 def _is_file_name(name):

@@ -5,14 +5,14 @@ import re
 
 import numpy as np
 
-from bert_tf.checkpoints import tf1
+from bert_tf.checkpoints import adapters, tf1
 from bert_tf.checkpoints.detection import open_checkpoint
-from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, StoredTensor
+from bert_tf.checkpoints.tensors import POSITION_EMBEDDINGS, WORD_EMBEDDINGS, StoredTensor
 from bert_tf.errors import InputError
 
 # What to do when a table of the checkpoint has another number of rows than the model's.
 ROW_ADVICE = {
-    "bert/embeddings/position_embeddings":
+    POSITION_EMBEDDINGS:
         "set max_position_embeddings to {rows} in the model's config; shorter sequences need no smaller table, and for "
         "longer ones nothing was learned",
     "bert/embeddings/token_type_embeddings": "set type_vocab_size to {rows} in the model's config",
@@ -79,6 +79,8 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
     sources, missing, extended, left, used = [], [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
+        if adapters.is_adapter(name):  # in no checkpoint as it is read
+            continue
         if name in leave:
             left.append(name)
             continue

@@ -14,6 +14,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
+POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
 EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # of a factorised word table
 NEXT_SENTENCE = "cls/seq_relationship/"
 
@@ -65,7 +66,7 @@ def encoder_shapes(config):
     shapes = {
         WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],
         "bert/embeddings/token_type_embeddings": [config.type_vocab_size, width],
-        "bert/embeddings/position_embeddings": [config.max_position_embeddings, width],
+        POSITION_EMBEDDINGS: [config.max_position_embeddings, width],
         **_layer_norm("bert/embeddings", width),
     }
     if config.embedding_size:

@@ -1,5 +1,6 @@
 """This project's training checkpoints (tf.train.Checkpoint), read by variable name for their weights alone."""
 
+from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
 from bert_tf.checkpoints.tf1 import original_tensors
 
@@ -15,9 +16,15 @@ def is_training_checkpoint(names):
 
 
 def read(file, names):
-    """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out."""
+    """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out, adapters are merged.
+    """
     tensors = {}
     for key, name in names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:
             tensors |= original_tensors(name, file.tensor(key))
-    return Checkpoint(file.prefix, KIND, tensors)
+    return Checkpoint(file.prefix, KIND, adapters.merged(tensors))
+
+
+def holds_adapters(names):
+    """Whether `object_graph.variable_names` are of a model with adapters."""
+    return adapters.SCALE in names.values()

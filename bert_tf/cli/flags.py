@@ -9,6 +9,8 @@
 
 import dataclasses
 import re
+import shlex
+import sys
 import types
 import typing
 
@@ -55,6 +57,25 @@ def read(settings):
 def given():
     """The flags that the command line names: dict of name -> value."""
     return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
+
+
+def use_recipe(name, values):
+    """Gives flags that the command line does not name other values.
+
+    Args:
+      name: of the recipe.
+      values: dict of flag -> value.
+
+    Returns:
+      "recipe NAME is ..." with the flags that do the same, those of the command line among them.
+    """
+    arguments = [argument for argument, before in zip(sys.argv[1:], sys.argv, strict=False)
+                 if not re.match(r"--?recipe(=|$)", argument) and before not in ("-recipe", "--recipe")]
+    for flag, value in values.items():
+        if not flags.FLAGS[flag].present:
+            flags.FLAGS[flag].value = value
+            arguments.append(f"--{flag}={value}" if not isinstance(value, bool) else f"--{'' if value else 'no'}{flag}")
+    return f"recipe {name} is {shlex.join(arguments)}"
 
 
 def _define(field, kind, default):

@@ -3,8 +3,9 @@
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import without_padding
+from bert_tf.export.request_checks import check_same_size, without_padding
 from bert_tf.export.servable import Servable
+from bert_tf.tokenization.windows import pack_windows
 
 PAIR_INPUTS = {"text_a": [None], "text_b": [None]}
 PAIR_EXAMPLE = {"text_a": ["The quick brown fox jumps over the lazy dog."],
@@ -24,12 +25,16 @@ class ServedClassifier(Servable):
 
     kind = "classifier"
 
-    def __init__(self, model, tokenizer, labels, *, pairs=False, multi_label=False, **options):
+    def __init__(self, model, tokenizer, labels, *, pairs=False, multi_label=False, window_stride=None,
+                 max_windows=None, **options):
         """Args:
-          model: BertClassifier.
+          model: BertClassifier, or BertLongTextClassifier with the two arguments of windows.
           labels: label names in the order of their ids; none for a regression.
           pairs: whether an example is two texts.
           multi_label: whether a text may have several labels.
+          window_stride: pieces between the starts of two windows of a text that is longer than max_seq_length: the
+            answer is of all of them; None for texts to be cut. "ids" and "tf_example" take single windows.
+          max_windows: most windows of a text.
           tokenizer, options: Servable's.
 
         Raises:
@@ -39,13 +44,28 @@ class ServedClassifier(Servable):
         check_labels(labels, model.num_labels)
         self._labels = list(labels)
         self._multi_label = multi_label
+        self._windows = {"stride": window_stride, "max_windows": max_windows} if window_stride else None
         if pairs:
             self.text_inputs, self.example_texts = PAIR_INPUTS, PAIR_EXAMPLE
+
+    def answer_texts(self, **texts):
+        if self._windows is None:
+            return super().answer_texts(**texts)
+        if len(texts) > 1:
+            texts = dict(zip(texts, check_same_size(**texts), strict=True))
+        features, rows, was_cut = pack_windows(
+            self.tokenizer, *map(self.tokenizer.tokenize, texts.values()), max_seq_length=self.max_seq_length,
+            static_length=self.static_length, **self._windows)
+        logits = self.model(features)["logits"]  # [windows, L]
+        return {**self._answers(self.model.pool(logits, rows, tf.size(was_cut))), "was_cut": was_cut}
 
     def answer(self, features):
         if not self.static_length:
             features = without_padding(features)
-        logits = self.model(features)["logits"]  # [B, L]
+        return self._answers(self.model(features)["logits"])
+
+    def _answers(self, logits):
+        """The answers of logits [B, L]."""
         if not self._labels:
             return {"value": logits[:, 0]}
         names = tf.constant(self._labels)
@@ -56,6 +76,9 @@ class ServedClassifier(Servable):
                 "probabilities": tf.nn.softmax(logits)}
 
     def litert_metadata(self):
+        if self._windows:
+            raise InputError("the model reads long texts in windows, which a LiteRT file does not; train with "
+                             "`long_texts`=cut for one")
         return super().litert_metadata(labels=self._labels, multi_label=self._multi_label,
                                        pairs=self.text_inputs is PAIR_INPUTS)
 

@@ -52,6 +52,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         raise InputError("a LiteRT model has fixed lengths: make the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
         raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: whole numbers over 0 are needed")
+    described = servable.litert_metadata()  # which some refuse
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
@@ -64,7 +65,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         if weights == "float16":
             converter.target_spec.supported_types = [tf.float16]
         content = compaction.share_vectors(converter.convert())
-    return metadata.append(content, servable.litert_metadata(), servable.tokenizer.vocabulary)
+    return metadata.append(content, described, servable.tokenizer.vocabulary)
 
 
 def _cut(lengths, max_seq_length):

@@ -14,6 +14,7 @@ from bert_tf.export.servable import Servable
 from bert_tf.litert.question_answering import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
+from bert_tf.tokenization.windows import cut_into_windows
 
 
 class ServedSpanLabeler(Servable):
@@ -110,7 +111,7 @@ class ServedSpanLabeler(Servable):
         query_cut = query.row_lengths() > self._max_query_length
         query = query[:, : self._max_query_length]
         room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
-        windows = question_windows.cut_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
+        windows = cut_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
         return pieces, windows, features, windows.was_cut | query_cut
 

@@ -1,4 +1,4 @@
-"""A context as SQuAD sees it, in graph ops: words, their pieces, and windows of these.
+"""A context as SQuAD sees it, in graph ops: words and their pieces, and which window shows most around each.
 
 Legend: B contexts, N all their words, P all their pieces, W all their windows.
 """
@@ -102,49 +102,6 @@ def span_texts(pieces, rows, first, last):
     before = tf.strings.length(tf.strings.substr(contexts, tf.zeros_like(starts), starts), "UTF8_CHAR")
     return (tf.strings.regex_replace(as_written, "[ \t\r\n\u202f]+", " "), before,
             before + tf.strings.length(as_written, "UTF8_CHAR"))
-
-
-class Windows(NamedTuple):
-    """Windows of contexts; int64 [W] but for `ids`.
-
-    Attributes:
-      rows: the context of each.
-      starts: the first piece of each, counted within its context.
-      lengths: pieces of each.
-      ids: RaggedTensor int32 [W, (pieces)].
-      was_cut: bool [B], whether a context has more windows than it may.
-    """
-
-    rows: tf.Tensor
-    starts: tf.Tensor
-    lengths: tf.Tensor
-    ids: tf.RaggedTensor
-    was_cut: tf.Tensor
-
-
-def cut_into_windows(ids, room, doc_stride, max_windows):
-    """Cuts contexts into windows that overlap, as the original's `convert_examples_to_features`.
-
-    Args:
-      ids: RaggedTensor int32 [B, (pieces)].
-      room: int64 [B], pieces of a window.
-      doc_stride: int, pieces between the starts of two windows; where a window is shorter, its length.
-      max_windows: int, most windows of a context.
-
-    Returns:
-      Windows, at least one of each context.
-    """
-    total = ids.row_lengths()
-    step = tf.minimum(room, doc_stride)
-    wanted = 1 + (tf.maximum(total - room, 0) + step - 1) // step
-    counts = tf.minimum(wanted, max_windows)
-    numbers = tf.ragged.range(counts)
-    rows = ragged.row_numbers(numbers)
-    starts = numbers.values * tf.gather(step, rows)
-    lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
-    begin = tf.gather(ids.row_starts(), rows) + starts
-    places = tf.ragged.range(begin, begin + lengths)
-    return Windows(rows, starts, lengths, places.with_values(tf.gather(ids.values, places.values)), wanted > counts)
 
 
 def show_most_context(windows, positions, num_contexts):

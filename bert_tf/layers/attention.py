@@ -17,6 +17,15 @@ def attention_bias(input_mask, dtype=tf.float32):
     return (1.0 - tf.cast(input_mask, dtype)[:, tf.newaxis, tf.newaxis, :]) * MASKED_SCORE
 
 
+def packed_attention_bias(sequences, dtype=tf.float32):
+    """sequences [B, S], the number of each token's sequence, from 1, and 0 at padding -> [B, 1, S, S].
+
+    Tokens see those of their own sequence alone.
+    """
+    is_apart = sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]
+    return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
+
+
 class SelfAttention(tf_keras.layers.Layer):
     """Every token attends to every real token of its sequence.
 
@@ -47,7 +56,7 @@ class SelfAttention(tf_keras.layers.Layer):
         Args:
           x: [T, H].
           tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
-          bias: [B, 1, 1, S] from `attention_bias`.
+          bias: [B, 1, 1, S] from `attention_bias`, or [B, 1, S, S] from `packed_attention_bias`.
           dropout_seed: int [2], or None when not training.
           positions: int32 [B, P], those whose tokens alone attend, to all; or None.
           raw_scores: whether the scores are given in place of the probabilities, before bias and softmax.
@@ -59,6 +68,8 @@ class SelfAttention(tf_keras.layers.Layer):
         query, key, value = self._project(x, tokens, tf.shape(bias)[-1])
         if positions is not None:
             query = tf.gather(query, positions, axis=1 if self.use_einsum else 2, batch_dims=1)
+            if bias.shape[2] != 1:
+                bias = tf.gather(bias, positions, axis=2, batch_dims=1)  # [B, 1, P, S]
         query *= self._head_width**-0.5
         scores = tf.einsum(SCORES, query, key) if self.use_einsum else tf.matmul(query, key, transpose_b=True)
         probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)  # [B, N, S, S]
@@ -81,7 +92,7 @@ class SelfAttention(tf_keras.layers.Layer):
             qkv = tf.reshape(tokens.spread(self.qkv(x)), [-1, sequence_length, 3, *heads])  # [B, S, 3, N, D]
             return tf.unstack(tf.transpose(qkv, [2, 0, 3, 1, 4]), num=3)
         x = tf.reshape(tokens.spread(x), [-1, sequence_length, x.shape[-1]])
-        kernels = tf.unstack(tf.reshape(self.qkv.kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
+        kernels = tf.unstack(tf.reshape(self.qkv.whole_kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(self.qkv.bias, [3, *heads]))
         return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
 

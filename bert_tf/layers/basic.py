@@ -54,8 +54,10 @@ class Projection(tf_keras.layers.Layer):
     Attributes:
       masked: maps the kernel to the one to multiply with; or None.
       quantization: what multiplies in place of tf.matmul, of bert_tf.compression.quantization; or None.
+      adapter: bert_tf.layers.adapter.LowRankAdapter, or None.
     """
 
+    adapter = None
     masked = None
     quantization = None
 
@@ -70,9 +72,18 @@ class Projection(tf_keras.layers.Layer):
         """x [T, input_width] -> [T, output_width]; activation: what computes it in place of the usual operations."""
         kernel = self.kernel if self.masked is None else self.masked(self.kernel)
         multiply = tf.matmul if self.quantization is None else self.quantization.product
-        y = tf.nn.bias_add(multiply(x, kernel), self.bias)
+        product = multiply(x, kernel)
+        if self.adapter is not None:
+            product += self.adapter(x)
+        y = tf.nn.bias_add(product, self.bias)
         activation = activation or self._activation
         return y if activation is None else activation(y)
+
+
+    @property
+    def whole_kernel(self):
+        """The kernel as a tensor, with what the adapter adds."""
+        return self.kernel if self.adapter is None else self.kernel + self.adapter.delta()
 
 
 class LayerNorm(tf_keras.layers.Layer):

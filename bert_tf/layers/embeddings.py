@@ -43,7 +43,7 @@ class Embeddings(tf_keras.layers.Layer):
             self.layer_norm = LayerNorm(width)
         self.dropout = Dropout(config.hidden_dropout_prob, dtype="float32")
 
-    def call(self, input_ids, segment_ids, tokens, dropout_seed=None):
+    def call(self, input_ids, segment_ids, tokens, dropout_seed=None, positions=None):
         """Embeds a batch.
 
         Args:
@@ -51,6 +51,7 @@ class Embeddings(tf_keras.layers.Layer):
           segment_ids: int32 [B, S], each in [0, segment types).
           tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
           dropout_seed: int [2], or None when not training.
+          positions: int32 [B, S], of each token in its sequence, each in [0, S); None for 0, 1, ..., S - 1.
 
         Returns:
           float32 [T, H].
@@ -60,13 +61,15 @@ class Embeddings(tf_keras.layers.Layer):
         # clipping by global norm depends on that.
         segments = tf.matmul(
             tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)  # [B, S, H]
-        positions = self.position_embeddings[:sequence_length]  # [S, H]
+        places = self.position_embeddings[:sequence_length]  # [S, H]
+        if positions is not None:
+            places = tf.gather(places, positions)  # [B, S, H]; the gradient stays dense: it is that of a slice
         words = self._look_up_words(input_ids)
         if self.embedding_projection is not None:
             multiply = tf.matmul if self.quantization is None else self.quantization.product
             words = multiply(tf.reshape(words, [-1, self._config.embedding_size]), self.embedding_projection)
             words = tf.reshape(words, tf.shape(segments))  # [B, S, H]
-        x = words + segments + positions
+        x = words + segments + places
         x = tokens.pack(tf.reshape(x, [-1, self._config.hidden_size]))  # [T, H]
         return self.dropout(self.layer_norm(x), seed=dropout_seed, num_rows=tokens.num_real)
 

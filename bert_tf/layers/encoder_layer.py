@@ -50,7 +50,7 @@ class EncoderLayer(tf_keras.layers.Layer):
         Args:
           x: [T, H].
           tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
-          attention_bias: [B, 1, 1, S].
+          attention_bias: [B, 1, 1, S] or [B, 1, S, S]; see SelfAttention.
           dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
           positions: int32 [B, P], those to compute the output at, as is enough of the last layer for many tasks; None
             for all. Dropout is then what it would be for all.

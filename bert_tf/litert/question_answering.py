@@ -132,7 +132,7 @@ def _count_before(flags):
 
 
 def cut_into_windows(total, room, doc_stride, max_windows):
-    """Cuts a context of `total` pieces into Windows of at most `room`, as `question_windows.cut_into_windows`.
+    """Cuts a context of `total` pieces into Windows of at most `room`, as `tokenization.windows.cut_into_windows`.
 
     Returns:
       (list of Window, at least one; bool, whether there are more than `max_windows`).

@@ -23,7 +23,7 @@ class AdamW(ClippingOptimizer):
     def move(self, gradient, variable):
         """Moves one variable by its ClippedGradient."""
         index = self._index_dict[self._var_key(variable)]
-        rate = tf.where(gradient.is_applied, tf.cast(self.learning_rate, variable.dtype), 0.0)
+        rate = tf.where(gradient.is_applied, self.rate_of(variable), 0.0)
         if self._decay and self.decays(variable):
             variable.assign_sub(rate * self._decay * variable)
         # The kernel corrects the rate for bias by the powers of the two betas; with powers of 0 it does not.

@@ -56,6 +56,7 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         self._epsilon = epsilon
         self._loss_scale = loss_scale
         self.set_rules(())
+        self.set_rate_factors(())
 
     def set_rules(self, rules):
         """Has variables updated by rules of their own.
@@ -66,6 +67,20 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """
         # Past Keras, which would look for variables to save in it.
         vars(self)["_rules"] = {self._var_key(variable): rule for variable, rule in rules}
+
+    def set_rate_factors(self, factors):
+        """Has variables learn at rates of their own, their weight decay too.
+
+        Args:
+          factors: pairs of a variable and a float, of the learning rate; variables that are not named learn at 1.
+        """
+        vars(self)["_rate_factors"] = {self._var_key(variable): factor for variable, factor in factors}
+
+    def rate_of(self, variable):
+        """The learning rate of a variable at this step, scalar of its type."""
+        rate = tf.cast(self.learning_rate, variable.dtype)
+        factor = self._rate_factors.get(self._var_key(variable), 1.0)
+        return rate if factor == 1.0 else rate * factor
 
     def update_step(self, gradient, variable):
         """Called by Keras for each variable and its ClippedGradient."""

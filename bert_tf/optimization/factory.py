@@ -14,7 +14,7 @@ OPTIMIZERS = {"adamw": AdamW, "lamb": Lamb}
 
 def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer="adamw", *, decay_power=1.0,
                      weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
-                     scale_loss=False):
+                     beta_1=0.9, beta_2=0.999, epsilon=1e-6, scale_loss=False):
     """The optimizer with its schedule (the original's `optimization.create_optimizer`).
 
     Args:
@@ -28,6 +28,8 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
       clip_norm: float, largest global norm of the gradients; 0 for no clipping.
       no_decay: regular expressions; a variable in whose name one is found does not decay, and LAMB does not adapt
         its rate.
+      beta_1, beta_2: floats below 1, what a step keeps of the mean of gradients and of that of their squares.
+      epsilon: float, added to the root of the second.
       scale_loss: bool, whether the loss is scaled against underflow, as float16 needs; see DynamicLossScale.
 
     Returns:
@@ -54,4 +56,5 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
             raise InputError(f"`no_decay` has {pattern!r}, which is no regular expression: {error}") from None
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
-        clip_norm=clip_norm, no_decay=no_decay, loss_scale=DynamicLossScale() if scale_loss else None)
+        clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon,
+        loss_scale=DynamicLossScale() if scale_loss else None)

@@ -27,7 +27,7 @@ class Lamb(ClippingOptimizer):
         first, second = (moment * self._bias_correction(beta)
                          for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
         update = first / (tf.sqrt(second) + self._epsilon)
-        rate = tf.where(gradient.is_applied, tf.cast(self.learning_rate, variable.dtype), 0.0)
+        rate = tf.where(gradient.is_applied, self.rate_of(variable), 0.0)
         if self.decays(variable):
             update += self._decay * variable
             rate *= trust_ratio(variable, update)

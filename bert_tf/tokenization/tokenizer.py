@@ -12,7 +12,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization import model_inputs
+from bert_tf.tokenization import model_inputs, windows
 from bert_tf.tokenization.offsets import characters_before
 from bert_tf.tokenization.unicode_rules import UNICODE_VERSION
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, check_casing, read_vocabulary
@@ -140,6 +140,23 @@ class BertTokenizer(tf.Module):
         features, _ = model_inputs.pack(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,
                                         static_length=True)
         return features
+
+    def encode_windows(self, text_a, text_b=None, *, max_seq_length, stride, max_windows):
+        """Packs texts of any length as `encode` does, those that are too long in windows that overlap.
+
+        Args:
+          text_a, text_b: string [B]; the second may be None. Of a pair it is the text that is cut into windows.
+          max_seq_length: int, S; at least 3, or 5 for pairs.
+          stride: int, pieces between the starts of two windows of a text.
+          max_windows: int, most windows of a text.
+
+        Returns:
+          (features, rows, was_cut): dict as `encode`'s, of int32 [W, S], W windows; int64 [W], the text of each, in
+          order; bool [B], whether pieces of a text are in none of its windows.
+        """
+        second = None if text_b is None else self.tokenize(text_b)
+        return windows.pack_windows(self, self.tokenize(text_a), second, max_seq_length=max_seq_length, stride=stride,
+                                    max_windows=max_windows, static_length=True)
 
     def convert_ids_to_tokens(self, ids):
         """ids: int tensor or RaggedTensor of any shape, each in [0, vocab_size) -> the pieces, string, same shape."""

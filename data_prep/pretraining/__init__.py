@@ -3,6 +3,7 @@
 Imports no TensorFlow: worker processes import this package.
 """
 
-from data_prep.pretraining.settings import InstanceSettings, JobSettings
+from data_prep.pretraining.instances import InstanceSettings
+from data_prep.pretraining.settings import JobSettings
 
 __all__ = ["InstanceSettings", "JobSettings"]

@@ -144,7 +144,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
                       f"the run: workers must write to a file system that this machine can read")
     num_bytes_made = sum(plan.units[i].num_bytes for i in missing)
     return run_plan.Summary(
-        manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
+        settings, manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
 class MakeShard(beam.DoFn):

@@ -56,7 +56,8 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
         for shard in made:
             manifest.add(shard)
             num_bytes_made += shard.counts.num_bytes
-    return Summary(manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
+    return Summary(
+        settings, manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)
 
 
 def _made(plan, missing, num_workers):

@@ -12,8 +12,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import discard, make_dirs
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining import manifest as manifest_lib
-from data_prep.pretraining import masking, shard_plan, shards
-from data_prep.pretraining.settings import InstanceSettings
+from data_prep.pretraining import shard_plan, shards
+from data_prep.pretraining.instances import InstanceSettings, masking
 
 
 def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_shards, max_shard_bytes, verify,
@@ -68,15 +68,14 @@ class Plan:
         if self.tokenizer.strip_accents != self.tokenizer.lower_case:  # as no manifest of earlier versions has it
             casing["strip_accents"] = self.tokenizer.strip_accents
         return manifest_lib.describe(self.input_files, self.tokenizer.vocab_file, {
-            **dataclasses.asdict(self.settings),
-            "dupe_factor": self.settings.num_passes,
+            **self.settings.described(),
             **casing,
             "random_seed": self.seed,
             "output_file": ",".join(map(os.path.basename, self.output_files)),
             "num_output_shards": len(self.units)})
 
     def task(self, index, reader, on_progress=None, num_threads=1):
-        """Reads a unit and tokenizes it, in threads: its ShardTask. InputError for fewer than two documents."""
+        """Reads a unit and tokenizes it, in threads: its ShardTask. InputError for too few documents."""
         corpus = corpus_lib.tokenize(reader.read(self.units[index], on_progress), self.tokenizer, num_threads)
         self._check_documents(corpus, index)
         seed = self.seed if len(self.units) == 1 else f"{self.seed}, shard {index}"
@@ -84,14 +83,15 @@ class Plan:
                                 self.tokenizer.unk_id, seed)
 
     def _check_documents(self, corpus, index):
-        if corpus.num_documents >= 2:
+        if corpus.num_documents >= self.settings.what.fewest_documents:
             return
         needed = "at least two documents, each ended by a blank line, are needed for random next sentences"
         if len(self.units) > 1:
             start = self.units[index].ranges[0]
             documents = ("no document", "one document")[corpus.num_documents]
+            why = f"{needed}; " if self.settings.what.fewest_documents > 1 else ""
             raise InputError(f"shard {index + 1} of {len(self.units)}, from byte {start.start:,} of {start.path}, "
-                             f"would be of {documents}: {needed}; {shard_plan.FEWER_SHARDS}")
+                             f"would be of {documents}: {why}{shard_plan.FEWER_SHARDS}")
         if not corpus.num_documents:
             raise shard_plan.no_sentence(self.input_files)
         raise InputError(f"the text is one document, in {shard_plan.named(self.input_files)}: {needed}")
@@ -122,6 +122,7 @@ class Summary:
     """What a run made; `str()` gives it as lines for people.
 
     Attributes:
+      settings: InstanceSettings of the output.
       counts: shards.Counts of the whole output, what earlier runs made included.
       num_shards: of the whole output.
       num_made: shards that this run made.
@@ -129,6 +130,7 @@ class Summary:
       seconds: this run took, from the first byte read to the last file named.
     """
 
+    settings: InstanceSettings
     counts: shards.Counts
     num_shards: int
     num_made: int
@@ -136,7 +138,7 @@ class Summary:
     seconds: float
 
     def __str__(self):
-        lines = str(self.counts).splitlines()
+        lines = self.counts.lines(self.settings)
         if self.num_made:
             made = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
             lines.insert(2, f"took     {self.seconds:.1f} s{made}, "

@@ -11,10 +11,10 @@ import numpy as np
 
 from bert_tf.files import garbled_note
 from data_prep import compiled, records
-from data_prep.pretraining import masking, sentence_pairs
+from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.draws import RandomDraws
-from data_prep.pretraining.settings import InstanceSettings
+from data_prep.pretraining.instances import InstanceSettings, masking
+from data_prep.pretraining.instances.draws import RandomDraws
 
 BATCH = 1024  # records assembled and serialized together
 COMPILED_FROM = 500_000  # tokens, each pass counted: plain Python takes 0.3 s for them, to import numba as long
@@ -53,7 +53,8 @@ class Counts:
         `num_unknown` tokens are [UNK].
       num_records: records written.
       num_ids, num_real: ids of all records, and how many of them are not padding.
-      num_random_next: records whose second part comes from another place.
+      num_sequences: sequences of all records; manifests of earlier versions, of which each is a record, have none.
+      num_random_next: sequences of label 1: the second part comes from another place, or the parts are swapped.
       num_masked: masked positions.
       num_predictions_cut: positions that masked_lm_prob asked for and max_predictions_per_seq did not allow.
       num_garbled: lines of the text of which bytes that are not UTF-8 were dropped.
@@ -71,18 +72,26 @@ class Counts:
     num_masked: int = 0
     num_predictions_cut: int = 0
     num_garbled: int = 0
+    num_sequences: int = 0
 
     def __add__(self, other):
         return Counts(*(mine + theirs for mine, theirs
                         in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
 
-    def __str__(self):
+    def lines(self, settings):
+        """What was read and written in words, a list of lines; `settings`: InstanceSettings."""
+        wrote = f"{self.num_records:,} records"
+        if settings.pack_sequences:
+            wrote += f" of {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} each"
         masked = f", {self.num_masked / self.num_real:.1%} of these masked" if self.num_masked else ", unmasked"
+        label = ""
+        if settings.what.sentence_label:
+            labelled = self.num_random_next / (self.num_sequences or self.num_records)
+            label = f", {labelled:.1%} {settings.what.label_names[1]}"
         lines = [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",
-            f"wrote    {self.num_records:,} records: {self.num_real / self.num_ids:.1%} of their ids are real"
-            f"{masked}, {self.num_random_next / self.num_records:.1%} random next",
+            f"wrote    {wrote}: {self.num_real / self.num_ids:.1%} of their ids are real{masked}{label}",
         ]
         if self.num_predictions_cut:
             lines.append(f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
@@ -92,7 +101,7 @@ class Counts:
         if self.num_unknown > MAX_UNKNOWN_SHARE * self.num_tokens:
             lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]: does the "
                          f"vocabulary, or its casing, fit this text?")
-        return "\n".join(lines)
+        return lines
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,7 +120,7 @@ def no_progress(*_):
 
 
 def make_shard(task, progress=no_progress):
-    """Makes a shard's records, those that the original makes of its documents with the same settings and seed.
+    """Makes a shard's records; of sentence pairs, those that the original makes with the same settings and seed.
 
     Args:
       task: ShardTask.
@@ -122,7 +131,7 @@ def make_shard(task, progress=no_progress):
       Shard. Its files are whole and have their names.
 
     Raises:
-      InputError: fewer than two documents.
+      InputError: fewer documents than the objective needs.
       OSError: a file that cannot be written; it is not left half-written.
     """
     corpus, settings = task.corpus, task.settings
@@ -131,9 +140,9 @@ def make_shard(task, progress=no_progress):
         writers = [stack.enter_context(records.RecordWriter(path, settings.features, is_compiled))
                    for path in task.output_files]
         with progress("making instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
-            instances = sentence_pairs.create_instances(
+            instances = instances_lib.create_instances(
                 corpus, settings, task.vocabulary, RandomDraws(task.seed), advance, is_compiled)
-        with progress("writing", len(instances), " records") as advance:
+        with progress("writing", instances.num_records, " records") as advance:
             write_instances(corpus, instances, settings, task.vocabulary, writers, advance, is_compiled)
     files = [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
              for writer in writers]
@@ -146,26 +155,26 @@ def pays_to_compile(num_tokens, settings):
 
 
 def compile_ahead(task):
-    """Compiles what `make_shard` needs for a task, if it does, on a text of two words; processes find it on disk."""
+    """Compiles what `make_shard` needs for a task, if it does, on a text of four words; processes find it on disk."""
     if not pays_to_compile(len(task.corpus.tokens), task.settings):
         return
     two = np.arange(3)
-    corpus = Corpus(np.ones(2, task.corpus.tokens.dtype), two, two, 0)
+    corpus = Corpus(np.ones(4, task.corpus.tokens.dtype), 2 * two, two, 0)
     settings = dataclasses.replace(task.settings, dupe_factor=1)
-    instances = sentence_pairs.create_instances(corpus, settings, task.vocabulary, RandomDraws(1), is_compiled=True)
-    columns = sentence_pairs.assemble(corpus, instances, instances.order, settings, task.vocabulary, is_compiled=True)
+    instances = instances_lib.create_instances(corpus, settings, task.vocabulary, RandomDraws(1), is_compiled=True)
+    columns = instances_lib.assemble(corpus, instances, np.arange(1), settings, task.vocabulary, is_compiled=True)
     records.frames(columns, settings.features, is_compiled=True)
 
 
 def write_instances(corpus, instances, settings, vocabulary, writers, on_progress, is_compiled=False):
-    """Writes all instances in their order, record by record to each of `writers` (RecordWriter) in turn.
+    """Writes all records in their order, one by one to each of `writers` (RecordWriter) in turn.
 
     `on_progress` is called with the number of records written since the last call.
     """
     batch = len(writers) * max(1, BATCH // len(writers))  # every batch starts with the first writer
-    for start in range(0, len(instances), batch):
-        rows = instances.order[start:start + batch]
-        columns = sentence_pairs.assemble(corpus, instances, rows, settings, vocabulary, is_compiled)
+    for start in range(0, instances.num_records, batch):
+        rows = np.arange(start, min(start + batch, instances.num_records))
+        columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary, is_compiled)
         for i, writer in enumerate(writers):
             writer.write({name: values[i::len(writers)] for name, values in columns.items()})
         on_progress(len(rows))
@@ -183,10 +192,11 @@ def count(corpus, instances, settings, unk_id):
         num_sentences=corpus.num_sentences,
         num_tokens=len(corpus.tokens),
         num_unknown=int(np.count_nonzero(corpus.tokens == unk_id)),
-        num_records=len(instances),
-        num_ids=len(instances) * settings.max_seq_length,
+        num_records=instances.num_records,
+        num_ids=instances.num_records * settings.max_seq_length,
         num_real=int(instances.lengths.sum()),
-        num_random_next=int(instances.is_random_next.sum()),
+        num_random_next=int(instances.labels.sum()),
         num_masked=len(instances.mask_positions),
         num_predictions_cut=int(num_cut),
-        num_garbled=corpus.num_garbled)
+        num_garbled=corpus.num_garbled,
+        num_sequences=len(instances))

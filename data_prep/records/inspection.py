@@ -71,28 +71,41 @@ def _features(record, place):
     return values
 
 
+SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped"), None: ()}
+
+
+def _kinds(values):
+    """Yields (kind of records, their features, label of a sequence) that those of a first record may be."""
+    length, predictions = len(values.get("input_ids", ())), len(values.get("masked_lm_positions", ()))
+    for label in SENTENCE_LABELS:
+        for most_packed in (0, len(values.get(f"{label}_positions", ())) or (1 if label is None else 0)):
+            packed = "packed " if most_packed else ""
+            of_sequence = {"sentence_label": label, "most_packed": most_packed}
+            yield f"{packed}pre-training records", schema.pretraining_features(
+                length, predictions, **of_sequence), label
+            yield f"unmasked {packed}pre-training records", schema.unmasked_pretraining_features(
+                length, **of_sequence), label
+    yield "classification records", schema.classification_features(length), None
+
+
 class _Layout:
     """Which features a file's records have, and of which lengths, as its first record shows."""
 
     def __init__(self, path, values, settings):
-        length, predictions = len(values.get("input_ids", ())), len(values.get("masked_lm_positions", ()))
-        kinds = {"pre-training records": schema.pretraining_features(length, predictions),
-                 "unmasked pre-training records": schema.unmasked_pretraining_features(length),
-                 "classification records": schema.classification_features(length)}
-        for kind, features in kinds.items():
+        for self._kind, features, self._label in _kinds(values):
             if {feature.name for feature in features} == set(values):
-                self._kind = kind
                 self._lengths = {feature.name: feature.length for feature in features}
                 self._floats = {feature.name for feature in features if feature.is_float}
                 break
         else:
             raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}: neither those of "
-                             f"{' nor of '.join(kinds)}")
-        if not length:
+                             "pre-training records nor of unmasked pre-training records nor of classification records")
+        if not self._lengths["input_ids"]:
             raise InputError(f"{path}: input_ids of its records are empty")
-        self._sizes = {"max_seq_length": length}
-        if kind == "pre-training records":
-            self._sizes["max_predictions_per_seq"] = predictions
+        self._is_packed = "positions" in self._lengths
+        self._sizes = {"max_seq_length": self._lengths["input_ids"]}
+        if "masked_lm_positions" in self._lengths:
+            self._sizes["max_predictions_per_seq"] = self._lengths["masked_lm_positions"]
         for name, size in self._sizes.items():
             wanted = getattr(settings, name)
             if wanted not in (None, size):
@@ -111,10 +124,12 @@ class _Layout:
                                  f"{'floats' if name in self._floats else 'integers'}")
             if name != "label_ids" and min(numbers, default=0) < 0:
                 raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
-        if max(values["input_mask"]) > 1:
+        if not self._is_packed and max(values["input_mask"]) > 1:
             raise InputError(f"{place}: input_mask holds {max(values['input_mask'])}, which is neither 0 nor 1")
-        if max(values.get("masked_lm_positions", ()), default=0) >= lengths["input_ids"]:
-            raise InputError(f"{place}: masked_lm_positions holds {max(values['masked_lm_positions'])}, beyond the end")
+        for name in ("positions", "masked_lm_positions", f"{self._label}_positions"):
+            highest = max(values.get(name, ()), default=0)
+            if highest >= lengths["input_ids"]:
+                raise InputError(f"{place}: {name} holds {highest}, beyond the end")
         for name in ("input_ids", "masked_lm_ids"):
             highest = max(values.get(name, ()), default=0)
             if vocabulary and highest >= len(vocabulary):
@@ -124,9 +139,10 @@ class _Layout:
     def add(self, values, sums):
         """Adds a record to the sums that `summary` takes."""
         sums["records"] += 1
-        sums["real"] += sum(values["input_mask"])
+        sums["sequences"] += max(values["input_mask"])
+        sums["real"] += _num_real(values)
         sums["masked"] += int(sum(values.get("masked_lm_weights", ())))
-        sums["random"] += sum(values.get("next_sentence_labels", ()))
+        sums["label 1"] += sum(values.get(f"{self._label}_labels", ()))
         for label in values.get("label_ids", ()):
             sums["label", label] += 1
 
@@ -136,31 +152,48 @@ class _Layout:
         shares = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} of their ids are real"]
         if "masked_lm_positions" in self._lengths:
             shares.append(f"{sums['masked'] / max(1, sums['real']):.1%} of these masked")
-        if "next_sentence_labels" in self._lengths:
-            shares.append(f"{sums['random'] / sums['records']:.1%} random next")
-        else:
+        if self._is_packed:
+            shares.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences each")
+        if self._label:
+            shares.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
+        if "label_ids" in self._lengths:
             labels = sorted(key[1] for key in sums if isinstance(key, tuple))
             shares.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
         return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(shares)}"
 
     def describe(self, values):
         """The line about one record."""
-        parts = [f"{sum(values['input_mask'])} of {len(values['input_ids'])} ids are real"]
+        parts = [f"{_num_real(values)} of {len(values['input_ids'])} ids are real"]
+        num_sequences = max(values["input_mask"])
+        if self._is_packed:
+            parts.append(f"{num_sequences} sequence{'' if num_sequences == 1 else 's'}")
         if "masked_lm_positions" in values:
             parts.append(f"{int(sum(values['masked_lm_weights']))} masked")
-        if "next_sentence_labels" in values:
-            parts.append("random next" if values["next_sentence_labels"][0] else "actual next")
-        else:
+        if self._label:
+            labels = values[f"{self._label}_labels"][:num_sequences if self._is_packed else 1]
+            parts += [SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
+        if "label_ids" in values:
             parts.append(f"label {values['label_ids'][0]}"
                          + ("" if values["is_real_example"][0] else ", only fills a batch up"))
         return ", ".join(parts)
 
     def marked_pieces(self, values, vocabulary):
-        """The pieces of a record without its padding; a masked one as "{to predict -> what stands there}"."""
+        """The pieces of a record without its padding; a masked one as "{to predict -> what stands there}".
+
+        Between packed sequences there is a "|".
+        """
         name = (lambda index: vocabulary[index]) if vocabulary else str
         pieces = [name(index) for index in values["input_ids"]]
         for position, index, weight in zip(*(values.get(f"masked_lm_{part}", ()) for part in
                                              ("positions", "ids", "weights")), strict=True):
             if weight:
                 pieces[position] = f"{{{name(index)} -> {pieces[position]}}}"
-        return pieces[:sum(values["input_mask"])]
+        for place, position in enumerate(values.get("positions", ())):
+            if place and not position:
+                pieces[place] = f"| {pieces[place]}"
+        return pieces[:_num_real(values)]
+
+
+def _num_real(values):
+    """How many ids of a record are no padding."""
+    return sum(number > 0 for number in values["input_mask"])

@@ -18,31 +18,40 @@ class Feature:
     is_float: bool = False
 
 
-def pretraining_features(max_seq_length, max_predictions_per_seq):
-    """Features of a pre-training record: S ids, and P predictions of which padding has weight 0."""
+def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0):
+    """Features of a pre-training record: S ids, and P predictions of which padding has weight 0.
+
+    Args:
+      max_seq_length: S; max_predictions_per_seq: P.
+      sentence_label: how the names of the features begin that label a whole sequence; None for no label.
+      most_packed: K, for records that hold up to K sequences each; 0 for one sequence each. Packed, "input_mask" has
+        the number of each id's sequence, from 1, and "positions" its place there; "..._positions" of the label are
+        those of each [CLS], and "..._weights" 0 where there is no such sequence (MLPerf's format of packed records).
+    """
+    label = (Feature(f"{sentence_label}_labels", most_packed or 1),) if sentence_label else ()
+    if sentence_label and most_packed:
+        label = (Feature(f"{sentence_label}_positions", most_packed), *label,
+                 Feature(f"{sentence_label}_weights", most_packed, is_float=True))
     return (
         Feature("input_ids", max_seq_length),
         Feature("input_mask", max_seq_length),
         Feature("segment_ids", max_seq_length),
+        *((Feature("positions", max_seq_length),) if most_packed else ()),
         Feature("masked_lm_positions", max_predictions_per_seq),
         Feature("masked_lm_ids", max_predictions_per_seq),
         Feature("masked_lm_weights", max_predictions_per_seq, is_float=True),
-        Feature("next_sentence_labels", 1),
+        *label,
     )
 
 
-def unmasked_pretraining_features(max_seq_length):
-    """Features of a pre-training record whose masks are drawn in training: those of the sentence pair alone.
+def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", most_packed=0):
+    """Features of a pre-training record whose masks are drawn in training: those of `pretraining_features` but masks.
 
     Whole-word masking needs to know of each id whether its piece continues a word ("##..."): that is a property of the
     vocabulary (`masking.Vocabulary.is_continuation`), which records need not hold.
     """
-    return (
-        Feature("input_ids", max_seq_length),
-        Feature("input_mask", max_seq_length),
-        Feature("segment_ids", max_seq_length),
-        Feature("next_sentence_labels", 1),
-    )
+    features = pretraining_features(max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed)
+    return tuple(feature for feature in features if not feature.name.startswith("masked_lm_"))
 
 
 def classification_features(max_seq_length):

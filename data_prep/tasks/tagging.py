@@ -1,9 +1,9 @@
 """Tagging the words of sentences, as CoNLL-2003's named entities: files -> features, and predictions -> files.
 
 A file has a word a row, its columns divided by tabs or, where a row has none, by spaces; an empty line ends a sentence,
-and rows that begin with -DOCSTART- are left out. Entity labels may be in IOB1, IOB2, or IOBES (BIOES); all are read
-into IOB2 (B- begins an entity, I- continues it, O is outside), and predictions are written so. Labels without such
-prefixes, as parts of speech, stay as they are.
+and rows that begin with -DOCSTART-, where a document begins, are left out. Entity labels may be in IOB1, IOB2, or IOBES
+(BIOES); all are read into IOB2 (B- begins an entity, I- continues it, O is outside), and predictions are written so.
+Labels without such prefixes, as parts of speech, stay as they are.
 """
 
 import dataclasses
@@ -15,6 +15,7 @@ import numpy as np
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
+from data_prep.tasks import document_windows
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
@@ -36,6 +37,7 @@ class Sentences:
       words: str.
       labels: str, in IOB2 if they are of entities; None where they were not read.
       num_garbled: not a list: how many lines had bytes that are not UTF-8, which were dropped.
+      documents: of each sentence how many rows -DOCSTART- come before it, int; None where that is not known.
     """
 
     path: str
@@ -44,6 +46,7 @@ class Sentences:
     words: list
     labels: list | None
     num_garbled: int = 0
+    documents: list | None = None
 
     def __len__(self):
         return len(self.words)
@@ -69,9 +72,10 @@ def read_sentences(path, token_column=0, label_column=None):
         number of columns than the first one, or lacks a column that is read; where a word or a label is empty, or some
         labels have the prefixes of entities and this one has not.
     """
-    rows, lines, words, labels = [], [], [], []
+    rows, lines, words, labels, documents = [], [], [], [], []
     columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
-    for sentence in _sentences(path, columns, decoder):
+    for document, sentence in _sentences(path, columns, decoder):
+        documents.append(document)
         rows.append([text for _, text, _ in sentence])
         lines.append([line for line, _, _ in sentence])
         words.append([fields[token_column] for _, _, fields in sentence])
@@ -80,11 +84,11 @@ def read_sentences(path, token_column=0, label_column=None):
     if not words:
         raise InputError(f"{path}: has no words")
     if label_column is None:
-        return Sentences(path, rows, lines, words, None, decoder.num_garbled)
+        return Sentences(path, rows, lines, words, None, decoder.num_garbled, documents)
     if any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
         _check_entity_labels(path, lines, labels)
         labels = [to_iob2(each) for each in labels]
-    return Sentences(path, rows, lines, words, labels, decoder.num_garbled)
+    return Sentences(path, rows, lines, words, labels, decoder.num_garbled, documents)
 
 
 def to_iob2(labels):
@@ -128,8 +132,12 @@ def label_names(sentences):
     return OUTSIDE, *(f"{prefix}-{type_}" for type_ in types for prefix in "BI")
 
 
-def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False):
+def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
+                                  document_context=False):
     """Features of sentences; one that is too long is divided, between words, into rows as full as they can be.
+
+    With `document_context` rows are windows over documents (data_prep.tasks.document_windows), whose sentences follow
+    one another without a mark; a word has its label in one of them.
 
     A word's first piece has its label. A word without any piece, as one of control characters, is taken for [UNK]; one
     longer than a row loses its last pieces. So each word has its label, and its prediction, in one place.
@@ -140,6 +148,7 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
       tokenizer: BertTokenizer.
       max_seq_length: length that each row is padded to, S.
       allow_unknown: whether words may have labels that are none of `names`, if others have some; their id is UNKNOWN.
+      document_context: whether rows are to hold the text around, of the same document.
 
     Returns:
       dict of int32 [rows, S]: "input_ids"; "input_mask", 1 for a piece and 0 for padding; "segment_ids", all 0; and
@@ -147,26 +156,65 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
       IGNORED. And the number of words that lost pieces.
 
     Raises:
-      InputError: naming file and line, where a label is none of `names`.
+      InputError: naming file and line, where a label is none of `names`; naming the file, where no row tells of
+        documents and their context is asked for.
     """
     ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
         _check_known(sentences, ids, allow_unknown)
     room = max_seq_length - 2
-    pieces = _pieces_of_words(itertools.chain(*sentences.words), tokenizer)
-    rows, num_cut = [], 0
-    for number, words in enumerate(sentences.words):
-        labels = sentences.labels[number] if sentences.labels is not None else [names[0]] * len(words)
-        row_ids, row_labels = [], []
-        for label, of_word in zip(labels, pieces, strict=False):  # takes no more pieces than the sentence has words
-            num_cut += len(of_word) > room
-            of_word = of_word[:room]
-            if len(row_ids) + len(of_word) > room:
-                rows.append((row_ids, row_labels))
-                row_ids, row_labels = [], []
-            row_ids += of_word
-            row_labels += [ids.get(label, UNKNOWN), *[IGNORED] * (len(of_word) - 1)]
-        rows.append((row_ids, row_labels))
+    pieces = list(_pieces_of_words(itertools.chain(*sentences.words), tokenizer))
+    num_cut = sum(len(of_word) > room for of_word in pieces)
+    labels = itertools.chain(*sentences.labels) if sentences.labels is not None else [names[0]] * len(pieces)
+    words = [(of_word[:room], ids.get(label, UNKNOWN)) for of_word, label in zip(pieces, labels, strict=True)]
+    if document_context:
+        rows = itertools.chain.from_iterable(
+            _windows(words[start:stop], room) for start, stop in _documents(sentences))
+    else:
+        starts = itertools.accumulate(map(len, sentences.words), initial=0)
+        rows = itertools.chain.from_iterable(
+            _divided(words[start:stop], room) for start, stop in itertools.pairwise(starts))
+    return _features(list(rows), tokenizer, max_seq_length), num_cut
+
+
+def _divided(words, room):
+    """Yields the rows of a sentence, (ids, label ids) of their pieces each; words: list of (ids, label id)."""
+    row = []
+    for word in words:
+        if sum(len(ids) for ids, _ in row) + len(word[0]) > room:
+            yield _row(row)
+            row = []
+        row.append(word)
+    yield _row(row)
+
+
+def _windows(words, room):
+    """Yields the rows of a document as `_divided` those of a sentence; words that count in others have no label."""
+    for window in document_windows.windows_of([len(ids) for ids, _ in words], room):
+        yield _row([(ids, label if window.first <= number < window.last else IGNORED)
+                    for number, (ids, label) in enumerate(words[window.start : window.stop], start=window.start)])
+
+
+def _row(words):
+    """(ids, label ids) of the pieces of words, lists of int."""
+    row_ids = list(itertools.chain(*(ids for ids, _ in words)))
+    return row_ids, list(itertools.chain(*([label, *[IGNORED] * (len(ids) - 1)] for ids, label in words)))
+
+
+def _documents(sentences):
+    """Yields where each document of Sentences begins and ends among their words."""
+    if not any(sentences.documents or ()):
+        raise InputError(f"`document_context`: {sentences.path} has no row that begins with {DOCUMENT_START}, where a "
+                         "document begins")
+    start = 0
+    for _, group in itertools.groupby(zip(sentences.documents, sentences.words, strict=True), lambda pair: pair[0]):
+        stop = start + sum(len(words) for _, words in group)
+        yield start, stop
+        start = stop
+
+
+def _features(rows, tokenizer, max_seq_length):
+    """The features of convert_sentences_to_features for rows, (ids, label ids) of their pieces each."""
     features = {name: np.zeros([len(rows), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
     features["label_ids"][:] = IGNORED
@@ -175,7 +223,33 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
         features["input_ids"][row, :end] = [tokenizer.cls_id, *row_ids, tokenizer.sep_id]
         features["input_mask"][row, :end] = 1
         features["label_ids"][row, 1 : end - 1] = row_labels
-    return features, num_cut
+    return features
+
+
+def lengths_of_parts(sentences, most):
+    """Words of each sentence, list of int; one of more than `most` words is divided into parts as long as they may be.
+
+    Args:
+      sentences: Sentences.
+      most: int.
+    """
+    return [min(most, len(words) - start) for words in sentences.words for start in range(0, len(words), most)]
+
+
+def features_of_words(label_ids, lengths):
+    """Features with a position a word, in place of one a piece.
+
+    Args:
+      label_ids: int [words].
+      lengths: of the rows into which they are cut, list of int.
+
+    Returns:
+      dict of int32 [rows, longest]: "input_mask", 1 for a word and 0 for padding, and "label_ids", there IGNORED.
+    """
+    mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
+    labels = np.full(mask.shape, IGNORED, np.int32)
+    labels[mask] = label_ids
+    return {"input_mask": mask.astype(np.int32), "label_ids": labels}
 
 
 def of_words(values, label_ids):
@@ -205,8 +279,11 @@ def write_predictions(path, sentences, labels):
 
 
 def _sentences(path, columns, decoder):
-    """Yields the sentences of a file, each a list of (line number, row, its fields); `columns` are checked."""
-    sentence, first = [], None
+    """Yields the sentences of a file, of each the number of its document and a list of (line number, row, its fields).
+
+    `columns` are checked.
+    """
+    sentence, first, document = [], None, 0
     for line, row in _decoded_rows(path, decoder):
         is_word = row.strip(" \t") and not row.startswith(DOCUMENT_START)
         if is_word:
@@ -215,10 +292,11 @@ def _sentences(path, columns, decoder):
             _check_row(path, line, fields, columns, *first)
             sentence.append((line, row, fields))
         elif sentence:
-            yield sentence
+            yield document, sentence
             sentence = []
+        document += row.startswith(DOCUMENT_START)
     if sentence:
-        yield sentence
+        yield document, sentence
 
 
 def _decoded_rows(path, decoder):

@@ -2,7 +2,8 @@
 
 import os
 
-from bert_tf.files import new_file
+from bert_tf.errors import InputError
+from bert_tf.files import new_file, read_text
 
 
 def write_results(path, results):
@@ -11,6 +12,15 @@ def write_results(path, results):
     with new_file(path) as file:
         file.write(text)
     print(text, end="")
+
+
+def read_results(path):
+    """What write_results wrote: dict of name -> float; InputError for a file that is none of its."""
+    lines = [line.partition(" = ") for line in read_text(path).splitlines()]
+    try:
+        return {name: float(value) for name, _, value in lines}
+    except ValueError as error:
+        raise InputError(f"{path}: is damaged: each line must be a name, = and a number") from error
 
 
 def write_predictions(folder, probabilities):

@@ -4,12 +4,27 @@ The order is arithmetic on the seed: batch k of a run can be made without making
 was stopped resumes with the batches it would have had.
 """
 
+import abc
+
 import numpy as np
 import tensorflow as tf
 
 from run.training.host_batches import WHOLE
 
 SORTED_BATCHES = 50  # batches whose examples are sorted by length together: more save little, and shuffle less
+
+
+class RowsOnDisk(abc.ABC):
+    """What may stand among arrays and is read row by row: a sequence of vectors for each example.
+
+    Attributes:
+      dtype: NumPy's.
+      shape: (n, S, ...), S of the longest example.
+    """
+
+    @abc.abstractmethod
+    def read(self, rows, length):
+        """The vectors of examples `rows`, int [B], zeros after each one's last: array [B, length, ...]."""
 
 
 def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False, share=WHOLE):
@@ -20,7 +35,7 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     of the arrays' length.
 
     Args:
-      arrays: dict of arrays [n, ...] with input_mask [n, S] or [n, choices, S].
+      arrays: dict of arrays [n, ...] or RowsOnDisk, with input_mask [n, S] or [n, choices, S].
       batch_size: examples in a batch, B, over all replicas.
       seed: int, fixes the order.
       first_step: number of the first batch.
@@ -60,8 +75,14 @@ def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
     width = arrays["input_mask"].shape[-1]
     longest = width if static_shapes else int(lengths_of(arrays["input_mask"][rows]).max())
     rows = rows[share.rows(len(rows))]
-    return {name: values[rows][..., :longest] if _is_wide(values, width) else values[rows]
-            for name, values in arrays.items()}
+    return {name: _taken(values, rows, width, longest) for name, values in arrays.items()}
+
+
+def _taken(values, rows, width, longest):
+    """`rows` of an array, or of RowsOnDisk; what is as wide as input_mask, `width`, is cut to `longest`."""
+    if isinstance(values, RowsOnDisk):
+        return values.read(rows, longest)
+    return values[rows][..., :longest] if _is_wide(values, width) else values[rows]
 
 
 def _is_wide(values, width):
@@ -97,7 +118,9 @@ def _dataset(batches, arrays, num_rows, static_shapes):
 
     def spec(values):
         shape = [num_rows, *values.shape[1:]]
-        if _is_wide(values, width) and not static_shapes:
+        if isinstance(values, RowsOnDisk):
+            shape[1] = width if static_shapes else None
+        elif _is_wide(values, width) and not static_shapes:
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)
 

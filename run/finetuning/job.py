@@ -31,10 +31,14 @@ def run(task_class, settings, config):
       settings: FineTuningSettings.
       config: BertConfig, of `settings.read_config`.
 
+    Returns:
+      runs.FineTuned: what was evaluated and predicts, the best of several runs.
+
     Raises:
       InputError: settings or data that do not suit each other, the devices, or the run that output_dir holds; a
         loss that is not finite; nothing is trained, and there is no checkpoint.
     """
+    settings.trained_weights.check_model(config)
     task = task_class(settings, _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
     for note in settings.devices.notes():
@@ -56,6 +60,7 @@ def run(task_class, settings, config):
             task.report(tuned.eval_outputs, folder)
         if settings.tuning.do_predict:
             task.predict(tuned.predictor, tuned.eval_outputs, folder)
+        return tuned
 
 
 def _begin(settings, shared, folder):
@@ -96,10 +101,10 @@ def _check(settings, shared):
     for folder, (started_with, _) in _folders(settings, task).items():
         task_metadata.check(folder, task.metadata)
         run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)
-    if does_train and settings.model.init_checkpoint and not all(
+    if does_train and task.init_checkpoint and not all(
             run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
-            task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
+            task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
     return shared
 
 
@@ -179,6 +184,7 @@ def _kept_of_runs(settings, task):
             "group_by_length": each.tuning.group_by_length,
             "optimizer": each.optimizer.optimizer,
             "random_seed": each.training.random_seed,
+            **dataclasses.asdict(each.trained_weights),
             **_kept_of_pruning(each),
         }
         names = ["num_train_epochs", "warmup_proportion"]

@@ -24,13 +24,16 @@ class Predictor:
       per_position: whether the outputs have the positions of the sequence on axis 1.
       static_shapes: whether every batch is to have one shape, as TPUs and XLA need.
       network: the model of bert_tf.models that `model` runs; None if it is `model` itself.
+      inputs: names of the features that it takes; input_mask is one of them.
     """
 
-    def __init__(self, strategy, model, *, per_position=False, static_shapes=False, network=None):
+    def __init__(self, strategy, model, *, per_position=False, static_shapes=False, network=None,
+                 inputs=("input_ids", "input_mask", "segment_ids")):
         self._strategy = strategy
         self._cast_weights = cast_weights = _cast_weights(strategy, network or model)
         self._per_position = per_position
         self._static_shapes = static_shapes
+        self._inputs = inputs
 
         @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
         def answer(features):
@@ -44,7 +47,7 @@ class Predictor:
         """Runs over all examples.
 
         Args:
-          arrays: dict of arrays [n, ...] with input_ids, input_mask and segment_ids, [n, S] or [n, choices, S].
+          arrays: dict of arrays [n, ...] or batches.RowsOnDisk with the inputs, input_mask [n, S] or [n, choices, S].
           batch_size: examples in a batch, over all replicas; a last, smaller batch is filled up.
           description: what the progress bar says.
 
@@ -54,7 +57,7 @@ class Predictor:
         Raises:
           InputError: there are no examples.
         """
-        num_examples, width = len(arrays["input_ids"]), arrays["input_ids"].shape[-1]
+        num_examples, width = len(arrays["input_mask"]), arrays["input_mask"].shape[-1]
         outputs = {}
         for rows, answers in self.in_parts(arrays, batch_size, description):
             for name, values in answers.items():
@@ -72,8 +75,8 @@ class Predictor:
         Raises:
           InputError: there are no examples.
         """
-        features = {name: arrays[name] for name in ("input_ids", "input_mask", "segment_ids")}
-        num_examples = len(features["input_ids"])
+        features = {name: arrays[name] for name in self._inputs}
+        num_examples = len(features["input_mask"])
         if not num_examples:
             raise InputError(f"{description}: there are no examples")
         if self._cast_weights:

@@ -7,17 +7,22 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import lora, models
+from bert_tf.checkpoints import adapters, holds_adapters, load_pretrained, model_tensors
 from bert_tf.compression import sparsity
 from bert_tf.compression.quantization import FakeQuantization, quantize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import exists
+from bert_tf.freezing import freeze
+from bert_tf.model_folder import BEST_FOLDER
+from bert_tf.optimization import layerwise_factors
 from run.evaluation import results as evaluation_results
 from run.finetuning import prediction
 from run.finetuning.settings import SEARCH_FOLDER
 from run.finetuning.task import FineTuningTask
-from run.training import loop, strategies, utilisation
+from run.training import loop, strategies
+from run.training.checkpoints import ADAPTER_FILE
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -120,23 +125,26 @@ def one_run(settings, shared):
     num_train_steps = settings.num_train_steps(task.num_train_examples) if tuning.do_train else 1
     is_dynamic = may_group_by_length(settings, strategy)
     seed = settings.training.random_seed
+    make_encoder = lambda: models.BertEncoder(
+        shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
+        recompute_activations=settings.step.recompute_activations,
+        **strategies.encoder_options(strategy, shared.config, settings.step.jit_compile))
     with strategy.scope():
-        encoder = models.BertEncoder(
-            shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
-            recompute_activations=settings.step.recompute_activations,
-            **strategies.encoder_options(strategy, shared.config, settings.step.jit_compile))
-        model = task.make_model(encoder, task.metadata)
+        model = task.new_model(make_encoder)
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
+        if tuning.do_train:
+            _choose_trained_weights(settings.trained_weights, model, optimizer, seed)
         trained = task.in_training(model, optimizer, num_train_steps)
         if settings.weight_pruning.weight_pruning:
-            trained = _pruned_in_training(settings.weight_pruning, trained, encoder, optimizer, num_train_steps)
+            trained = _pruned_in_training(
+                settings.weight_pruning, trained, model.encoder, optimizer, num_train_steps)
     if tuning.quantize_from_step is not None:
         # Without training there is no step: what is evaluated is the model as int8.
         is_on = (lambda: optimizer.iterations >= tuning.quantize_from_step) if tuning.do_train else None
         quantize(model, FakeQuantization(is_on))
     predictor = prediction.Predictor(
-        strategy, model, per_position=task.per_position, static_shapes=not is_dynamic)
+        strategy, model, per_position=task.per_position, static_shapes=not is_dynamic, inputs=task.inputs)
     predict_eval = lambda: predictor(task.eval_features, task.eval_batch_size, "evaluating")
     training_run = _training_run(settings, shared, model, optimizer, num_train_steps, trained)
     if tuning.do_train:
@@ -152,7 +160,10 @@ def one_run(settings, shared):
             raise
     elif not training_run.step:
         _check_trained(settings, [name for name in training_run.missing if task.needs(name)])
-    step = training_run.restore_best() or training_run.step
+    best_step = training_run.restore_best()
+    step = best_step or training_run.step
+    _merge_adapters(settings, shared, model, os.path.join(
+        settings.training.output_dir, BEST_FOLDER if best_step else "") if step else None)
     if settings.weight_pruning.weight_pruning:
         print(f"{settings.training.output_dir}: {_described_pruning(model)}")
     results, outputs = {}, None
@@ -182,6 +193,34 @@ def free(variables):
     for variable in variables:
         for part in variable.values if isinstance(variable, tf.distribute.DistributedValues) else (variable,):
             tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
+
+
+def _choose_trained_weights(chosen, model, optimizer, seed):
+    """Has a model of bert_tf.models and its optimizer train what TrainedWeightsSettings say, at the rates they say."""
+    if chosen.lora_rank:
+        lora.add_adapters(model.encoder, chosen.lora_rank, chosen.lora_alpha, seed, chosen.freeze_layers or 0)
+    elif chosen.freeze_layers is not None:
+        freeze(model.encoder, chosen.freeze_layers)
+    if chosen.layerwise_learning_rate_decay != 1.0:
+        optimizer.set_rate_factors(layerwise_factors(
+            model.trainable_variables, model.encoder.config.num_hidden_layers, chosen.layerwise_learning_rate_decay))
+
+
+def _merge_adapters(settings, shared, model, restored):
+    """Gives a model whose weights are restored plain kernels, where the run has adapters; keeps these in their file.
+
+    `restored`: the folder that the weights are of, None for those that are of no run.
+    """
+    if settings.tuning.do_train and settings.trained_weights.lora_rank:
+        if shared.writes:
+            heads = [variable.name.removesuffix(":0") for variable in model.trainable_variables]
+            path = os.path.join(settings.training.output_dir, ADAPTER_FILE)
+            size = adapters.write(path, model_tensors(model), [
+                name for name in heads if shared.task.needs(name) and not adapters.is_adapter(name)])
+            print(f"{path}: the adapters and the head, {size / 1e6:.2f} MB")
+        lora.merge_adapters(model.encoder)
+    elif restored and not settings.tuning.do_train and holds_adapters(restored):
+        load_pretrained(model, restored)
 
 
 def _pruned_in_training(pruning, trained, encoder, optimizer, num_train_steps):
@@ -214,16 +253,16 @@ def _described_pruning(model):
 
 
 def _training_run(settings, shared, model, optimizer, num_train_steps, trained):
-    eval_steps = settings.tuning.eval_steps
+    task, eval_steps = shared.task.with_settings(settings), settings.tuning.eval_steps
     pruning = settings.weight_pruning
     evaluations = loop.Evaluations(
-        eval_steps, shared.task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
+        eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
         _pruning_schedule(pruning, num_train_steps).end if pruning.weight_pruning else 0)
     return loop.TrainingRun(
         shared.strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, num_train_steps,
-        step_settings=settings.step, init_checkpoint=settings.model.init_checkpoint, init_layers=trained.init_layers,
+        step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=trained.init_layers,
         new_variables=shared.new_variables, evaluations=evaluations, network=trained.network, aside=trained.aside,
-        flops_of=lambda tokens: utilisation.FORWARD_AND_BACKWARD * utilisation.encoder_flops(shared.config, 1, tokens))
+        trains=settings.tuning.do_train, flops_of=lambda tokens: task.training_flops(model, tokens))
 
 
 def _check_trained(settings, missing):

@@ -13,7 +13,13 @@ from bert_tf.errors import InputError
 from bert_tf.files import exists, new_file, read_json_object, remove
 from run.evaluation import plots
 from run.finetuning import head, runs
-from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, short
+from run.finetuning.settings import (
+    SEARCH_FOLDER,
+    FineTuningSettings,
+    TrainedWeightsSettings,
+    WeightPruningSettings,
+    short,
+)
 from run.training import checkpoints, run_metadata
 from run.training.loop import DivergedError
 
@@ -92,7 +98,8 @@ def _use(best, settings, shared, trials):
             shared.task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
         _finish(best, shared)
     tuned = runs.one_run(dataclasses.replace(
-        best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None)), shared)
+        best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
+        trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), shared)
     if shared.writes:
         checkpoints.save_alone(output_dir, tuned.model, tuned.step)
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PICTURE_FILE),

@@ -21,7 +21,7 @@ from run.settings import (
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
 # What runs of all tasks write into output_dir, beside files for which no data could be taken.
 WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
-           r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record")
+           r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,6 +97,51 @@ class WeightPruningSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
+class TrainedWeightsSettings(Settings):
+    """Which of the model's weights are trained, and how fast each."""
+
+    freeze_layers: int | None = setting(
+        None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
+              "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0)
+    layerwise_learning_rate_decay: float = setting(
+        1.0, "Each layer learns at so many times the rate of the one above it, over 0, and the embeddings at so many "
+             "times that of the lowest; the top layer, the pooler and the head at --learning_rate. 1 for one rate.",
+        lower=0, upper=1)
+    lora_rank: int | None = setting(
+        None, "LoRA: keep the encoder as it is, and train adapters of this rank on the kernels of attention and "
+              "feed-forward network, with the pooler and the head; 8 is usual, with a --learning_rate of 1e-4 to 1e-3. "
+              "OUTPUT_DIR/adapter.safetensors has what was trained.", lower=1)
+    lora_alpha: float = setting(
+        16.0, "With --lora_rank: adapters add their product times this over the rank; over 0.", lower=0)
+
+    def check(self):
+        for name in ("layerwise_learning_rate_decay", "lora_alpha"):
+            if not getattr(self, name):
+                raise InputError(f"`{name}`=0.0: it must be over 0")
+        if self.lora_alpha != TrainedWeightsSettings.lora_alpha and not self.lora_rank:
+            raise InputError(f"`lora_alpha`={short(self.lora_alpha)}: give `lora_rank` too")
+
+    @property
+    def given(self):
+        """Name of the first setting that is not its default; None if there is none."""
+        return next((field.name for field in dataclasses.fields(self)
+                     if getattr(self, field.name) != field.default), None)
+
+    def check_model(self, config):
+        """Raises InputError for a model, a BertConfig, of which no such part can be trained."""
+        if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
+            raise InputError(f"`freeze_layers`={self.freeze_layers}: the model has {config.num_hidden_layers} layers")
+        if self.lora_rank and self.lora_rank > config.hidden_size:
+            raise InputError(f"`lora_rank`={self.lora_rank}: it must be at most the model's width, "
+                             f"{config.hidden_size}")
+        if self.lora_rank and self.freeze_layers == config.num_hidden_layers:
+            raise InputError(f"`freeze_layers`={self.freeze_layers}: leaves no layer for `lora_rank`={self.lora_rank}")
+        if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
+            raise InputError(f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: the model's "
+                             "layers share their weights, and cannot each learn at a rate of its own")
+
+
+@dataclasses.dataclass(frozen=True)
 class SearchSettings(Settings):
     """Which combinations of batch size, learning rate and epochs to try (appendix A.3 of the paper)."""
 
@@ -131,6 +176,7 @@ class FineTuningSettings(Settings):
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
+    trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
     weight_pruning: WeightPruningSettings = dataclasses.field(default_factory=WeightPruningSettings)
     search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)
@@ -141,6 +187,16 @@ class FineTuningSettings(Settings):
             raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
         if self.weight_pruning.weight_pruning and not self.tuning.do_train:
             raise InputError("`weight_pruning`: is of training, give `do_train` too")
+        name = self.trained_weights.given
+        if name and not self.tuning.do_train:
+            raise InputError(f"`{name}`: is of training, give `do_train` too")
+        for name in ("freeze_layers", "lora_rank"):
+            value = getattr(self.trained_weights, name)
+            if value is not None and self.weight_pruning.weight_pruning:
+                raise InputError(f"`{name}`={value}: not with `weight_pruning`, which changes all layers")
+        if self.trained_weights.lora_rank and self.tuning.quantize_from_step is not None:
+            raise InputError(f"`lora_rank`={self.trained_weights.lora_rank}: not with `quantize_from_step`, by which "
+                             "the kernels are trained")
         length = self.tokenizer.max_seq_length
         check_positions("train_batch_size", self.training.train_batch_size, length)
         check_positions("eval_batch_size", self.training.eval_batch_size, length)

@@ -8,6 +8,7 @@ import copy
 from typing import ClassVar
 
 from run.finetuning import batches
+from run.training import utilisation
 from run.training.step import Trained
 
 
@@ -54,6 +55,7 @@ class FineTuningTask(ServedTask):
       per_position: whether the model's outputs have the positions of the sequence on axis 1.
       head_scope: how the names of the head's variables begin.
       evaluates_predictions: whether the file that is evaluated is the one that is predicted, at once.
+      inputs: names of the features that the model takes.
       features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
     """
 
@@ -61,6 +63,7 @@ class FineTuningTask(ServedTask):
     per_position: ClassVar[bool] = False
     head_scope: ClassVar[str] = ""
     evaluates_predictions: ClassVar[bool] = False
+    inputs: ClassVar[tuple] = ("input_ids", "input_mask", "segment_ids")
 
     def __init__(self, settings, kept):
         self.settings = settings
@@ -84,6 +87,21 @@ class FineTuningTask(ServedTask):
         other = copy.copy(self)
         other.settings = settings
         return other
+
+    @property
+    def init_checkpoint(self):
+        """The checkpoint that the model's weights begin as; None for weights at random."""
+        return self.settings.model.init_checkpoint
+
+    def new_model(self, make_encoder):
+        """The model to train, made in the strategy's scope; make_encoder: () -> BertEncoder of the run's settings."""
+        return self.make_model(make_encoder(), self.metadata)
+
+    def training_flops(self, model, tokens):
+        """Multiplications and additions of a training step's matrix products, an example of so many real tokens."""
+        weights = self.settings.trained_weights
+        return utilisation.finetuning_flops(model.encoder.config, tokens, weights.freeze_layers or 0,
+                                            trains_kernels=not weights.lora_rank)
 
     def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
@@ -120,7 +138,7 @@ class FineTuningTask(ServedTask):
     @property
     def num_train_examples(self):
         """Examples of an epoch, int."""
-        return len(self.features["train"]["input_ids"])
+        return len(self.features["train"]["input_mask"])
 
     def training_batches(self, seed, first_step, share, static_shapes):
         """Endless dataset of a HostShare of batches, beginning with batch `first_step`; see run.finetuning.batches."""

@@ -17,7 +17,7 @@ from run.settings import TokenizerSettings
 from run.training.run_metadata import holds_run
 
 # With which a run is resumed; lengths may change.
-KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents")
+KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +35,9 @@ class TaskMetadata:
       max_query_length: of a span labeler: longest question in WordPieces.
       strip_accents: whether the tokenizer strips accents; None is as `do_lower_case`, and becomes of a value that
         repeats that.
+      window_pooling: of a classifier that reads long texts in windows: how their logits are pooled; else None.
+      window_stride: of such a one: WordPieces between the starts of two windows of a text.
+      max_windows: of such a one: most windows of a text.
       source: name of the file that says so.
       unknown: fields of which the file says nothing, so that they may be what one likes.
 
@@ -54,6 +57,9 @@ class TaskMetadata:
     doc_stride: int | None = None
     max_query_length: int | None = None
     strip_accents: bool | None = None
+    window_pooling: str | None = None
+    window_stride: int | None = None
+    max_windows: int | None = None
 
     def __post_init__(self):
         for name, kind, is_right in (
@@ -65,7 +71,8 @@ class TaskMetadata:
             ("strip_accents", "true, false or null", isinstance(self.strip_accents, bool | None)),
             *((name, "true or false", isinstance(getattr(self, name), bool)) for name in ("pairs", "multi_label")),
             *((name, "a whole number or null", type(getattr(self, name)) in (int, type(None)))
-              for name in ("doc_stride", "max_query_length")),
+              for name in ("doc_stride", "max_query_length", "window_stride", "max_windows")),
+            ("window_pooling", "mean, max or null", self.window_pooling in ("mean", "max", None)),
         ):
             if not is_right:
                 raise InputError(f"{name} is {getattr(self, name)!r:.80}: it must be {kind}")
@@ -83,7 +90,8 @@ class HuggingFaceTask(TaskMetadata):
     """What Hugging Face's config.json says of a task: its kind and its labels."""
 
     source = CONFIG_NAME
-    unknown = frozenset({"max_seq_length", "do_lower_case", "strip_accents", "pairs", "doc_stride", "max_query_length"})
+    unknown = frozenset({"max_seq_length", "do_lower_case", "strip_accents", "pairs", "doc_stride", "max_query_length",
+                         "window_pooling", "window_stride", "max_windows"})
 
 
 def check(output_dir, metadata):

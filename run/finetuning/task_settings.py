@@ -48,7 +48,25 @@ class ClassificationSettings(Settings):
         None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
               "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES)
 
+    long_texts: str = setting(
+        "cut", "cut: texts over --max_seq_length are cut, as in the original; windows: they are read whole, in windows "
+               "of that length that overlap, whose logits are pooled, in training and in serving too. Of a pair the "
+               "second text is.", choices=("cut", "windows"))
+    window_stride: int | None = setting(
+        None, "With --long_texts=windows: WordPieces between the starts of two windows of a text; unset means half of "
+              "--max_seq_length.", lower=1)
+    max_windows: int = setting(
+        8, "With --long_texts=windows: most windows of a text; what is longer is cut. They are in memory together.",
+        lower=1)
+    window_pooling: str = setting(
+        "mean", "With --long_texts=windows: the mean or the maximum of the windows' logits, label by label.",
+        choices=("mean", "max"))
+
     def check(self):
+        for name in ("window_stride", "max_windows", "window_pooling") if self.long_texts == "cut" else ():
+            value = getattr(self, name)
+            if value != getattr(ClassificationSettings, name):
+                raise InputError(f"`{name}`={value}: give `long_texts`=windows too")
         if self.regression and self.label_separator is not None:
             raise InputError(f"`label_separator`={self.label_separator}: stands between labels, and with `regression` "
                              "there are none")
@@ -86,6 +104,9 @@ class TaggingSettings(Settings):
             "labels.")
     strict: bool = setting(
         False, "Whether a label of the development data that training lacks is an error; else it counts as wrong.")
+    document_context: bool = setting(
+        False, "Whether inputs are windows of --max_seq_length over documents, which begin at rows -DOCSTART-, each "
+               "word being trained and predicted in the one where it stands most inside; else an input is a sentence.")
 
     def check_files(self, splits):
         for split in splits:

@@ -40,6 +40,9 @@ def run(settings, given):
     kind = served.task.kind
     if kind not in TASKS:
         raise InputError(f"`init_checkpoint`={checkpoint}: of a model that is no fine-tuned task's there is no score")
+    if served.metadata.window_pooling:
+        raise InputError(f"`init_checkpoint`={checkpoint}: reads long texts in windows, and exports are compared on "
+                         "single ones; compare what both answer by run.predict")
     export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")

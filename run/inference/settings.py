@@ -360,11 +360,25 @@ class ConversionSettings(Settings):
               "of these. Needed.")
     output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.")
     format: str | None = setting(None, "What to write. Needed.", choices=("tf1", "model_garden", "huggingface"))
+    adapter: str | None = setting(
+        None, "A file adapter.safetensors of a fine-tuning run with --lora_rank: its adapters are merged into --input, "
+              "the checkpoint that the run started from, and its head is taken.")
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
               "unless one lies beside --input.")
     vocab_file: str | None = setting(
         None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
               "--input, if there is one.")
+    max_position_embeddings: int | None = setting(
+        None, "Give the model so many positions, more than it has, for further pre-training or fine-tuning on longer "
+              "texts; unset, it keeps its own.", lower=1)
+    position_extension: str = setting(
+        "repeat", "With --max_position_embeddings: repeat the rows of the position table from the first on, or "
+                  "interpolate between them.", choices=("repeat", "interpolate"))
     overwrite: bool = setting(
         False, "Whether files in --output may be replaced; without it --output must be empty or new.")
+
+    def check(self):
+        """See Settings."""
+        if self.position_extension != "repeat" and self.max_position_embeddings is None:
+            raise InputError(f"`position_extension`={self.position_extension}: give `max_position_embeddings` too")

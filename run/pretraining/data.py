@@ -3,13 +3,13 @@
 import functools
 
 from bert_tf.cli import paths
-from data_prep import records
-from data_prep.pretraining import InstanceSettings, masking
+from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks
 from run.settings.model import read_tokenizer
 from run.training import run_metadata
 
-KEPT = ("max_seq_length", "max_predictions_per_seq", "masking")  # with which a run is resumed
+KEPT = ("max_seq_length", "max_predictions_per_seq", "masking", "objective", "pack_sequences",
+        "max_sequences_per_pack")  # with which a run is resumed
 KEPT_OF_DYNAMIC_MASKING = ("masked_lm_prob", "do_whole_word_mask")
 
 
@@ -20,6 +20,9 @@ class PretrainingData:
       settings: PretrainingSettings.
       config: BertConfig of the model.
 
+    Attributes:
+      files: paths of the record files to train on.
+
     Raises:
       InputError: files that are not there; records that do not suit the model, by file and byte; a vocabulary that
         cannot be read.
@@ -28,18 +31,18 @@ class PretrainingData:
     def __init__(self, settings, config):
         self._settings = settings.records
         self._training = settings.training
-        self._files = paths.expand_globs("input_file", settings.records.input_file, folders=True)
-        self._eval_files = self._files
+        self.files = paths.expand_globs("input_file", settings.records.input_file, folders=True)
+        self._eval_files = self.files
         if settings.records.eval_input_file:
             self._eval_files = paths.expand_globs("eval_input_file", settings.records.eval_input_file, folders=True)
         self._features, self._transform = _record_features(settings, config)
-        self._limits = record_checks.pretraining_limits(config, settings.records.max_seq_length)
+        self._limits = record_checks.pretraining_limits(config, settings.records.instances)
         record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
 
     def training_batches(self, skip_steps, share):
         """Endless dataset of a HostShare of batches, from step `skip_steps` on; see run.pretraining.inputs."""
         return inputs.pretraining_training_data(
-            self._files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
+            self.files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
             share=share, limits=self._limits, transform=self._transform, count_records=lambda files: self._counts)
 
     def evaluation_batches(self, share, drop_remainder):
@@ -55,7 +58,7 @@ class PretrainingData:
     @property
     def started_with(self):
         """Dict of what the training data are, with which a run is resumed."""
-        kept = {"input_file": run_metadata.fingerprint(self._files),
+        kept = {"input_file": run_metadata.fingerprint(self.files),
                 **{name: getattr(self._settings, name) for name in KEPT}}
         if self._settings.masking == "dynamic":
             kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
@@ -65,21 +68,18 @@ class PretrainingData:
     @functools.cached_property
     def _counts(self):
         """The records of each training file, counted once for all hosts whose input this process makes."""
-        return record_checks.count_records(self._files)
+        return record_checks.count_records(self.files)
 
     @property
     def _all_files(self):
-        return list(dict.fromkeys(self._files + self._eval_files))
+        return list(dict.fromkeys(self.files + self._eval_files))
 
 
 def _record_features(settings, config):
     """The records' features, and what makes the model's of them, None for nothing."""
-    of_records = settings.records
+    of_records, instances = settings.records, settings.records.instances
     if of_records.masking == "static":
-        return records.pretraining_features(of_records.max_seq_length, of_records.max_predictions_per_seq), None
+        return instances.features, None
     tokenizer = read_tokenizer(of_records.vocab_file, True, None, config)  # casing plays no part here
-    instances = InstanceSettings(
-        max_seq_length=of_records.max_seq_length, max_predictions_per_seq=of_records.max_predictions_per_seq,
-        masked_lm_prob=of_records.masked_lm_prob, do_whole_word_mask=of_records.do_whole_word_mask, masking="dynamic")
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.of_tokenizer(tokenizer), settings.training.random_seed)

@@ -8,45 +8,66 @@ Legend: B batch, S sequence, P predictions, V vocabulary.
 
 import tensorflow as tf
 
-from data_prep.pretraining import masking
+from data_prep.pretraining.instances import masking
 
 # SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014), with Stafford's mixer 13.
 GAMMA = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = 30, 27, 31
+TOO_MANY = ("the sequences of a record are to have more masked positions together than `max_predictions_per_seq`: give "
+            "that of create_pretraining_data, with its `masked_lm_prob`")
 
 
 def make_masker(settings, vocabulary, seed):
     """Makes the function that masks batches.
 
     Args:
-      settings: data_prep.pretraining.sentence_pairs.InstanceSettings, of which max_seq_length,
+      settings: data_prep.pretraining.InstanceSettings, of which max_seq_length,
         max_predictions_per_seq, masked_lm_prob and do_whole_word_mask are used.
       vocabulary: data_prep.pretraining.masking.Vocabulary.
       seed: int; together with a record's epoch and number it fixes the record's masks.
 
     Returns:
       (features, epochs, numbers) -> features, a graph function. `features` are those of
-      data_prep.records.unmasked_pretraining_features, int32 [B, S]; `epochs` and `numbers`, int64 [B], say of each
-      record which epoch it is in and which of the epoch's records it is. To the result, "input_ids" is
-      masked, "masked_lm_positions" and "masked_lm_ids" int32 [B, P] are added, in rising order of position, then 0,
-      and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
+      data_prep.records.unmasked_pretraining_features, int32 [B, S], packed or not; `epochs` and `numbers`, int64
+      [B], say of each record which epoch it is in and which of the epoch's records it is. In the result, "input_ids" is
+      masked; "masked_lm_positions" and "masked_lm_ids" int32 [B, P] are added, in rising order of position, then 0,
+      and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding. Where a pack's sequences are to have
+      more than P masks together, it raises tf.errors.InvalidArgumentError with TOO_MANY.
     """
     length, num_predictions = settings.max_seq_length, settings.max_predictions_per_seq
-    numbers_to_predict = tf.constant([
-        masking.number_to_predict(real, settings.masked_lm_prob, num_predictions) for real in range(length + 1)])
+    numbers_to_predict = tf.constant(masking.numbers_to_predict(settings))
+
+    def choose(input_ids, is_real, draws):
+        """Positions to mask, rising, then 0, int32 [B, P], and which are real; is_real: [B, S], of a sequence's ids."""
+        counts = tf.gather(numbers_to_predict, tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1))
+        is_candidate = is_real & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
+        if not settings.do_whole_word_mask:
+            return _positions_of_pieces(is_candidate, counts, num_predictions, draws)
+        begins_word = is_candidate & ~_joins_word_before(input_ids, is_candidate, vocabulary)
+        return _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws)
+
+    def choose_in_packs(input_ids, sequences, epochs, numbers):
+        """As `choose`, for packs: each sequence is masked as if it were alone."""
+        most = settings.most_packed
+        which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # sequence by sequence: [B * K]
+        repeat = lambda values: tf.repeat(values, most, axis=0)
+        draws = _Draws(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
+        positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], draws)
+        all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
+        fits = tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(tf.cast(
+            all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY])
+        with tf.control_dependencies([] if fits is None else [fits]):  # None when run eagerly
+            return _rising(all_positions, length, num_predictions)
 
     def mask(features, epochs, numbers):
         """See make_masker."""
         input_ids, input_mask = features["input_ids"], features["input_mask"]
-        counts = tf.gather(numbers_to_predict, tf.reduce_sum(input_mask, axis=1))
         draws = _Draws(seed, epochs, numbers)
-        is_candidate = (input_mask == 1) & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
-        if settings.do_whole_word_mask:
-            begins_word = is_candidate & ~_joins_word_before(input_ids, is_candidate, vocabulary)
-            positions, is_masked = _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws)
+        if settings.pack_sequences:
+            positions, is_masked = choose_in_packs(input_ids, input_mask, epochs, numbers)
         else:
-            positions, is_masked = _positions_of_pieces(is_candidate, counts, num_predictions, draws)
+            positions, is_masked = choose(input_ids, input_mask == 1, draws)
         masked_ids = tf.gather(input_ids, positions, batch_dims=1)
         replacements = tf.where(is_masked, _replacements(masked_ids, vocabulary, length, draws), masked_ids)
         return {
@@ -61,12 +82,16 @@ def make_masker(settings, vocabulary, seed):
 
 
 class _Draws:
-    """A sequence of random numbers for each of B records; item i of it does not depend on the other records."""
+    """A sequence of random numbers for each of B records; item i of it does not depend on the other records.
 
-    def __init__(self, seed, epochs, numbers):
+    `numbers`: int64 [B] each, in order: of the epoch, of the record in it, and of the sequence in a pack.
+    """
+
+    def __init__(self, seed, *numbers):
         state = _mix(tf.constant(seed % 2**64, tf.uint64))
-        state = _mix(state + tf.cast(epochs, tf.uint64))
-        self._states = _mix(state + tf.cast(numbers, tf.uint64))[:, tf.newaxis]
+        for each in numbers:
+            state = _mix(state + tf.cast(each, tf.uint64))
+        self._states = state[:, tf.newaxis]
 
     def bits(self, indices, num_bits):
         """Items `indices` (int32 [B or 1, N]) of each sequence: int64 [B, N], from 0 to 2^num_bits - 1."""

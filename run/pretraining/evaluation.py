@@ -7,8 +7,6 @@ from tqdm import tqdm
 from bert_tf.errors import InputError
 from run.training import host_batches
 
-MEANS = ("loss", "masked_lm_accuracy", "masked_lm_loss", "next_sentence_accuracy", "next_sentence_loss")
-
 
 class PretrainingEvaluator:
     """Scores a BertPretrainer on records (the original's `run_pretraining.metric_fn`); traced once, for all calls.
@@ -16,7 +14,7 @@ class PretrainingEvaluator:
     Args:
       strategy: under whose scope the model was made.
       model: BertPretrainer.
-      loss_function: bert_tf.losses.pretraining_loss.
+      loss_function: a bert_tf.losses.PretrainingLoss.
     """
 
     def __init__(self, strategy, model, loss_function):
@@ -26,7 +24,8 @@ class PretrainingEvaluator:
         self._score_all = tf.function(lambda features: strategy.run(self._score, args=(features,)),
                                       autograph=False, reduce_retracing=True)
         with strategy.scope():
-            self._means = {name: tf_keras.metrics.Mean(name) for name in MEANS}
+            self._means = {name: tf_keras.metrics.Mean(name) for name in [
+                "loss", *(f"{each}_{kind}" for each in loss_function.predicted for kind in ("accuracy", "loss"))]}
 
     def __call__(self, make_batches, max_steps):
         """Scores the model as it is.
@@ -38,7 +37,8 @@ class PretrainingEvaluator:
 
         Returns:
           Dict of floats: masked_lm_accuracy and masked_lm_loss over real predictions, next_sentence_accuracy and
-          next_sentence_loss over examples, and loss, the mean of the batches' training losses.
+          next_sentence_loss, or those of another label, over sequences, and loss, the mean of the batches' training
+          losses.
 
         Raises:
           InputError: there is no batch.
@@ -64,8 +64,9 @@ class PretrainingEvaluator:
         self._means["loss"].update_state(replica.all_reduce(tf.distribute.ReduceOp.SUM, share))
         self._update("masked_lm", outputs["masked_lm_logits"], features["masked_lm_ids"],
                      features["masked_lm_weights"])
-        labels = features["next_sentence_labels"][:, 0]
-        self._update("next_sentence", outputs["next_sentence_logits"], labels, tf.ones_like(labels, tf.float32))
+        for label in self._loss.predicted[1:]:
+            logits, labels, weights = self._loss.sentence_scores(outputs, features)
+            self._update(label, logits, labels, tf.ones_like(labels, tf.float32) if weights is None else weights)
 
     def _update(self, prefix, logits, labels, weights):
         """Adds losses and hits, weighted, to the means `prefix`_loss and `prefix`_accuracy."""

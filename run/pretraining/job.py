@@ -9,13 +9,12 @@ from bert_tf import files, losses, models
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
 from run.evaluation.results import write_results
-from run.pretraining import evaluation
+from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
 from run.training import loop, run_metadata, strategies, utilisation
 from run.training.optimizer import make_optimizer
 from run.training.step import Trained
 
-LOSS_NAMES = ("loss", "masked_lm_loss", "next_sentence_loss")
 RESULTS_FILE = "eval_results.txt"
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 bits
 HEADS = "cls/"  # how the names of the variables begin that an evaluation scores by
@@ -37,7 +36,7 @@ def run(settings, config, teaching=None):
     """
     schedule, output_dir = settings.schedule, settings.training.output_dir
     strategy = make_strategy(settings)  # TensorFlow may compute nothing before
-    data = PretrainingData(settings, config)
+    data = [PretrainingData(phase.settings, config) for phase in phases.phases_of(settings)]
     for note in settings.notes():
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
@@ -69,16 +68,24 @@ def _keep_metadata(settings, config, started_with):
 def _train_and_evaluate(settings, strategy, data, training_run, model):
     """What `run` does once all is checked, what lies beside checkpoints is written and the model has its weights."""
     schedule = settings.schedule
-    evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
+    parts = phases.phases_of(settings)
+    evaluator = evaluation.PretrainingEvaluator(strategy, model, loss_of(settings))
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
     def evaluate():
-        return evaluator(lambda share: data.evaluation_batches(share, drop_remainder), schedule.max_eval_steps)
+        """On records of the phase of the last step."""
+        current = max(0, sum(phase.first_step < training_run.step for phase in parts) - 1)
+        return evaluator(lambda share: data[current].evaluation_batches(share, drop_remainder), schedule.max_eval_steps)
 
     results = None
-    with data.bad_records_named():
+    with contextlib.ExitStack() as stack:
+        for each in data:
+            stack.enter_context(each.bad_records_named())
         if schedule.do_train:
-            results = training_run.train(data.training_batches, evaluate if schedule.eval_steps else None)
+            results = training_run.train([
+                loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size,
+                           _flops_of(phase.settings, model.encoder.config))
+                for phase, each in zip(parts, data, strict=True)], evaluate if schedule.eval_steps else None)
         if schedule.do_eval:
             results = results or evaluate()
     if schedule.do_eval and strategies.is_chief(strategy):
@@ -90,8 +97,9 @@ def make_strategy(settings):
     """The tf.distribute.Strategy of PretrainingSettings, with the batch sizes in use checked against its replicas."""
     strategy = strategies.make_strategy(settings.devices)
     if settings.schedule.do_train:
-        strategies.check_batch_size("train_batch_size", settings.training.train_batch_size, strategy,
-                                    settings.step.accumulate_steps)
+        for phase in phases.phases_of(settings):
+            strategies.check_batch_size("train_batch_size", phase.settings.training.train_batch_size, strategy,
+                                        settings.step.accumulate_steps)
     if settings.schedule.do_eval:
         strategies.check_batch_size("eval_batch_size", settings.training.eval_batch_size, strategy)
     return strategy
@@ -99,7 +107,11 @@ def make_strategy(settings):
 
 def _started_with(settings, data):
     """Dict of the settings with which a run is resumed."""
-    return {**data.started_with, "train_batch_size": settings.training.train_batch_size,
+    of_data = data[0].started_with
+    if settings.schedule.phases:
+        files_of_all = [path for each in data for path in each.files]
+        of_data |= {"phases": settings.schedule.phases, "input_file": run_metadata.fingerprint(files_of_all)}
+    return {**of_data, "train_batch_size": settings.training.train_batch_size,
             "optimizer": settings.optimizer.optimizer, "random_seed": settings.training.random_seed}
 
 
@@ -107,6 +119,21 @@ def vocabulary_multiple(strategy, step):
     """What the vocabulary is filled up to in the masked LM's product, see MaskedLMHead; `step`: StepSettings."""
     in_16_bits = step.mixed_precision != "float32"
     return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1
+
+
+def sentence_label(settings):
+    """The name of what PretrainingSettings have predicted of a whole sequence, or None."""
+    return settings.records.instances.what.sentence_label
+
+
+def loss_of(settings):
+    """The PretrainingLoss of PretrainingSettings."""
+    return losses.PretrainingLoss(sentence_label(settings))
+
+
+def _flops_of(settings, config):
+    """(real tokens an example) -> floating point operations of training on it."""
+    return lambda tokens: utilisation.pretraining_flops(config, tokens, settings.records.max_predictions_per_seq)
 
 
 def start(settings, strategy, config, teaching=None):
@@ -125,18 +152,18 @@ def start(settings, strategy, config, teaching=None):
             recompute_activations=settings.step.recompute_activations,
             remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
             **strategies.encoder_options(strategy, config, settings.step.jit_compile)),
-            vocabulary_multiple(strategy, settings.step))
+            vocabulary_multiple(strategy, settings.step), sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
-        trained = Trained(model, losses.pretraining_loss, LOSS_NAMES)
+        loss = loss_of(settings)
+        trained = Trained(model, loss, loss.names)
         if teaching:
             trained = teaching.in_training(model, optimizer, schedule.num_train_steps)
     training_run = loop.TrainingRun(
         strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, schedule.num_train_steps,
         step_settings=settings.step, evaluations=loop.Evaluations(schedule.eval_steps), init_checkpoint=checkpoint,
         init_layers=trained.init_layers, network=trained.network, aside=trained.aside,
-        flops_of=lambda tokens: utilisation.pretraining_flops(
-            config, tokens, settings.records.max_predictions_per_seq))
+        flops_of=_flops_of(settings, config))
     if not (schedule.do_train or training_run.step):
         if not checkpoint:
             raise InputError(f"`output_dir`={settings.training.output_dir}: holds no checkpoint to evaluate; train "

@@ -15,18 +15,41 @@ from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep import records
 from data_prep.records import tfrecord_format
+from run.pretraining import dynamic_masking
 
 FRAME_BYTES = tfrecord_format.HEADER.size + tfrecord_format.FOOTER.size  # around each record
 SCAN_RECORDS = 1000  # records looked at together
 CHECKED_RECORDS = 100  # of each file, before training starts
 SIDE_BY_SIDE = 16  # files that are counted together, and remote ones that are checked
-MASKS = "masked_lm_positions"  # the feature of records that hold masks
+# What records hold that are not to be read with the settings given: a feature of theirs -> what to do.
+UNASKED = {
+    "masked_lm_positions": "hold masks, and would be masked twice: give `masking`=static, or make records with "
+                           "`masking`=dynamic",
+    "positions": "hold several sequences each: give `pack_sequences`",
+    "next_sentence_labels": "say of each pair whether the second part is the next: give `objective`=sentence_pairs, or "
+                            "make records of this `objective`",
+    "sentence_order_labels": "say of each pair whether its parts are swapped: give `objective`=sentence_order, or make "
+                             "records of this `objective`",
+}
+LACKED = {
+    "positions": "each hold one sequence: leave out `pack_sequences`, or make records with it",
+    "next_sentence_labels": "do not say whether the second part is the next one: give the `objective` they were made "
+                            "with",
+    "sentence_order_labels": "do not say whether the parts are swapped: give the `objective` they were made with",
+}
 
 
-def pretraining_limits(config, max_seq_length):
-    """Dict of name -> int: the numbers of a pre-training record's feature must be less, for a BertConfig."""
-    return {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.type_vocab_size,
-            "masked_lm_positions": max_seq_length, "masked_lm_ids": config.vocab_size, "next_sentence_labels": 2}
+def pretraining_limits(config, instances):
+    """Dict of name -> int: the numbers of a pre-training record's feature must be less.
+
+    Args:
+      config: BertConfig.
+      instances: InstanceSettings of the records.
+    """
+    length, label = instances.max_seq_length, instances.what.sentence_label
+    return {"input_ids": config.vocab_size, "input_mask": instances.most_packed + 1 if instances.most_packed else 2,
+            "segment_ids": config.type_vocab_size, "positions": length, "masked_lm_positions": length,
+            "masked_lm_ids": config.vocab_size, f"{label}_labels": 2, f"{label}_positions": length}
 
 
 def check_pretraining_records(paths, features, limits):
@@ -39,21 +62,32 @@ def check_pretraining_records(paths, features, limits):
       limits: of pretraining_limits.
     """
     def check(path):
+        held = _first_features(path)
+        for told, is_wrong in ((UNASKED, lambda name: name in held and name not in names),
+                               (LACKED, lambda name: name in names and name not in held)):
+            wrong = next((told[name] for name in told if held and is_wrong(name)), None)
+            if wrong:
+                raise InputError(f"{path}: its records {wrong}")
         wrong = find_bad_record([path], features, limits, CHECKED_RECORDS)
         if wrong:
             raise InputError(wrong)
-        first = next(iter(tf.data.TFRecordDataset(path)), None)
-        if first is None:
+        if held is None:
             raise InputError(f"{path}: holds no records")
-        if MASKS not in names and MASKS in tf.train.Example.FromString(first.numpy()).features.feature:
-            raise InputError(f"{path}: its records hold masks, and would be masked twice: give `masking`=static, or "
-                             f"make records with `masking`=dynamic")
 
     names = {feature.name for feature in features}
     # Of a remote file, the first record takes about as long as the first megabytes.
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE if any(map(is_remote, paths)) else 1) as pool:
         for _ in pool.map(check, paths):
             pass
+
+
+def _first_features(path):
+    """The names of the first record's features; none if it cannot be read; None for a file without records."""
+    try:
+        first = next(iter(tf.data.TFRecordDataset(path)), None)
+        return None if first is None else set(tf.train.Example.FromString(first.numpy()).features.feature)
+    except (tf.errors.DataLossError, message.DecodeError):  # find_bad_record says where and what
+        return set()
 
 
 @contextlib.contextmanager
@@ -66,6 +100,8 @@ def bad_records_named(paths, features, limits):
     try:
         yield
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
+        if dynamic_masking.TOO_MANY in str(error):
+            raise InputError(dynamic_masking.TOO_MANY) from error
         print(f"looking for a bad record in {len(paths)} files", file=sys.stderr)
         wrong = find_bad_record(paths, features, limits)
         if wrong:

@@ -6,6 +6,10 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
+from data_prep.pretraining import InstanceSettings
+from data_prep.pretraining.instances import OBJECTIVES
+from run.pretraining import phases
+from run.pretraining.recipes import RECIPES
 from run.settings import (
     DeviceSettings,
     ModelSettings,
@@ -40,7 +44,25 @@ class RecordSettings(Settings):
     do_whole_word_mask: bool = setting(
         False, "With --masking=dynamic: mask all WordPieces of a word or none.")
 
+    objective: str = setting(
+        "sentence_pairs", "With which the records were made: what is predicted beside masked pieces, the next sentence "
+                          "of sentence_pairs, the order of sentence_order, or nothing.", choices=tuple(OBJECTIVES))
+    pack_sequences: bool = setting(
+        False, "Whether records hold several sequences each; they were made so, by the same flag of "
+               "create_pretraining_data.")
+    max_sequences_per_pack: int = setting(
+        InstanceSettings.max_sequences_per_pack, "With --pack_sequences: most sequences of a record, with which the "
+                                                 "records were made.", lower=1, upper=255)
+
+    @property
+    def instances(self):
+        """The InstanceSettings with which such records are made."""
+        return InstanceSettings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(
+            InstanceSettings) if hasattr(self, field.name)})
+
     def check(self):
+        if self.pack_sequences or self.max_sequences_per_pack != InstanceSettings.max_sequences_per_pack:
+            _ = self.instances  # checks that the two go together
         for name in ("masked_lm_prob", "do_whole_word_mask") if self.masking == "static" else ():
             if getattr(self, name) != getattr(RecordSettings, name):
                 raise InputError(f"`{name}`={getattr(self, name)}: has no effect with `masking`=static, whose records "
@@ -57,6 +79,11 @@ class ScheduleSettings(Settings):
     num_warmup_steps: int = setting(
         10000, "Steps over which the learning rate rises from 0; with more than --num_train_steps it never reaches its "
                "peak.", lower=0)
+    phases: str | None = setting(
+        None, "Phases of other lengths, in place of `max_seq_length` and `max_predictions_per_seq`: 128:0.9,512:0.1 is "
+              "nine tenths of the steps on records of 128 ids, then the rest on 512; LENGTH:SHARE:BATCH:PREDICTIONS "
+              "gives a phase its batch size and its masked positions, else `train_batch_size` and `masked_lm_prob` of "
+              "LENGTH, rounded up. In --input_file, {length} stands for each phase's.")
     max_eval_steps: int = setting(100, "Batches to evaluate at most.", lower=1)
     eval_steps: int | None = setting(
         None, "Evaluate also during training, every so many steps, into eval_log.csv and loss.png. Needs --do_train "
@@ -72,6 +99,9 @@ class ScheduleSettings(Settings):
 class PretrainingSettings(Settings):
     """A pre-training run."""
 
+    recipe: str | None = setting(
+        None, "A published way to pre-train, as a set of flags, which is printed; a flag that is given counts before "
+              "it. original: BERT's, at one length. roberta: RoBERTa's of 125,000 steps.", choices=tuple(RECIPES))
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
@@ -81,6 +111,9 @@ class PretrainingSettings(Settings):
     optimizer: OptimizerSettings = dataclasses.field(default_factory=OptimizerSettings)
 
     def check(self):
+        if self.schedule.phases:
+            _ = phases.phases_of(self)
+            return
         for name in ("train_batch_size", "eval_batch_size"):
             check_positions(name, getattr(self.training, name), self.records.max_seq_length)
 
@@ -90,19 +123,23 @@ class PretrainingSettings(Settings):
             raise InputError("nothing to do: give `do_train`, `do_eval` or both")
         if self.records.masking == "dynamic":
             paths.check_file("vocab_file", self.records.vocab_file)
-        config = self.model.read_config(self.records.max_seq_length)
+        of_phases = [phase.settings.records for phase in phases.phases_of(self)]
+        config = self.model.read_config(max(records.max_seq_length for records in of_phases))
         paths.check_output_dir("output_dir", self.training.output_dir)
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
-            patterns = getattr(self.records, name)
-            if not is_remote(patterns or "") and (patterns or name == "input_file"):
-                paths.expand_globs(name, patterns, folders=True)
+            for records in of_phases:
+                patterns = getattr(records, name)
+                if not is_remote(patterns or "") and (patterns or name == "input_file"):
+                    paths.expand_globs(name, patterns, folders=True)
         return config
 
     def check_apart_from_records(self):
         """Raises InputError if the records are looked for where the output goes."""
-        paths.check_not_found("output_dir", self.training.output_dir, {
-            name: getattr(self.records, name) for name in ("input_file", "eval_input_file")}, is_folder=True)
+        for phase in phases.phases_of(self):
+            paths.check_not_found("output_dir", self.training.output_dir, {
+                name: getattr(phase.settings.records, name) for name in ("input_file", "eval_input_file")},
+                is_folder=True)
 
     def notes(self):
         """Yields what a user should know of these settings, a line each."""

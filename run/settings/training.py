@@ -73,10 +73,16 @@ class OptimizerSettings(Settings):
     no_weight_decay: tuple[str, ...] = setting(
         ("LayerNorm", "layer_norm", "bias"), "Regular expressions; a weight in whose name one is found does not decay.")
     clip_norm: float = setting(1.0, "Largest global norm of the gradients; 0 for no clipping.", lower=0)
+    beta_1: float = setting(0.9, "Share of the first moment, the mean of gradients, that a step keeps.", lower=0)
+    beta_2: float = setting(0.999, "Share of the second moment, the mean of their squares, that a step keeps.", lower=0)
+    epsilon: float = setting(1e-6, "Added to the root of the second moment.", lower=1e-12)
     decay_power: float = setting(
         1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.", lower=1e-3)
 
     def check(self):
+        for name in ("beta_1", "beta_2"):
+            if getattr(self, name) >= 1:
+                raise InputError(f"`{name}`={getattr(self, name)}: it must be below 1")
         for pattern in self.no_weight_decay:
             try:
                 re.compile(pattern)

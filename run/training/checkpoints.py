@@ -13,6 +13,7 @@ from bert_tf.files import new_file, read_json_object
 from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
+ADAPTER_FILE = "adapter.safetensors"  # of a run with adapters: what it trained, at its end
 UNFINISHED = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # names that TensorFlow writes under
 
 
@@ -26,20 +27,25 @@ class CheckpointManager(tf.train.CheckpointManager):
       checkpoint, directory, **options: tf.train.CheckpointManager's.
       writes: whether it saves; of several workers, one does, and all read.
       saving: function without arguments that gives a context in which each checkpoint is written; or None.
+      in_part: whether `checkpoint` may lack some of what is restored, which is then left out.
     """
 
-    def __init__(self, checkpoint, directory, *, writes=True, saving=None, **options):
+    def __init__(self, checkpoint, directory, *, writes=True, saving=None, in_part=False, **options):
         check_state(directory)
         if writes:
             _remove_unfinished(directory)
         super().__init__(checkpoint, directory, **options)
         self._writes = writes
+        self._in_part = in_part
         self._saving = saving or contextlib.nullcontext
         self._last_saved = None
 
     def restore_or_initialize(self):
         """Called by orbit before training; InputError for a checkpoint whose files are damaged or gone."""
         try:
+            if self._in_part and self.latest_checkpoint:
+                self.checkpoint.restore(self.latest_checkpoint).expect_partial()
+                return self.latest_checkpoint
             return super().restore_or_initialize()
         except (IndexError, tf.errors.OpError) as error:  # IndexError is TensorFlow's for a file that is too short
             if not self.latest_checkpoint:
@@ -178,7 +184,7 @@ def remove(folder):
         return
     names = files.names_in(folder)
     # First the file by which a run is known: what a killed removal leaves is of no run.
-    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-"))):
+    for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-")), ADAPTER_FILE):
         path = os.path.join(folder, name)
         if name in names:
             (files.remove_tree if files.is_dir(path) else files.remove)(path)

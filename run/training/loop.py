@@ -48,6 +48,24 @@ class Evaluations:
             raise ValueError("`early_stopping_evals` needs a best_metric")
 
 
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A part of a run whose batches are of one kind.
+
+    Attributes:
+      first_step: the number of steps before it.
+      make_dataset: (skip_steps, HostShare) -> endless dataset of a host's rows of each batch of features, beginning
+        with the phase's batch number `skip_steps`; see run.training.host_batches.
+      batch_size: examples of a step, over all replicas.
+      flops_of: as TrainingRun's.
+    """
+
+    first_step: int
+    make_dataset: object
+    batch_size: int
+    flops_of: object = None
+
+
 SAVING = "saving a checkpoint"  # in the progress bar
 _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
@@ -74,6 +92,7 @@ class TrainingRun:
       network: what a training step runs in place of the model, and whose variables it trains; None for the model.
       aside: dict of name -> what is kept in the run's checkpoints beside the model, such as variables of the network
         alone.
+      trains: whether the run is to be trained; else its weights alone are restored, no moments.
 
     Attributes:
       missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
@@ -81,7 +100,7 @@ class TrainingRun:
 
     def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
-                 flops_of=None, init_layers=(), network=None, aside=None):
+                 flops_of=None, init_layers=(), network=None, aside=None, trains=True):
         self._strategy = strategy
         self._settings = settings
         self._num_train_steps = num_train_steps
@@ -108,11 +127,12 @@ class TrainingRun:
 
         with strategy.scope():
             own = {id(variable) for variable in model.trainable_variables}
-            optimizer.build(model.trainable_variables,
-                            [variable for variable in network.trainable_variables if id(variable) not in own])
+            if trains:
+                optimizer.build(model.trainable_variables,
+                                [variable for variable in network.trainable_variables if id(variable) not in own])
             manager = CheckpointManager(
                 tf.train.Checkpoint(model=model, optimizer=optimizer, **aside or {}), settings.output_dir,
-                writes=self._writes, saving=self._saving, max_to_keep=settings.keep_checkpoint_max,
+                writes=self._writes, saving=self._saving, in_part=not trains, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
         self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
@@ -127,6 +147,7 @@ class TrainingRun:
         self._log = None
         self._eval_log = None
         self._bar = None
+        self._phases = self._phase = None
         self._preemption = None
         self._supersedes = False
 
@@ -135,14 +156,13 @@ class TrainingRun:
         """Steps done so far, int."""
         return int(self._optimizer.iterations.numpy())
 
-    def train(self, make_dataset, evaluate=None):
+    def train(self, phases, evaluate=None):
         """Trains to the last step, saving checkpoints and curves on the way; says where it starts.
 
         SIGTERM, by which a machine is taken away, saves a checkpoint and ends the process with status 143.
 
         Args:
-          make_dataset: (skip_steps, HostShare) -> endless dataset of a host's rows of each batch of features,
-            beginning with the batch of step `skip_steps`; see run.training.host_batches.
+          phases: Phases, one after the other, the first from step 0; or the `make_dataset` of the only one.
           evaluate: () -> dict of name -> float, called every `eval_steps` steps and after the last; or None.
 
         Returns:
@@ -163,10 +183,11 @@ class TrainingRun:
         self._supersedes = evaluate is None
         if evaluate:
             self._best.supersede(False)
-        if self._flops_of:
+        self._phases = phases if isinstance(phases, list) else [
+            Phase(0, phases, self._settings.train_batch_size, self._flops_of)]
+        if any(phase.flops_of for phase in self._phases):
             self._matmul_rate = utilisation.matmul_rate(self._strategy, self._compute_dtype)
-        skip_steps = self.step
-        self._trainer.set_dataset(lambda share: make_dataset(skip_steps, share))
+        self._phase = None
         with tqdm(total=self._num_train_steps, initial=self.step, desc="training", unit="step",
                   dynamic_ncols=True) as self._bar, Preemption() as self._preemption:
             try:
@@ -197,13 +218,22 @@ class TrainingRun:
                 results = self._evaluate(evaluate)
             if self._ended():
                 break
-            stop = self._num_train_steps
+            stop = self._begin_phase()
             if evaluate and self._evaluations.eval_steps:
                 stop = min(stop, self.step + self._evaluations.eval_steps - self.step % self._evaluations.eval_steps)
             with _quiet_orbit():
                 self._controller.train(stop, checkpoint_at_completion=False)
         self._save()
         return results
+
+    def _begin_phase(self):
+        """Takes the batches of the phase that this step is in, unless it does already; returns where that ends."""
+        number = sum(phase.first_step <= self.step for phase in self._phases) - 1
+        phase = self._phases[number]
+        if phase is not self._phase:
+            self._phase, skip_steps = phase, self.step - phase.first_step
+            self._trainer.set_dataset(lambda share: phase.make_dataset(skip_steps, share))
+        return min([self._num_train_steps, *(each.first_step for each in self._phases[number + 1:])])
 
     def _ended(self):
         """Why there is nothing to train, None if there is."""
@@ -282,7 +312,7 @@ class TrainingRun:
         tokens = float(means.pop(utilisation.TOKENS))
         losses = {name: float(value) for name, value in means.items()}
         self._log.add(self.step, losses)
-        rates = self._rates(steps * self._settings.train_batch_size / seconds, tokens)
+        rates = self._rates(steps * self._phase.batch_size / seconds, tokens)
         means.update(rates)
         self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
@@ -300,7 +330,7 @@ class TrainingRun:
         """Dict of name -> float, for `tokens` real tokens an example."""
         rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
         if self._matmul_rate:
-            rates["model_flop_utilisation"] = examples_per_second * self._flops_of(tokens) / self._matmul_rate
+            rates["model_flop_utilisation"] = examples_per_second * self._phase.flops_of(tokens) / self._matmul_rate
         return rates
 
 

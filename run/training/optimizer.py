@@ -15,4 +15,6 @@ def make_optimizer(optimizer, step, num_train_steps, num_warmup_steps):
     return optimization.create_optimizer(
         optimizer.learning_rate, num_train_steps, num_warmup_steps, optimizer.optimizer,
         decay_power=optimizer.decay_power, weight_decay=optimizer.weight_decay_rate, clip_norm=optimizer.clip_norm,
-        no_decay=optimizer.no_weight_decay, scale_loss=step.mixed_precision == "float16")
+        no_decay=optimizer.no_weight_decay,
+        beta_1=optimizer.beta_1, beta_2=optimizer.beta_2, epsilon=optimizer.epsilon,
+        scale_loss=step.mixed_precision == "float16")

@@ -142,16 +142,17 @@ def keep(output_dir, config, started_with, vocab_file=None, changeable=None):
             file.write(read_bytes(vocab_file))
 
 
-def fingerprint(paths):
+def fingerprint(paths, whole=False):
     """Dict that tells files from others: by number, names without folder, sizes in bytes, and contents.
 
     Contents are read whole up to WHOLE_BYTES; of more, a sample of each file's blocks. Of remote files, where each
-    block costs a request that brings megabytes, the sample is the first block of SAMPLE_BLOCKS files.
+    block costs a request that brings megabytes, the sample is the first block of SAMPLE_BLOCKS files. With `whole` no
+    sample is taken.
     """
     sizes = [files.size(path) for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
     told = {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
-    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES, any(map(is_remote, paths))
+    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES and not whole, any(map(is_remote, paths))
     sized = list(zip(paths, sizes, strict=True))
     if is_sampled and are_remote:
         sized = [(path, min(size, BLOCK_BYTES)) for path, size in _spread(sized)]

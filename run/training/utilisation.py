@@ -42,6 +42,19 @@ def pretraining_flops(config, tokens, predictions):
     return FORWARD_AND_BACKWARD * (encoder_flops(config, 1, tokens) + masked_lm_flops(config, 1, predictions))
 
 
+def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True):
+    """Those of the encoder in a fine-tuning step, for an example of so many real tokens.
+
+    Args:
+      config: BertConfig.
+      tokens: float.
+      frozen_layers: int, the lowest layers, below which the backward pass does not go.
+      trains_kernels: whether gradients of the kernels are computed; of their adapters, which are small, none counts.
+    """
+    backward = (2 if trains_kernels else 1) * (1 - frozen_layers / config.num_hidden_layers)
+    return (1 + backward) * encoder_flops(config, 1, tokens)
+
+
 def matmul_rate(strategy, dtype):
     """FLOPs a second of products of square matrices in a dtype, on all replicas at once; takes half a second."""
     return _rate(strategy, tf.as_dtype(dtype).name)
@@ -83,10 +96,11 @@ class LossWithTokens:
         self._loss = losses.in_shares(loss_function)
 
     def normalisers(self, features):
-        """As the loss's."""
-        return self._loss.normalisers(features)
+        """As the loss's, and the rows of the batch."""
+        rows = tf.cast(tf.shape(features["input_mask"])[0], tf.float32)
+        return {**self._loss.normalisers(features), "rows": rows}
 
     def share(self, outputs, features, normalisers):
         """As the loss's."""
-        tokens = tf.reduce_sum(tf.cast(features["input_mask"], tf.float32))
-        return {**self._loss.share(outputs, features, normalisers), TOKENS: tokens / normalisers["examples"]}
+        tokens = tf.reduce_sum(tf.cast(features["input_mask"] > 0, tf.float32))
+        return {**self._loss.share(outputs, features, normalisers), TOKENS: tokens / normalisers["rows"]}

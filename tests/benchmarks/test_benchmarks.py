@@ -17,6 +17,7 @@ from benchmarks import (
     input_pipeline,
     length_groups,
     litert,
+    packing,
     pretraining_data,
     recompute,
     serving,
@@ -180,6 +181,19 @@ def test_length_groups(capsys, config_file):
     assert printed.count("examples/s") == 2
 
 
+def test_packing(capsys, config_file, results_dir):
+    packing.measure(packing.PackingSettings(
+        results_dir=results_dir, bert_config_file=config_file, train_batch_size=3, max_seq_length=24,
+        max_predictions_per_seq=6, rounds=1))
+    printed = capsys.readouterr().out
+    (padded,), (packed,) = rows(printed, ["padded "], 4), rows(printed, ["packed  "], 4)
+    assert padded[1] == 1
+    assert packed[1] > 1.5
+    assert packed[0] > 90 > 60 > padded[0]  # per cent of the ids are real
+    assert re.search(rf"^packed: {NUMBER} times the sequences a second$", printed, re.MULTILINE)
+    assert len(kept(results_dir, "packing")) == 1
+
+
 def test_litert(capsys, monkeypatch, config_file, vocab_file, text_file, results_dir):
     monkeypatch.setattr(litert, "ONNX_PACKAGES", ("no_such_package",))
     litert.measure(litert.LiteRTSettings(
@@ -282,7 +296,7 @@ def test_vocabulary(capsys, text_file, vocab_file, results_dir):
 
 
 @pytest.mark.parametrize("benchmark", [
-    bfloat16, dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, pretraining_data, recompute,
+    bfloat16, dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, packing, pretraining_data,
     serving, tokenization, tpu_compile, training_step, vocabulary], ids=lambda module: module.__name__)
 def test_flags_are_the_settings(benchmark, monkeypatch):
     measured = []

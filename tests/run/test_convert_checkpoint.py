@@ -5,11 +5,14 @@ import json
 import os
 import shutil
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.checkpoints import convert, huggingface
+from bert_tf import models
+from bert_tf.checkpoints import convert, huggingface, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
+from bert_tf.optimization import create_optimizer
 from tests import scripts
 
 SCRIPT = "run.convert_checkpoint"
@@ -71,10 +74,6 @@ def test_round_trip(original, vocabulary, tmp_path, monkeypatch):
 
 def test_round_trip_through_a_model(original, tmp_path, reference_config):
     """The same with our model and our training checkpoint on the way, optimizer dropped."""
-    from bert_tf import models
-    from bert_tf.checkpoints import load_pretrained
-    from bert_tf.optimization import create_optimizer
-
     model = models.BertPretrainer(reference_config)
     load_pretrained(model, str(original))
     optimizer = create_optimizer(1e-3, 5, 1)
@@ -83,6 +82,49 @@ def test_round_trip_through_a_model(original, tmp_path, reference_config):
     assert convert(path, str(tmp_path / "out"), "tf1", reference_config) == [
         f"{path} (training checkpoint) -> {tmp_path}/out (TF1 checkpoint): 46 tensors, 25,466 parameters"]
     assert assert_byte_equal(original / "bert_model.ckpt", tmp_path / "out" / "bert_model.ckpt") == 46
+
+
+@pytest.mark.parametrize("output_format", ["tf1", "model_garden", "huggingface"])
+@pytest.mark.parametrize("source", ["original", "hf_tiny"])
+def test_a_longer_position_table(original, reference, tmp_path, source, output_format):
+    """Of every format; the config goes with it, and all else stays as it is."""
+    source = original if source == "original" else reference / source
+    before = open_checkpoint(source)
+    rows = before.config.max_position_embeddings
+    name = "bert/embeddings/position_embeddings"
+    table = before.tensors[name].read()
+    out = tmp_path / "out"
+    convert(source, out, output_format, max_position_embeddings=2 * rows + 3)
+    longer = open_checkpoint(out)
+    assert (longer.config or before.config.from_json_file(out / "bert_config.json")) == dataclasses.replace(
+        before.config, max_position_embeddings=2 * rows + 3)
+    np.testing.assert_array_equal(longer.tensors[name].read(), np.concatenate([table, table, table[:3]]))
+    for other in before.tensors.keys() - {name}:
+        if other in longer.tensors:
+            np.testing.assert_array_equal(longer.tensors[other].read(), before.tensors[other].read())
+
+    convert(source, out, output_format, max_position_embeddings=2 * rows - 1, position_extension="interpolate")
+    found = open_checkpoint(out).tensors[name].read()
+    np.testing.assert_allclose(found[::2], table, atol=1e-6)
+    np.testing.assert_allclose(found[1::2], (table[:-1] + table[1:]) / 2, atol=1e-6)
+
+
+def test_a_model_with_more_positions_takes_longer_texts(original, tmp_path, reference_config):
+    """Those that it took before it answers as before."""
+    convert(original, tmp_path / "long", "tf1", max_position_embeddings=100)
+    config = BertConfig.from_json_file(tmp_path / "long" / "bert_config.json")
+    encoders = [models.BertEncoder(each) for each in (reference_config, config)]
+    for encoder, path in zip(encoders, (original, tmp_path / "long"), strict=True):
+        load_pretrained(encoder, str(path))
+
+    def pooled(encoder, length):
+        ids = tf.range(5, 5 + length, dtype=tf.int32)[tf.newaxis]
+        return encoder({"input_ids": ids, "input_mask": tf.ones_like(ids), "segment_ids": tf.zeros_like(ids)})[
+            "pooled_output"]
+    np.testing.assert_array_equal(*(pooled(encoder, 40) for encoder in encoders))
+    assert np.isfinite(pooled(encoders[1], 100)).all()
+    with pytest.raises(ValueError, match="the sequence length, 100, is over max_position_embeddings, 64"):
+        pooled(encoders[0], 100)
 
 
 def test_what_is_left_out_and_what_the_original_cannot_compute_is_said(reference, tmp_path):
@@ -117,6 +159,9 @@ def test_overwrite(original, reference, tmp_path):
     ({"output": "gs://bucket//bert"}, "--output=gs://bucket//bert: each part between slashes must be a name"),
     ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
     ({"vocab_file": "none.txt"}, "--vocab_file=none.txt: no such file"),
+    ({"max_position_embeddings": 64}, "--max_position_embeddings=64: the model has 64 positions; a table can only be"),
+    ({"position_extension": "interpolate"}, "--position_extension=interpolate: give --max_position_embeddings too"),
+    ({"adapter": "none.safetensors"}, "--adapter=none.safetensors: no such file"),
 ])
 @pytest.mark.usefixtures("original")
 def test_mistakes(tmp_path, flags, message):

@@ -15,7 +15,7 @@ from run.finetuning import task_metadata
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import TaggingSettings
 from run.finetuning.tasks import Tagging
-from run.settings import TrainingSettings
+from run.settings import TokenizerSettings, TrainingSettings
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -159,3 +159,19 @@ def test_a_model_that_finds_no_entity_where_there_is_none(tmp_path, reference):
     assert tagging_task.score(outputs)["eval_f1"] == 0
     tagging_task.report(outputs, str(tmp_path))
     assert (tmp_path / "eval_report.txt").read_text() == "neither the labels nor the predictions hold an entity\n"
+
+
+def test_predictions_with_document_context_are_those_of_the_words(tmp_path, reference):
+    """Of each word the scores in one window count: others say something else of it."""
+    (tmp_path / "dev.txt").write_text("-DOCSTART- O\n\n" + "the O\nfirst B-X\nline I-X\n\nstops O\n\n" * 4
+                                      + "-DOCSTART- O\n\nnumber B-X\n")
+    settings = FineTuningSettings(
+        tuning=TuningSettings(do_eval=True), tokenizer=TokenizerSettings(max_seq_length=9),
+        task=TaggingSettings(dev_file=str(tmp_path / "dev.txt"), document_context=True))
+    task = Tagging(settings, task_metadata.TaskMetadata("token_classifier", 9, True, ("O", "B-X", "I-X")))
+    task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
+    label_ids = task.eval_features["label_ids"]
+    assert len(label_ids) > 3
+    assert ((task.eval_features["input_mask"].sum(axis=1) - 2) > (label_ids >= 0).sum(axis=1)).any()
+    scores = task.score({"logits": np.eye(3, dtype=np.float32)[np.where(label_ids < 0, 1, label_ids)]})
+    assert (scores["eval_f1"], scores["eval_accuracy"]) == (1, 1)

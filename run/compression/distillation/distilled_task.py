@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.compression.distillation import tapped
 from bert_tf.compression.layer_maps import INNER, map_layers
 from bert_tf.compression.theseus import ReplacingRate, TheseusModel
@@ -150,7 +150,7 @@ class DistilledTask:
     @functools.cached_property
     def _teacher_files(self):
         """Dict that tells the teacher's weights from others."""
-        return run_metadata.fingerprint(teaching.checkpoint_files(self.teacher.path))
+        return run_metadata.fingerprint(checkpoint_files(self.teacher.path))
 
     def _asked(self, features):
         """Dict of what shapes the answers, beside the teacher."""

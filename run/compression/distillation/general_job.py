@@ -4,8 +4,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf import losses, models
-from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf import models
+from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.errors import InputError
 from run.compression.distillation import teaching
 from run.pretraining import job
@@ -42,7 +42,7 @@ class Teaching:
                              "`logits_weight`=0")
         self.started_with = teaching.started_with(
             settings.student, dataclasses.asdict(settings.losses),
-            run_metadata.fingerprint(teaching.checkpoint_files(self._path)))
+            run_metadata.fingerprint(checkpoint_files(self._path)))
 
     def in_training(self, model, optimizer, num_train_steps):
         """The Trained of a BertPretrainer, the student."""
@@ -58,4 +58,4 @@ class Teaching:
             answers = teaching.asking(teacher, teaching.taps(
                 settings.losses, model.encoder.config, self._config)[1])
         return teaching.trained(settings, model, model, answers, self._config, optimizer.iterations, num_train_steps,
-                                losses.pretraining_loss, "masked_lm")
+                                job.loss_of(settings), "masked_lm")

@@ -1,13 +1,9 @@
 """What training runs to let a student learn from a teacher, whatever both are used for."""
 
-import os
-
 import tensorflow as tf
 
-from bert_tf.checkpoints import find_checkpoint
 from bert_tf.compression.distillation import DistillationLoss, DistilledModel, tapped, taps_of
 from bert_tf.compression.layer_maps import INNER, map_layers
-from bert_tf.files import exists, names_in
 from bert_tf.layers import Projection, WeightInitializer
 from run.training.step import Trained
 
@@ -72,12 +68,3 @@ def started_with(student, losses, teacher_files):
                 if getattr(student, name))
     value = getattr(student, name)
     return {"teacher": teacher_files, name: list(value) if isinstance(value, tuple) else value, **losses}
-
-
-def checkpoint_files(path):
-    """The files that hold the weights of a checkpoint."""
-    found = find_checkpoint(path)
-    if exists(found):
-        return [found]
-    folder, prefix = os.path.split(found)
-    return [os.path.join(folder, name) for name in sorted(names_in(folder)) if name.startswith(f"{prefix}.")]

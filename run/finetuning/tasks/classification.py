@@ -9,7 +9,8 @@ import numpy as np
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note
-from data_prep.tasks import classification
+from bert_tf.long_texts import BertLongTextClassifier
+from data_prep.tasks import classification, text_windows
 from run.evaluation import glue_submission, metrics, plots, results
 from run.finetuning.label_order import labels_of_model
 from run.finetuning.task import FineTuningTask
@@ -33,26 +34,45 @@ class Classification(FineTuningTask):
 
     @staticmethod
     def make_model(encoder, metadata):
+        if metadata.window_pooling:
+            return BertLongTextClassifier(encoder, len(metadata.labels) or 1, metadata.window_pooling)
         return models.BertClassifier(encoder, len(metadata.labels) or 1)
 
     @staticmethod
     def make_servable(model, tokenizer, metadata, options):
         return export.ServedClassifier(
             model, tokenizer, list(metadata.labels), pairs=metadata.pairs, multi_label=metadata.multi_label,
-            max_seq_length=metadata.max_seq_length, static_length=options.static_length)
+            max_seq_length=metadata.max_seq_length, static_length=options.static_length,
+            window_stride=metadata.window_stride, max_windows=metadata.max_windows)
 
     def read(self, tokenizer, ignore_padding):
         for split in self.settings.tuning.splits:
             self._examples[split], self.features[split] = read_split(
                 self._dataset, self.settings.task.data_dir, split, tokenizer, self.settings.tokenizer.max_seq_length,
-                allow_unknown=split == "dev" and self._dataset.name == "own" and not self.settings.task.strict)
+                allow_unknown=split == "dev" and self._dataset.name == "own" and not self.settings.task.strict,
+                windows=self._windows)
 
     @property
     def metadata(self):
         return TaskMetadata(
             self.kind, self.settings.tokenizer.max_seq_length, self.settings.tokenizer.do_lower_case,
             self._dataset.labels, pairs=self._dataset.splits["train"].text_b is not None,
-            multi_label=bool(self._dataset.label_separator), strip_accents=self.settings.tokenizer.strip_accents)
+            multi_label=bool(self._dataset.label_separator), strip_accents=self.settings.tokenizer.strip_accents,
+            **self._kept_windows)
+
+    @property
+    def _windows(self):
+        """The Windows that long texts are read in; None where they are cut."""
+        task = self.settings.task
+        stride = task.window_stride or max(1, self.settings.tokenizer.max_seq_length // 2)
+        return text_windows.Windows(stride, task.max_windows) if task.long_texts == "windows" else None
+
+    @property
+    def _kept_windows(self):
+        """What task.json has of windows: dict."""
+        windows = self._windows
+        return {"window_pooling": self.settings.task.window_pooling, "window_stride": windows.stride,
+                "max_windows": windows.most} if windows else {}
 
     @property
     def training_files(self):
@@ -66,6 +86,8 @@ class Classification(FineTuningTask):
             kept |= {name: getattr(task, name) for name in names}
         if self._dataset.name == "xnli":
             kept |= zip(("xnli_language", "xnli_train_language"), task.xnli_languages, strict=True)
+        if self._windows:
+            kept |= {"long_texts": task.long_texts, **self._kept_windows}
         return kept
 
     @property
@@ -174,17 +196,30 @@ def _note_taken(kept, labels):
               "order", file=sys.stderr)
 
 
-def read_split(dataset, data_dir, split, tokenizer, max_seq_length, allow_unknown=False):
-    """The Examples of a split and their features; says what is odd about them on standard error."""
+def read_split(dataset, data_dir, split, tokenizer, max_seq_length, allow_unknown=False, windows=None):
+    """The Examples of a split and their features; says what is odd about them on standard error.
+
+    With `windows`, text_windows.Windows, long texts are read in these.
+    """
     examples = classification.read_examples(dataset, data_dir, split, allow_unknown)
-    features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
-    cut = classification.count_cut(examples, tokenizer, max_seq_length)
     notes = []
+    if windows:
+        features, counts, was_cut = text_windows.convert_examples_to_windows(
+            examples, tokenizer, max_seq_length, windows, show_progress=True)
+        if counts.max() > 1:
+            notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length={max_seq_length}: "
+                         f"they are read in {counts[counts > 1].mean():.1f} windows each, at most {counts.max()}")
+        if was_cut.any():
+            notes.append(f"{np.count_nonzero(was_cut):,} rows are cut, they do not fit into {windows.most} windows or "
+                         "their first text is too long")
+    else:
+        features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
     if examples.num_broken:
         notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
     if examples.num_empty:
         notes.append(f"{examples.num_empty:,} rows have an empty text")
-    if cut.num_examples:
+    cut = None if windows else classification.count_cut(examples, tokenizer, max_seq_length)
+    if cut and cut.num_examples:
         notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={max_seq_length}: "
                      f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
     if examples.num_unknown:

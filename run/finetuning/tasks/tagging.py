@@ -52,7 +52,7 @@ class Tagging(FineTuningTask):
         for split, sentences in self._sentences.items():
             self.features[split] = convert_split(
                 split, sentences, self._names, tokenizer, self.settings.tokenizer.max_seq_length,
-                allow_unknown=split == "dev" and not task.strict)
+                allow_unknown=split == "dev" and not task.strict, document_context=task.document_context)
 
     def _kept_labels(self):
         """The label names of the model that is used without training; InputError if there is no tagger."""
@@ -72,7 +72,8 @@ class Tagging(FineTuningTask):
 
     @property
     def kept_settings(self):
-        return {name: getattr(self.settings.task, name) for name in ("token_column", "label_column")}
+        names = ("token_column", "label_column", "document_context")
+        return {name: getattr(self.settings.task, name) for name in names}
 
     @property
     def metric(self):
@@ -134,12 +135,14 @@ class Tagging(FineTuningTask):
         return tagging.are_entity_labels(self._names)
 
 
-def convert_split(split, sentences, names, tokenizer, max_seq_length, allow_unknown=False):
+def convert_split(split, sentences, names, tokenizer, max_seq_length, allow_unknown=False, document_context=False):
     """Features of a split's Sentences; says on standard error what is odd about them."""
     features, num_cut = tagging.convert_sentences_to_features(
-        sentences, names, tokenizer, max_seq_length, allow_unknown)
+        sentences, names, tokenizer, max_seq_length, allow_unknown, document_context)
     notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
-    if len(features["input_ids"]) > len(sentences):
+    if document_context:
+        notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
+    elif len(features["input_ids"]) > len(sentences):
         notes += (f" in {len(features['input_ids']):,} rows: what is longer than --max_seq_length={max_seq_length} is "
                   "divided")
     if num_cut:

@@ -7,7 +7,7 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining import InstanceSettings
 
 REFERENCE = pathlib.Path(__file__).parents[2] / "reference" / "text"
 VOCAB_FILE = str(REFERENCE / "vocab.txt")

@@ -10,9 +10,9 @@ import pytest
 
 from bert_tf.tokenization import BertTokenizer
 from data_prep.compiled import is_available
+from data_prep.pretraining import InstanceSettings, local_runner, shard_plan, shards
 from data_prep.pretraining import corpus as corpus_lib
-from data_prep.pretraining import local_runner, masking, shard_plan, shards
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining.instances import masking
 from tests.data_prep.pretraining.pretraining_records import (
     CORPUS_FILE,
     REFERENCE,
@@ -188,7 +188,7 @@ def test_a_finished_output_is_left_alone(tmp_path, in_shards, tokenizer):
 
     assert summary.counts == in_shards[1].counts
     assert (summary.num_made, summary.num_bytes_made) == (0, 0)
-    assert str(summary) == str(in_shards[1].counts)
+    assert str(summary).splitlines() == in_shards[1].counts.lines(in_shards[1].settings)
     assert lines == [f"{folder}/a.tfrecord: is finished already; to make it again, remove "
                      f"{folder}/a.tfrecord.manifest.json"]
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == times

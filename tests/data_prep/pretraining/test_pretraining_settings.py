@@ -2,7 +2,7 @@
 
 import pytest
 
-from data_prep.pretraining import InstanceSettings, JobSettings, sentence_pairs
+from data_prep.pretraining import InstanceSettings, JobSettings, instances
 
 
 @pytest.mark.parametrize(("settings", "message"), [
@@ -44,4 +44,4 @@ def test_sizes_and_names():
     assert settings.max_shard_bytes == 1500
     assert JobSettings(max_shard_mb=1e-9).max_shard_bytes == 1
     assert JobSettings(max_shard_mb=0.0).max_shard_bytes == 0
-    assert sentence_pairs.InstanceSettings is InstanceSettings
+    assert instances.InstanceSettings is InstanceSettings

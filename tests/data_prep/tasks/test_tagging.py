@@ -53,6 +53,33 @@ def test_conll_2003(write):
     assert not tagging.are_entity_labels(("NNP", "O"))
 
 
+def test_documents_are_windows_in_which_each_word_counts_once(write, tokenizer):
+    """Ten pieces in windows of six: 0 to 5, 3 to 7, since the last word has two, and 4 to 9; and a document in one.
+
+    Sentences follow one another without a mark. The second "in" has one piece to its right in the second window, and
+    two to its left in the third.
+    """
+    path = write("-DOCSTART- O\n\nanna B-PER\nromes B-LOC\n\nin O\nrome B-LOC\n. O\n\nin O\nlives O\nannas B-PER\n\n"
+                 "-DOCSTART- O\n. O\n\nin O\n")
+    sentences = tagging.read_sentences(path, label_column=1)
+    assert sentences.documents == [1, 1, 1, 2, 2]
+    names = tagging.label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
+    features, num_cut = tagging.convert_sentences_to_features(sentences, names, tokenizer, 8, document_context=True)
+    anna, lives, inside, rome, s, stop, no = 5, 6, 7, 8, 9, 11, tagging.IGNORED
+    assert features["input_ids"].tolist() == [
+        [CLS, anna, rome, s, inside, rome, stop, SEP], [CLS, inside, rome, stop, inside, lives, SEP, 0],
+        [CLS, rome, stop, inside, lives, anna, s, SEP], [CLS, stop, inside, SEP, 0, 0, 0, 0]]
+    assert features["label_ids"].tolist() == [
+        [no, 3, 1, no, 0, 1, no, no], [no, no, no, 0, no, no, no, no],
+        [no, no, no, 0, 0, 3, no, no], [no, 0, 0, no, no, no, no, no]]
+    assert tagging.of_words(features["label_ids"], features["label_ids"]).tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
+    assert num_cut == 0
+    with pytest.raises(ValueError, match=r"^`document_context`: .*words\.txt has no row that begins with -DOCST"):
+        tagging.convert_sentences_to_features(
+            tagging.read_sentences(write("anna B-PER\nin O"), label_column=1), names, tokenizer, 8,
+            document_context=True)
+
+
 def test_tabs_other_columns_and_words_with_odd_spaces(write):
     sentences = tagging.read_sentences(write("\ufeffO\t1\tAn na\nB-PER\t2\t\xa0\n \nO\t\ti\u2028n"), 2, 0)
     assert sentences.words == [["An na", "\xa0"], ["i\u2028n"]]

@@ -51,7 +51,7 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 
 @pytest.mark.parametrize(("task_class", "task_settings", "names"), [
     (Classification, ClassificationSettings(task_name="rte", data_dir="."), {"task_name"}),
-    (Tagging, TaggingSettings(), {"token_column", "label_column"}),
+    (Tagging, TaggingSettings(), {"token_column", "label_column", "document_context"}),
     (MultipleChoice, MultipleChoiceSettings(), {"data_format"}),
     (QuestionAnswering, QuestionAnsweringSettings(max_query_length=32),
      {"doc_stride", "max_query_length", "version_2_with_negative"}),

@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning import runs, search
-from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings, SearchSettings, TrainedWeightsSettings, TuningSettings
 from run.settings import TrainingSettings
 from run.training import run_metadata
 from run.training.loop import DivergedError
@@ -48,6 +48,7 @@ def searched(tmp_path, monkeypatch):
         monkeypatch.setattr(runs, "one_run", one_run)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
+            trained_weights=TrainedWeightsSettings(lora_rank=2),  # of training alone, and the best is only evaluated
             search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:

@@ -8,9 +8,9 @@ import tensorflow as tf
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
-from data_prep.pretraining import draws as record_draws
-from data_prep.pretraining import local_runner, masking
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining import InstanceSettings, local_runner
+from data_prep.pretraining.instances import draws as record_draws
+from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks
 from tests import scripts
 
@@ -106,7 +106,7 @@ def test_draws_are_splitmix64():
 @pytest.mark.parametrize(("whole_words", "probability", "most"), [
     (False, 0.15, P), (True, 0.15, P), (True, 0.3, 40), (True, 1.0, 80), (False, 1.0, 80), (True, 0.01, 5)])
 def test_positions_are_those_of_the_record_maker(pairs, whole_words, probability, most):
-    """With the words in the order of our draws, data_prep.pretraining.draws itself takes the same positions."""
+    """With the words in the order of our draws, what draws those of records takes the same positions."""
     assert_positions_of_the_record_maker(pairs, whole_words, probability, most)
 
 
@@ -126,15 +126,15 @@ def assert_positions_of_the_record_maker(pairs, whole_words, probability, most):
     draws = dynamic_masking._Draws(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
-    rules = record_draws.Rules(S - 3, 0.1, numbers, whole_words, MASK, V - 1)
+    rules = record_draws.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1)
     for row, ids in enumerate(pairs["input_ids"]):
         length = pairs["input_mask"][row].sum()
         middle = ids.tolist().index(SEP)
         room = record_draws.Drawn(*(np.zeros(S + 1, np.int64) for _ in range(6)))
         room.word_starts[:] = range(S + 1)
-        count = record_draws.draw_masks(
-            OrderedWords(keys[row]), (1, middle, middle + 1, length - 1), record_draws.Text(
-                [], [], [], np.isin(ids, CONTINUATIONS)), rules, room, 0)
+        room.parts[:4] = 1, middle, middle + 1, length - 1
+        count = record_draws.draw_masks(OrderedWords(keys[row]), 0, 2, record_draws.Text(
+            [], [], [], np.isin(ids, CONTINUATIONS)), rules, room, 0)
         assert drawn(masked, row) == sorted(room.mask_positions[:count])
 
 

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from data_prep import records
-from data_prep.pretraining import InstanceSettings, masking
+from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, epochs, inputs, record_checks
 from run.training.host_batches import HostShare
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from data_prep.compiled import is_available
-from data_prep.pretraining import draws
-from data_prep.pretraining.draws import RandomDraws
+from data_prep.pretraining.instances import drawing, draws
+from data_prep.pretraining.instances.draws import RandomDraws
 
 needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
 LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 127, 128, 129, 1000]
@@ -25,7 +25,7 @@ def test_shuffle_equals_python(length):
     assert rng.getstate() == reference.getstate()
 
 
-@pytest.mark.parametrize("how", [draws.PlainDraws, pytest.param(draws.CompiledDraws, marks=needs_numba)])
+@pytest.mark.parametrize("how", [drawing.PlainDraws, pytest.param(drawing.CompiledDraws, marks=needs_numba)])
 def test_arrays_are_shuffled_as_lists_are(how):
     rng, reference = RandomDraws("a seed"), random.Random("a seed")
     reference.gauss(0, 1)  # of which half is kept in the state

@@ -5,9 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from data_prep.pretraining import draws, masking, sentence_pairs
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining.instances import InstanceSettings, draws, instances, masking, sentence_pairs
 
 VOCABULARY = masking.Vocabulary(size=9, cls_id=1, sep_id=2, mask_id=3,
                                 is_continuation=np.arange(9) == 8)  # piece 8 is "##..."
@@ -37,9 +36,10 @@ def make_masker(rng, tokens=(), **settings):
 
 def draw_masks(rng, settings, tokens, *span):
     tokens = np.array(tokens, np.uint16)
-    text = sentence_pairs._text(Corpus(tokens, np.arange(2), np.arange(2), 0), settings, VOCABULARY)
-    drawn = sentence_pairs._room(1, settings)
-    count = draws.draw_masks(rng, span, text, sentence_pairs._rules(settings, VOCABULARY), drawn, 0)
+    text = instances.text_of(Corpus(tokens, np.arange(2), np.arange(2), 0), settings, VOCABULARY)
+    drawn = sentence_pairs.room(1, settings)
+    drawn.parts[:] = span
+    count = draws.draw_masks(rng, 0, 2, text, instances.rules_of(settings, VOCABULARY), drawn, 0)
     return drawn.mask_positions[:count].tolist(), drawn.mask_replacements[:count].tolist()
 
 

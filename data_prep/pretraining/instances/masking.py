@@ -32,3 +32,9 @@ class Vocabulary:
 def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):
     """How many pieces of a packed sequence of `length` ids are masked: at least one."""
     return min(max_predictions_per_seq, max(1, round(length * masked_lm_prob)))
+
+
+def numbers_to_predict(settings):
+    """`number_to_predict` for sequences of 0, 1, ..., S ids, a list, for InstanceSettings; for no sequence none."""
+    return [0, *(number_to_predict(length, settings.masked_lm_prob, settings.max_predictions_per_seq)
+                 for length in range(1, settings.max_seq_length + 1))]

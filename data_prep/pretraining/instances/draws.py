@@ -1,21 +1,18 @@
 """The random draws of instances: which sentences make a pair, what of them is cut off, which pieces are masked.
 
-`draw_pairs` runs in two ways that give the same numbers: as the plain Python that it is, and compiled
-(`CompiledDraws`), six times as fast. What draws is RandomDraws in the one, in the other an array with its state,
-which there has the same methods. All of it is in this one file: see data_prep.compiled.
+`draw_pairs` and `draw_all_masks` run in two ways that give the same numbers: as the plain Python that they are, and
+compiled, six times as fast; see data_prep.pretraining.instances.drawing. What draws is RandomDraws in the one, in the
+other an array with its state, which there has the same methods. All of it is in this one file: see data_prep.compiled.
 
 It follows the original's `create_instances_from_document` and `create_masked_lm_predictions`, draw by draw: 15 % of the
 positions (`masked_lm_prob`), counted with [CLS] and both [SEP]; of these 80 % become [MASK], 10 % stay, 10 % become a
 random piece, drawn for each piece also when whole words are masked.
 """
 
-import functools
 import random
 from typing import NamedTuple
 
 import numpy as np
-
-from data_prep.compiled import compiled, numba_module
 
 KEEP = -1  # in place of a replacement's id: the piece stays as it is
 RANDOM_DOCUMENT_TRIES = 10  # of the original's create_instances_from_document
@@ -82,7 +79,8 @@ class Rules(NamedTuple):
     Attributes:
       max_tokens: most tokens of a pair.
       short_seq_prob: probability that the pairs of a document are of one lower number.
-      numbers_to_predict: for each length of a packed sequence how many of its pieces are masked; all 0 for no masks.
+      swaps: whether a pair is always of its own document, and its parts change places half of the time.
+      numbers_to_predict: for each length of a sequence how many of its pieces are masked; all 0 for no masks.
       whole_words: whether words are masked whole.
       mask_id: of [MASK].
       last_id: a random piece is one from 0 to this, both included.
@@ -90,6 +88,7 @@ class Rules(NamedTuple):
 
     max_tokens: int
     short_seq_prob: float
+    swaps: bool
     numbers_to_predict: np.ndarray
     whole_words: bool
     mask_id: int
@@ -97,19 +96,19 @@ class Rules(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """Where pairs are put, and room to work in; pairs and masks are counted by `draw_pairs`.
+    """Where instances are put, and room to work in; parts, instances and masks are counted by who fills them.
 
     Attributes:
-      spans: four numbers a pair: start and stop of its first part, start and stop of its second, in the tokens.
-      is_random_next: of each pair, whether the second part comes from another place.
-      mask_counts: of each pair, how many masks it has.
-      mask_positions, mask_replacements: of each mask, in the order in which they are drawn, its position in the packed
-        sequence ([CLS] a [SEP] b [SEP]), and the id that stands there in the input, or KEEP.
-      word_starts: 0, 1, 2, ..., one item more than a packed sequence has; changed where words are masked whole.
+      parts: two numbers a part: start and stop in the tokens; a pair has two parts, its first and its second.
+      labels: of each pair, whether its second part comes from another place, or its parts have changed places.
+      mask_counts: of each instance, how many masks it has.
+      mask_positions, mask_replacements: of each mask, in the order in which they are drawn, its position in the
+        sequence ([CLS] a [SEP] b [SEP] and so on), and the id that stands there in the input, or KEEP.
+      word_starts: 0, 1, 2, ..., one item more than a sequence has ids; changed where words are masked whole.
     """
 
-    spans: np.ndarray
-    is_random_next: np.ndarray
+    parts: np.ndarray
+    labels: np.ndarray
     mask_counts: np.ndarray
     mask_positions: np.ndarray
     mask_replacements: np.ndarray
@@ -120,7 +119,8 @@ def draw_pairs(rng, place, text, rules, drawn):
     """Draws pairs, each followed by its masks, of the documents from `text.documents[place]` on.
 
     Sentences are gathered until they fill a sequence, then cut in two at a random sentence. Half of the time the second
-    part is replaced by a random place's sentences, and its own are used again for the next pair.
+    part is replaced by a random place's sentences, and its own are used again for the next pair; or, where parts are
+    swapped, the two change places.
 
     Args:
       rng: RandomDraws; compiled, its state.
@@ -136,23 +136,45 @@ def draw_pairs(rng, place, text, rules, drawn):
     while place < len(text.documents):
         first = text.document_starts[text.documents[place]]
         end = text.document_starts[text.documents[place] + 1]
-        if num_pairs + end - first > len(drawn.is_random_next):  # no pair has less than a sentence
+        if num_pairs + end - first > len(drawn.labels):  # no pair has less than a sentence
             break
         target = rules.max_tokens
         if rng.random() < rules.short_seq_prob:
             target = rng.randint(2, rules.max_tokens)
         while first < end:
-            span, is_random_next, first = draw_pair(rng, place, text, first, end, target)
+            if rules.swaps:
+                span, label, first = draw_swapped_pair(rng, text, first, end, target)
+                if span[0] == span[1] or span[2] == span[3]:  # a single token cannot be cut in two
+                    continue
+            else:
+                span, label, first = draw_pair(rng, place, text, first, end, target)
             span = draw_truncated(rng, span, rules.max_tokens)
             for i in range(4):
-                drawn.spans[4 * num_pairs + i] = span[i]
-            drawn.is_random_next[num_pairs] = is_random_next
-            num_drawn = draw_masks(rng, span, text, rules, drawn, num_masks)
+                drawn.parts[4 * num_pairs + i] = span[i]
+            drawn.labels[num_pairs] = label
+            num_drawn = draw_masks(rng, 2 * num_pairs, 2, text, rules, drawn, num_masks)
             drawn.mask_counts[num_pairs] = num_drawn
             num_masks += num_drawn
             num_pairs += 1
         place += 1
     return place, num_pairs, num_masks
+
+
+def draw_all_masks(rng, part_starts, text, rules, drawn):
+    """Draws the masks of instances that are there: instance i has the parts part_starts[i] to part_starts[i + 1] - 1.
+
+    Arguments otherwise as `draw_pairs`' ; of `drawn`, `parts` is filled.
+
+    Returns:
+      The number of masks drawn.
+    """
+    num_masks = 0
+    for i in range(len(part_starts) - 1):
+        first = part_starts[i]
+        num_drawn = draw_masks(rng, first, part_starts[i + 1] - first, text, rules, drawn, num_masks)
+        drawn.mask_counts[i] = num_drawn
+        num_masks += num_drawn
+    return num_masks
 
 
 def draw_pair(rng, place, text, first, end, target):
@@ -174,6 +196,27 @@ def draw_pair(rng, place, text, first, end, target):
         b_first, b_stop = middle, stop
         following = stop
     return (starts[first], starts[middle], starts[b_first], starts[b_stop]), is_random_next, following
+
+
+def draw_swapped_pair(rng, text, first, end, target):
+    """Draws the next two consecutive parts of a document, in one order or the other.
+
+    A single sentence that fills a sequence, or is all that is left, is cut in two.
+
+    Returns:
+      (span, is_swapped, first), as draw_pair.
+    """
+    starts = text.sentence_starts
+    stop = first_filled(starts, first, end, target)
+    middle = starts[first]
+    if stop - first > 1:
+        middle = starts[first + rng.randint(1, stop - first - 1)]
+    elif starts[stop] - starts[first] > 1:
+        middle = starts[first] + rng.randint(1, starts[stop] - starts[first] - 1)
+    is_swapped = rng.random() < 0.5
+    if is_swapped:
+        return (middle, starts[stop], starts[first], middle), is_swapped, stop
+    return (starts[first], middle, middle, starts[stop]), is_swapped, stop
 
 
 def first_filled(starts, first, end, target):
@@ -209,21 +252,27 @@ def draw_truncated(rng, span, max_tokens):
     return a_start, a_stop, b_start, b_stop
 
 
-def draw_masks(rng, span, text, rules, drawn, start):
-    """Draws the masks of a pair: whole words in random order, passing over each that would make the pieces too many.
+def draw_masks(rng, first_part, num_parts, text, rules, drawn, start):
+    """Draws the masks of an instance: whole words in random order, passing over each that would be too many pieces.
 
     A piece is a word of its own unless whole words are masked.
+
+    Args:
+      first_part, num_parts: the instance's parts in `drawn.parts`.
+      start: where in `drawn` its masks are put.
 
     Returns:
       How many masks stand from item `start` on.
     """
-    length_a, length_b = span[1] - span[0], span[3] - span[2]
-    number = rules.numbers_to_predict[length_a + length_b + 3]
+    num_tokens = 0
+    for part in range(first_part, first_part + num_parts):
+        num_tokens += drawn.parts[2 * part + 1] - drawn.parts[2 * part]
+    number = rules.numbers_to_predict[num_tokens + num_parts + 1]
     if not number:
         return 0
-    num_words = length_a + length_b
+    num_words = num_tokens
     if rules.whole_words:
-        num_words = find_words(span, text, drawn.word_starts)
+        num_words = find_words(first_part, num_parts, text, drawn)
     order = list(range(num_words))
     rng.shuffle(order)
     count = 0
@@ -233,7 +282,7 @@ def draw_masks(rng, span, text, rules, drawn, start):
         first, stop = drawn.word_starts[order[i]], drawn.word_starts[order[i] + 1]
         if count + stop - first <= number:
             for j in range(first, stop):
-                drawn.mask_positions[start + count] = j + 1 if j < length_a else j + 2
+                drawn.mask_positions[start + count] = position_of(j, first_part, drawn.parts)
                 count += 1
     for i in range(start, start + count):
         replacement = rules.mask_id
@@ -243,20 +292,33 @@ def draw_masks(rng, span, text, rules, drawn, start):
     return count
 
 
-def find_words(span, text, starts):
-    """Fills `starts` with the place of each word's first piece among those of a pair, and the end; returns how many.
+def position_of(token, part, parts):
+    """Where the token of this number, of those from `part` on, stands: after [CLS] and a [SEP] for each part before."""
+    position, stop = token + 1, parts[2 * part + 1] - parts[2 * part]
+    while token >= stop:
+        part += 1
+        position += 1
+        stop += parts[2 * part + 1] - parts[2 * part]
+    return position
+
+
+def find_words(first_part, num_parts, text, drawn):
+    """Fills `drawn.word_starts` with the place of each word's first piece among those of an instance, and the end.
 
     A "##" piece joins the word before it even across [SEP], as in the original: truncation may have cut its own word's
     beginning off.
+
+    Returns:
+      The number of words.
     """
-    length_a, length_b = span[1] - span[0], span[3] - span[2]
-    num_words = 0
-    for i in range(length_a + length_b):
-        token = span[0] + i if i < length_a else span[2] + i - length_a
-        if not (num_words and text.continues[token]):
-            starts[num_words] = i
-            num_words += 1
-    starts[num_words] = length_a + length_b
+    num_words = num_tokens = 0
+    for part in range(first_part, first_part + num_parts):
+        for token in range(drawn.parts[2 * part], drawn.parts[2 * part + 1]):
+            if not (num_words and text.continues[token]):
+                drawn.word_starts[num_words] = num_tokens
+                num_words += 1
+            num_tokens += 1
+    drawn.word_starts[num_words] = num_tokens
     return num_words
 
 
@@ -302,75 +364,3 @@ def bit_length(number):
     while number >> bits:
         bits += 1
     return bits
-
-
-class PlainDraws:
-    """The draws in plain Python, from a RandomDraws, which is advanced. Arrays are NumPy's."""
-
-    def __init__(self, rng):
-        self._rng = rng
-
-    def shuffle(self, items):
-        """Shuffles an array in place."""
-        self._rng.shuffle(memoryview(items))
-
-    def draw_pairs(self, place, text, rules, drawn):
-        """Does what the function of this name does."""
-        # Taking an item is faster of a memoryview than of an array, and gives an int.
-        rules = rules._replace(numbers_to_predict=memoryview(rules.numbers_to_predict))
-        return draw_pairs(self._rng, place, Text(*map(memoryview, text)), rules, Drawn(*map(memoryview, drawn)))
-
-
-class CompiledDraws:
-    """The same draws, compiled."""
-
-    def __init__(self, rng):
-        self._rng = rng
-        _give_states_methods()
-
-    def shuffle(self, items):
-        """Shuffles an array in place."""
-        self._run(compiled(shuffle), items)
-
-    def draw_pairs(self, place, text, rules, drawn):
-        """Does what the function of this name does."""
-        return self._run(compiled(draw_pairs, draw_pair, first_filled, draw_sentences, draw_truncated, draw_masks,
-                                  find_words), place, text, rules, drawn)
-
-    def _run(self, function, *arguments):
-        version, words, gauss = self._rng.getstate()
-        state = np.array(words)
-        result = function(state, *arguments)
-        self._rng.setstate((version, tuple(state.tolist()), gauss))
-        return result
-
-
-@functools.cache
-def _give_states_methods():
-    """Gives arrays, in compiled functions, the methods of RandomDraws, and integers theirs."""
-    numba = numba_module()
-    numba.extending.register_jitable(next_word)
-
-    @numba.extending.overload_method(numba.types.Integer, "bit_length")
-    def _(number):
-        return bit_length
-
-    @numba.extending.overload_method(numba.types.Array, "getrandbits")
-    def _(state, bits):
-        return state_getrandbits
-
-    @numba.extending.overload_method(numba.types.Array, "random")
-    def _(state):
-        return state_random
-
-    @numba.extending.overload_method(numba.types.Array, "up_to")
-    def _(self, last):
-        return RandomDraws.up_to
-
-    @numba.extending.overload_method(numba.types.Array, "randint")
-    def _(state, low, high):
-        return state_randint
-
-    @numba.extending.overload_method(numba.types.Array, "shuffle")
-    def _(self, items):
-        return RandomDraws.shuffle

@@ -7,10 +7,19 @@ import numpy as np
 import pytest
 
 from data_prep.compiled import is_available
-from data_prep.pretraining import draws, masking, sentence_pairs
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.draws import RandomDraws
-from data_prep.pretraining.sentence_pairs import InstanceSettings
+from data_prep.pretraining.instances import (
+    Instances,
+    InstanceSettings,
+    assemble,
+    create_instances,
+    drawing,
+    draws,
+    masking,
+    sentence_pairs,
+)
+from data_prep.pretraining.instances.draws import RandomDraws
+from data_prep.pretraining.instances.instances import rules_of, text_of
 
 VOCABULARY = masking.Vocabulary(size=1300, cls_id=1, sep_id=2, mask_id=3, is_continuation=np.arange(1300) % 3 == 1)
 
@@ -42,13 +51,13 @@ def make_corpus(*documents):
 def document_pairs(corpus, documents, place, settings, rng):
     """The pairs of documents[place:], drawn without masks: list of (span, is_random_next)."""
     settings = dataclasses.replace(settings, masking="dynamic")
-    text = sentence_pairs._text(corpus, settings, VOCABULARY)._replace(documents=np.array(documents))
-    drawn = sentence_pairs._room(corpus.num_sentences, settings)
-    place, num_pairs, num_masks = draws.PlainDraws(rng).draw_pairs(
-        place, text, sentence_pairs._rules(settings, VOCABULARY), drawn)
+    text = text_of(corpus, settings, VOCABULARY)._replace(documents=np.array(documents))
+    drawn = sentence_pairs.room(corpus.num_sentences, settings)
+    place, num_pairs, num_masks = drawing.PlainDraws(rng).draw_pairs(
+        place, text, rules_of(settings, VOCABULARY), drawn)
     assert (place, num_masks) == (len(documents), 0)
     return [(tuple(span), is_random) for span, is_random in zip(
-        drawn.spans.reshape(-1, 4)[:num_pairs].tolist(), drawn.is_random_next[:num_pairs].tolist(), strict=True)]
+        drawn.parts.reshape(-1, 4)[:num_pairs].tolist(), drawn.labels[:num_pairs].tolist(), strict=True)]
 
 
 def random_corpus(seed, num_documents=11):
@@ -115,32 +124,33 @@ def test_instances_of_random_corpora(seed, whole_words):
     settings = InstanceSettings(max_seq_length=23, max_predictions_per_seq=4, dupe_factor=3, short_seq_prob=0.3,
                                 do_whole_word_mask=whole_words)
     steps = []
-    made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, RandomDraws(seed), steps.append)
-    again = sentence_pairs.create_instances(corpus, settings, VOCABULARY, RandomDraws(seed))
+    made = create_instances(corpus, settings, VOCABULARY, RandomDraws(seed), steps.append)
+    again = create_instances(corpus, settings, VOCABULARY, RandomDraws(seed))
 
     assert sum(steps) == 3 * corpus.num_sentences
     assert sorted(made.order) == list(range(len(made)))
     for field in dataclasses.fields(made):
         np.testing.assert_array_equal(getattr(made, field.name), getattr(again, field.name))
     assert made.lengths.max() <= 23
-    assert 0 < made.is_random_next.mean() < 1
-    sentence_of = np.searchsorted(np.array(corpus.sentence_starts), made.spans, side="right") - 1
+    assert 0 < made.labels.mean() < 1
+    sentence_of = np.searchsorted(np.array(corpus.sentence_starts), made.parts.reshape(-1, 4), side="right") - 1
     document_of = np.searchsorted(np.array(corpus.document_starts), sentence_of, side="right") - 1
     is_same = document_of[:, 0] == document_of[:, 2]
-    assert is_same[~made.is_random_next].all()
+    assert is_same[~made.labels].all()
     # Ten tries among eleven documents: a random next from the same document is all but impossible.
-    assert not is_same[made.is_random_next].any()
+    assert not is_same[made.labels].any()
 
 
 def test_assemble():
     corpus = make_corpus([3, 2], [4])  # tokens 100 to 108
-    made = sentence_pairs.Instances(
-        spans=np.array([[0, 3, 3, 5], [5, 7, 1, 2]]), is_random_next=np.array([False, True]),
+    made = Instances(
+        parts=np.array([[0, 3], [3, 5], [5, 7], [1, 2]]), part_starts=np.array([0, 2, 4]),
+        labels=np.array([False, True]), record_starts=np.arange(3),
         mask_starts=np.array([0, 3, 4]), mask_positions=np.array([6, 1, 5, 2], np.uint16),
         mask_replacements=np.array([3, draws.KEEP, 77, 3], np.int32), order=np.array([1, 0]))
     settings = InstanceSettings(max_seq_length=9, max_predictions_per_seq=4)
 
-    features = sentence_pairs.assemble(corpus, made, made.order, settings, VOCABULARY)
+    features = assemble(corpus, made, np.arange(2), settings, VOCABULARY)
 
     assert {name: values.tolist() for name, values in features.items()} == {
         "input_ids": [[1, 105, 3, 2, 101, 2, 0, 0, 0], [1, 100, 101, 102, 2, 77, 3, 2, 0]],
@@ -158,8 +168,8 @@ def test_dynamic_masking_draws_pairs_only():
     rng = RandomDraws(8)
     settings = InstanceSettings(max_seq_length=23, dupe_factor=1, masking="dynamic")
 
-    made = sentence_pairs.create_instances(corpus, settings, VOCABULARY, rng)
-    features = sentence_pairs.assemble(corpus, made, np.arange(len(made)), settings, VOCABULARY)
+    made = create_instances(corpus, settings, VOCABULARY, rng)
+    features = assemble(corpus, made, np.argsort(made.order), settings, VOCABULARY)
 
     assert set(features) == {feature.name for feature in settings.features} == {
         "input_ids", "input_mask", "segment_ids", "next_sentence_labels"}
@@ -167,8 +177,8 @@ def test_dynamic_masking_draws_pairs_only():
     again, documents = RandomDraws(8), list(range(corpus.num_documents))
     again.shuffle(documents)
     pairs = document_pairs(corpus, documents, 0, settings, again)
-    assert made.spans.tolist() == [list(span) for span, _ in pairs]
-    for row, (a_start, a_stop, b_start, b_stop) in enumerate(made.spans):
+    assert made.parts.reshape(-1, 4).tolist() == [list(span) for span, _ in pairs]
+    for row, (a_start, a_stop, b_start, b_stop) in enumerate(made.parts.reshape(-1, 4)):
         expected = [1, *corpus.tokens[a_start:a_stop], 2, *corpus.tokens[b_start:b_stop], 2]
         assert features["input_ids"][row].tolist() == expected + [0] * (23 - len(expected))
 
@@ -177,17 +187,17 @@ def test_the_ids_of_a_large_vocabulary_fit_in():
     corpus = random_corpus(4)
     settings = InstanceSettings(max_seq_length=23, dupe_factor=2)
     wide = dataclasses.replace(VOCABULARY, size=40_000, is_continuation=np.zeros(40_000, bool))
-    made = sentence_pairs.create_instances(corpus, settings, wide, RandomDraws(2))
+    made = create_instances(corpus, settings, wide, RandomDraws(2))
 
     assert made.mask_replacements.dtype == np.int32
     assert made.mask_replacements.max() > 1 << 15
-    narrow = sentence_pairs.create_instances(corpus, settings, VOCABULARY, RandomDraws(2))
+    narrow = create_instances(corpus, settings, VOCABULARY, RandomDraws(2))
     assert narrow.mask_replacements.dtype == np.int16
 
 
 def test_one_document_is_refused():
     with pytest.raises(ValueError, match="the text is one document: at least two documents"):
-        sentence_pairs.create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, RandomDraws(1))
+        create_instances(make_corpus([3, 4]), InstanceSettings(), VOCABULARY, RandomDraws(1))
 
 
 @pytest.mark.skipif(not is_available(), reason="needs numba")
@@ -204,9 +214,9 @@ def test_compiled_functions_make_the_same(monkeypatch, num_documents, changes):
     made, columns, states, steps = [], [], [], []
     for is_compiled in (False, True):
         rng = RandomDraws("of this test")
-        made.append(sentence_pairs.create_instances(corpus, settings, VOCABULARY, rng, steps.append, is_compiled))
-        columns.append(sentence_pairs.assemble(
-            corpus, made[-1], made[-1].order[::2], settings, VOCABULARY, is_compiled))
+        made.append(create_instances(corpus, settings, VOCABULARY, rng, steps.append, is_compiled))
+        columns.append(assemble(
+            corpus, made[-1], np.arange(len(made[-1]))[::2], settings, VOCABULARY, is_compiled))
         states.append(rng.getstate())
     for field in dataclasses.fields(made[0]):
         plain, compiled = (getattr(each, field.name) for each in made)

@@ -1,0 +1,121 @@
+"""Pre-training steps of fixed shapes on rows that hold one sequence, half a row long, beside rows of packed ones.
+
+    python -m benchmarks.packing
+
+Devices that need fixed shapes compute padding; packed rows have almost none. Both steps are forward, loss, backward,
+clipping and AdamW, with dropout 0.1, on rows of the same number and length. Lengths of sequences are normally
+distributed about half a row. What counts is sequences a second.
+"""
+
+import dataclasses
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from benchmarks import encoder as encoder_benchmark
+from benchmarks import measurements
+from benchmarks.measurements import Comparison
+from bert_tf.cli import flags, script
+from bert_tf.cli.settings import setting
+from bert_tf.models import BertEncoder
+from data_prep.pretraining import InstanceSettings
+from data_prep.pretraining.instances import masking
+from data_prep.pretraining.instances.packing import packs_of_lengths
+from run.settings import DTYPE_POLICIES
+from run.settings.model import read_config
+from run.training import strategies
+
+SEQUENCES = 10_000  # of which packs are made
+SPREAD = 0.25  # of lengths, as a share of a row
+
+
+@dataclasses.dataclass(frozen=True)
+class PackingSettings(measurements.KeptResults):
+    """Sizes of the measurement."""
+
+    bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
+    train_batch_size: int = setting(4, "Rows in a step.", lower=1)
+    max_seq_length: int = setting(512, "Tokens in a row.", lower=16)
+    max_predictions_per_seq: int = setting(77, "Masked positions in a row.", lower=1)
+    max_sequences_per_pack: int = setting(
+        InstanceSettings.max_sequences_per_pack, "Most sequences in a row.", lower=1, upper=255)
+    mixed_precision: str = setting("float32", "Type to compute in.", choices=tuple(DTYPE_POLICIES))
+    rounds: int = setting(5, "How often each has its turn.", lower=1)
+
+
+def define_flags():
+    """Defines the benchmark's flags."""
+    flags.define(PackingSettings())
+
+
+def main(argv):
+    """Measures with the flags' settings."""
+    del argv
+    measure(flags.read(PackingSettings()))
+
+
+def measure(settings):
+    """Prints both steps, sequences a second and their ratio, and keeps the comparison; settings: PackingSettings."""
+    config = read_config(settings.bert_config_file, settings.max_seq_length)
+    options = strategies.encoder_options(tf.distribute.get_strategy(), config)
+    lengths, packs = sequences_and_packs(settings)
+    rows = sum(packs.values())
+    fullness = lengths.sum() / settings.max_seq_length / np.array([len(lengths), rows])
+    alone = [(length,) for length in lengths[:settings.train_batch_size]]
+    generator = np.random.default_rng(2)
+    packed = generator.permutation(np.repeat(np.arange(len(packs)), list(packs.values())))
+    packed = [list(packs)[number] for number in packed[:settings.train_batch_size]]
+    batches = {"padded": make_batch(config, settings, alone, 0),
+               "packed": make_batch(config, settings, packed, settings.max_sequences_per_pack)}
+    dtype = DTYPE_POLICIES[settings.mixed_precision]
+    times = encoder_benchmark.time_calls({
+        name: encoder_benchmark.our_step(BertEncoder(config, dtype=dtype, **options), features)
+        for name, features in batches.items()}, settings.rounds)
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {settings.mixed_precision}; steps of "
+          f"{settings.train_batch_size} x {settings.max_seq_length}")
+    print(f"{'rows':<10}{'full':>8}{'sequences a row':>18}{'step':>10}{'sequences a second':>20}")
+    rates = []
+    for name, full, count in zip(batches, fullness, (1.0, len(lengths) / rows), strict=True):
+        rates.append(count * settings.train_batch_size / times[name])
+        print(f"{name:<10}{full:>8.1%}{count:>18.3f}{times[name]:>9.3f}s{rates[-1]:>20.3f}", flush=True)
+    print(f"packed: {rates[1] / rates[0]:.2f} times the sequences a second")
+    measurements.keep("packing", settings, [Comparison(
+        f"Pre-training at {settings.max_seq_length} tokens with fixed shapes, packed", "this project, padded",
+        *rates[::-1], "sequences/s", True)])
+
+
+def sequences_and_packs(settings):
+    """Lengths of sequences, int [N], and the packs of them: dict of lengths of a pack -> number of such packs."""
+    most = settings.max_seq_length
+    lengths = np.random.default_rng(1).normal(most / 2, SPREAD * most, SEQUENCES).astype(int).clip(5, most)
+    numbers = masking.numbers_to_predict(InstanceSettings(
+        max_seq_length=most, max_predictions_per_seq=settings.max_predictions_per_seq))
+    return lengths, dict(packs_of_lengths(
+        np.bincount(lengths, minlength=most + 1), numbers, most, settings.max_predictions_per_seq,
+        settings.max_sequences_per_pack))
+
+
+def make_batch(config, settings, rows, most_packed):
+    """Random pre-training features of rows, each a tuple of the lengths of its sequences; packed or one a row."""
+    features = encoder_benchmark.make_batch(
+        config, len(rows), settings.max_seq_length, settings.max_predictions_per_seq)
+    numbers, positions = (np.zeros([len(rows), settings.max_seq_length], np.int32) for _ in range(2))
+    starts, weights = (np.zeros([len(rows), max(1, most_packed)], dtype) for dtype in (np.int32, np.float32))
+    for row, lengths in enumerate(rows):
+        start = 0
+        for place, length in enumerate(lengths):
+            numbers[row, start:start + length] = place + 1
+            positions[row, start:start + length] = range(length)
+            starts[row, place], weights[row, place] = start, 1
+            start += length
+    features["input_mask"] = tf.constant(numbers)
+    if most_packed:
+        features |= {"positions": tf.constant(positions), "next_sentence_positions": tf.constant(starts),
+                     "next_sentence_weights": tf.constant(weights),
+                     "next_sentence_labels": tf.zeros_like(starts)}
+    return features
+
+
+if __name__ == "__main__":
+    script.run(main, define_flags)

@@ -1,0 +1,115 @@
+"""Low-rank adapters in checkpoints: merged where a training checkpoint holds some, and in a small file of their own.
+
+The file is a .safetensors one: `lora_a` [K, R] and `lora_b` [R, M] of each kernel under the kernel's canonical name,
+`bert/encoder/layer_0/attention/self/query/lora_a`, and the head's tensors under theirs. Its metadata have the factor,
+and a digest of the kernels that the adapters are for.
+"""
+
+import dataclasses
+import functools
+import hashlib
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from bert_tf.checkpoints.tensors import StoredTensor
+from bert_tf.errors import InputError
+from bert_tf.files import local_copy, new_file
+
+SCALE = "bert/lora_scale"  # the variable, and the key of the metadata
+A, B = "/lora_a", "/lora_b"
+FORMAT = "bert_tf adapter"
+DIGEST = "base_sha256"
+
+
+def is_adapter(name):
+    """Whether the variable or tensor of a name is a part of adapters."""
+    return name == SCALE or name.endswith((A, B))
+
+
+def merged(tensors, scale=None):
+    """Canonical tensors with each adapter added to its kernel; as they are where there is none.
+
+    Args:
+      tensors: {canonical name: StoredTensor}.
+      scale: float, factor of what is added; None for the one among the tensors.
+    """
+    found = [name.removesuffix(A) for name in tensors if name.endswith(A)]
+    if not found:
+        return tensors
+    scale = float(tensors[SCALE].read()) if scale is None else scale
+    plain = {name: tensor for name, tensor in tensors.items() if not is_adapter(name)}
+    for name in found:
+        plain[f"{name}/kernel"] = _added(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
+    return plain
+
+
+def _added(kernel, a, b, scale):
+    return kernel.map(kernel.shape, lambda value: value + np.float32(scale) * (a.read() @ b.read()))
+
+
+def write(path, tensors, heads):
+    """Writes the adapters of a model, and its head, as a file.
+
+    Args:
+      path: of the file.
+      tensors: of the model, as model_tensors gives them; kernels as they were before training.
+      heads: the canonical names of the tensors that were trained beside adapters.
+
+    Returns:
+      Its size in bytes.
+    """
+    names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
+    scale = float(tensors[SCALE].read())
+    arrays = {name: np.ascontiguousarray(tensors[name].read()) for name in names}
+    content = safetensors.numpy.save(arrays, {"format": FORMAT, SCALE: repr(scale), DIGEST: _digest(tensors, names)})
+    with new_file(path, "wb") as file:
+        file.write(content)
+    return len(content)
+
+
+def added(checkpoint, path):
+    """A Checkpoint with what a file of `write` holds: adapters merged into its kernels, and the head of the file.
+
+    Raises:
+      InputError: no such file, or the checkpoint is not the one that its adapters were trained on.
+    """
+    tensors, metadata = _read(path)
+    base = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("bert/")}
+    for name, tensor in tensors.items():
+        if name.endswith(A):
+            kernel = base.get(f"{name.removesuffix(A)}/kernel")
+            shape = [tensor.shape[0], tensors[name.removesuffix(A) + B].shape[1]]
+            if kernel is None or kernel.shape != shape:
+                raise InputError(f"`adapter`={path}: is of another model than {checkpoint.path}, with "
+                                 f"{name.removesuffix(A)}/kernel of shape {shape}")
+    if _digest(base, tensors) != metadata[DIGEST]:
+        raise InputError(f"`adapter`={path}: was trained on other weights than those of {checkpoint.path}")
+    return dataclasses.replace(checkpoint, kind=f"{checkpoint.kind} and {path}",
+                               tensors=merged({**base, **tensors}, float(metadata[SCALE])))
+
+
+def _digest(tensors, names):
+    """SHA-256 of the kernels that have adapters among `names`."""
+    digest = hashlib.sha256()
+    for name in sorted(names):
+        if name.endswith(A):
+            digest.update(np.ascontiguousarray(tensors[f"{name.removesuffix(A)}/kernel"].read()))
+    return digest.hexdigest()
+
+
+def _read(path):
+    """({canonical name: StoredTensor}, metadata) of a file; InputError for any other file."""
+    with local_copy(path) as local:
+        try:
+            with safetensors.safe_open(local, framework="numpy") as file:
+                keys, metadata = file.keys(), file.metadata() or {}
+                arrays = {key: file.get_tensor(key) for key in keys}
+        except (safetensors.SafetensorError, OSError) as error:
+            raise InputError(f"`adapter`={path}: is no safetensors file, or a damaged one: {error}") from error
+    pairs = {name.removesuffix(A) + B for name in arrays if name.endswith(A)}
+    if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not pairs or pairs - arrays.keys():
+        raise InputError(f"`adapter`={path}: holds no adapters of these scripts")
+    return {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
+            for name, value in arrays.items()}, metadata

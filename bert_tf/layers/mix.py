@@ -1,0 +1,26 @@
+"""A learned mix of the layers of an encoder (ELMo, Peters et al. 2018)."""
+
+import tensorflow as tf
+import tf_keras
+
+
+class ScalarMix(tf_keras.layers.Layer):
+    """gamma times the sum of K tensors, weighted by a softmax; at first their mean.
+
+    Weights: `scores` [K], of which the softmax is taken, and `gamma`.
+    """
+
+    def __init__(self, num_layers, *, name="mix"):
+        super().__init__(name=name, dtype="float32")
+        with tf.name_scope(name):
+            self.scores = self.add_weight("scores", [num_layers], initializer="zeros")
+            self.gamma = self.add_weight("gamma", [], initializer="ones")
+
+    @property
+    def weights_of_layers(self):
+        """The weight of each tensor, float32 [K]; their sum is 1."""
+        return tf.nn.softmax(self.scores)
+
+    def call(self, layers, axis=0):
+        """float32 with K tensors along an axis -> the same without that axis."""
+        return self.gamma * tf.tensordot(self.weights_of_layers, layers, [[0], [axis]])

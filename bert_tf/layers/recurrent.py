@@ -1,0 +1,31 @@
+"""A bidirectional LSTM over words."""
+
+import tensorflow as tf
+import tf_keras
+
+
+class BiLSTM(tf_keras.layers.Layer):
+    """An LSTM in each direction, their outputs side by side.
+
+    Keras' own layers, with the settings for which a GPU runs cuDNN's kernels: tanh, sigmoid, bias, no recurrent
+    dropout. They compute in float32.
+
+    Args:
+      input_width: of the vectors.
+      width: of each direction.
+      seeds: two int, of the initial weights of the two directions.
+    """
+
+    def __init__(self, input_width, width, seeds, *, name):
+        super().__init__(name=name, dtype="float32")
+        forward, backward = (tf_keras.layers.LSTM(
+            width, return_sequences=True, go_backwards=direction == "backward", name=direction, dtype="float32",
+            kernel_initializer=tf_keras.initializers.GlorotUniform(2 * seed),
+            recurrent_initializer=tf_keras.initializers.Orthogonal(seed=2 * seed + 1),
+        ) for direction, seed in zip(("forward", "backward"), seeds, strict=True))
+        self.both = tf_keras.layers.Bidirectional(forward, backward_layer=backward, name="both", dtype="float32")
+        self.both.build(tf.TensorShape([None, None, input_width]))
+
+    def call(self, x, mask):
+        """x float32 [B, W, input_width]; mask bool [B, W], False after a row's last word -> [B, W, 2 * width]."""
+        return self.both(x, mask=tf.ensure_shape(mask, [None, None]))

@@ -1,0 +1,63 @@
+"""Documents -> masked sequences of whole sentences, as RoBERTa's FULL-SENTENCES and DOC-SENTENCES (arXiv:1907.11692).
+
+Sentences of a corpus are taken in their order until no more fit: [CLS] a [SEP], or [CLS] a [SEP] b [SEP] where the
+document ends in between and sequences go on with the next. A sentence longer than a sequence is cut, and its rest
+begins the next one.
+"""
+
+import numpy as np
+
+from data_prep.pretraining.instances.sentence_pairs import ROOM, room_for_masks
+
+
+def draw(draws, corpus, text, rules, settings, on_progress):
+    """Yields the sequences of a corpus, some thousands after the other; each pass masks the same anew.
+
+    Arguments and what is yielded are those of sentence_pairs.draw; no sequence has a label.
+    """
+    parts, part_starts = cut(corpus, settings.max_seq_length, settings.what.crosses_documents)
+    drawn = room_for_masks(min(ROOM, len(part_starts) - 1), settings)
+    for _ in range(settings.num_passes):
+        for first in range(0, len(part_starts) - 1, ROOM):
+            starts = part_starts[first:first + ROOM + 1]
+            some = np.ascontiguousarray(parts[starts[0]:starts[-1]])
+            num_masks = draws.draw_all_masks(starts - starts[0], text, rules, drawn._replace(parts=some.ravel()))
+            count = len(starts) - 1
+            yield (some, np.diff(starts), np.zeros(count, bool), drawn.mask_counts[:count],
+                   drawn.mask_positions[:num_masks], drawn.mask_replacements[:num_masks])
+        on_progress(corpus.num_sentences)
+
+
+def cut(corpus, max_seq_length, crosses_documents):
+    """Cuts a corpus into sequences.
+
+    Args:
+      corpus: Corpus.
+      max_seq_length: most ids of a sequence, with [CLS] and a [SEP] after each part.
+      crosses_documents: whether a sequence goes on with the next document.
+
+    Returns:
+      Parts, int64 [Q, 2]: start and stop of each in the tokens, no part of two documents; and int64 [N + 1]: sequence n
+      has the parts from item n up to and without its successor.
+    """
+    sentence_ends = corpus.sentence_starts[1:]
+    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]  # in tokens
+    # The ids of all sentences up to one, with a [SEP] for each document that ended before it.
+    totals = sentence_ends + np.searchsorted(document_ends, sentence_ends)
+    bounds, start, document = [], 0, 0
+    num_tokens = len(corpus.tokens)
+    while start < num_tokens:
+        while document_ends[document] <= start:
+            document += 1
+        most = start + document + max_seq_length - 2  # without [CLS] and the last [SEP]
+        stop = np.searchsorted(totals, most, side="right")  # sentences
+        stop = int(sentence_ends[stop - 1]) if stop else 0
+        if stop <= start:
+            stop = start + max_seq_length - 2
+        if not crosses_documents:
+            stop = min(stop, int(document_ends[document]))
+        bounds.append(stop)
+        start = stop
+    stops = np.union1d(bounds, document_ends)  # of the parts, rising
+    parts = np.stack([np.concatenate([[0], stops[:-1]]), stops], axis=1).astype(np.int64)
+    return parts, np.concatenate([[0], np.searchsorted(stops, bounds) + 1]).astype(np.int64)

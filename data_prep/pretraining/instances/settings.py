@@ -1,0 +1,100 @@
+"""The settings that decide the instances of a corpus."""
+
+import dataclasses
+
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from data_prep import records
+from data_prep.pretraining.instances.objectives import OBJECTIVES
+
+NUM_SPECIAL = 3  # [CLS], [SEP], [SEP]
+MAX_SEQ_LENGTH = (1 << 16) - 1  # positions of masks are held as uint16
+MASKINGS = ("static", "dynamic")
+# Settings that manifests of earlier versions do not have: at these values they are left out of new ones too.
+LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12}
+
+
+@dataclasses.dataclass(frozen=True)
+class InstanceSettings(Settings):
+    """How instances are made; names, meanings and defaults are those of the original's flags.
+
+    Raises:
+      InputError: on construction, naming the field, its value and what would be right.
+    """
+
+    max_seq_length: int = setting(
+        128, "Length of a record in ids, S, with [CLS] and both [SEP]; training must be given the same.")
+    max_predictions_per_seq: int = setting(
+        20, "Most masked positions of a record, P, about max_seq_length * masked_lm_prob; training must be given the "
+            "same.")
+    dupe_factor: int | None = setting(
+        None, "How many times each document is used, each time with other pairs and masks; unless given, 10, or 1 "
+              "with dynamic `masking`.")
+    masked_lm_prob: float = setting(0.15, "Share of a record's ids that are masked; at least one is.")
+    short_seq_prob: float = setting(
+        0.1, "Probability that a document is cut into records of one random length shorter than max_seq_length.")
+    do_whole_word_mask: bool = setting(False, "Mask all pieces of a word or none, in place of single pieces.")
+    masking: str = setting(
+        "static", "static: records hold their masks, as the original's. dynamic: they hold sequences only, and "
+                  "training draws new masks each time (give it dynamic `masking` too, and there "
+                  "`max_predictions_per_seq`, `masked_lm_prob` and `do_whole_word_mask`).", choices=MASKINGS)
+    objective: str = setting(
+        "sentence_pairs", "sentence_pairs: two parts of a document, or of two, as the original's next sentence "
+                          "prediction needs them. segment_pairs: the same without a label. sentence_order: two "
+                          "consecutive parts, swapped half of the time, as ALBERT's. full_sentences: as many sentences "
+                          "as fit, a [SEP] between documents. doc_sentences: the same of one document. Training must "
+                          "be given the same.", choices=tuple(OBJECTIVES))
+    pack_sequences: bool = setting(
+        False, "Put several sequences into a record where they fit, each with its own positions and attention, so that "
+               "little of it is padding; for devices that compute padding. Training must be given the same.")
+    max_sequences_per_pack: int = setting(
+        12, "With `pack_sequences`: most sequences of a record. Training must be given the same.", lower=1, upper=255)
+
+    def check(self):
+        """See Settings."""
+        if not self.pack_sequences and self.max_sequences_per_pack != LATER_DEFAULTS["max_sequences_per_pack"]:
+            raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: has no effect without "
+                             f"`pack_sequences`")
+        # The bounds are checked here, not by the flags, which have none in the original.
+        if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "
+                             f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {MAX_SEQ_LENGTH}")
+        for name in ("max_predictions_per_seq", "dupe_factor"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise InputError(f"`{name}`={getattr(self, name)}: it must be at least 1")
+        if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
+            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: it must be at most "
+                             f"{MAX_SEQ_LENGTH}")
+        for name in ("masked_lm_prob", "short_seq_prob"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"`{name}`={getattr(self, name)}: a probability lies between 0 and 1")
+
+    @property
+    def num_passes(self):
+        """How many times each document is used: `dupe_factor`, or what stands for it where it is not given."""
+        if self.dupe_factor is not None:
+            return self.dupe_factor
+        return 1 if self.masking == "dynamic" else 10
+
+    @property
+    def what(self):
+        """The Objective."""
+        return OBJECTIVES[self.objective]
+
+    @property
+    def most_packed(self):
+        """Most sequences of a record, or 0 where each has its own."""
+        return self.max_sequences_per_pack if self.pack_sequences else 0
+
+    @property
+    def features(self):
+        """Features of the records of such instances: tuple of records.Feature."""
+        of_sequence = {"sentence_label": self.what.sentence_label, "most_packed": self.most_packed}
+        if self.masking == "dynamic":
+            return records.unmasked_pretraining_features(self.max_seq_length, **of_sequence)
+        return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **of_sequence)
+
+    def described(self):
+        """dict of setting -> value, of all on which the records depend, for a manifest."""
+        told = {**dataclasses.asdict(self), "dupe_factor": self.num_passes}
+        return {name: value for name, value in told.items() if LATER_DEFAULTS.get(name, ...) != value}

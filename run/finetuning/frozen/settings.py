@@ -1,0 +1,138 @@
+"""What tagging by frozen features is told. Free of TensorFlow: scripts define their flags of it."""
+
+import dataclasses
+import os
+
+from bert_tf.cli import paths
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+from run.finetuning.frozen.features import KINDS
+from run.finetuning.settings import FineTuningSettings, short
+from run.finetuning.task_settings import TaggingSettings
+
+VECTORS_FOLDER = "vectors"  # of an output_dir
+TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
+RUNS = 5  # of a row of the table, as the paper's numbers are of
+OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
+    "optimizer": {"learning_rate": "`frozen_learning_rate`"},
+    "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "quantize_from_step": None},
+    "step": {"jit_compile": None, "recompute_activations": None},
+    "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
+    "weight_pruning": {"weight_pruning": None},
+    "search": {"search": None},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenSettings(Settings):
+    """The vectors of an encoder that is not trained, and the BiLSTM that is."""
+
+    frozen_features: str | None = setting(
+        None, "Train no encoder but a two-layer BiLSTM on its vectors: those of its embeddings, of its last or its "
+              "last but one layer; of its last four layers the sum, a learned mix, or all side by side; a learned mix "
+              "of all layers. Needs --init_checkpoint.", choices=KINDS)
+    lstm_width: int = setting(
+        768, "With --frozen_features: width of each of the BiLSTM's two layers, in each direction.", lower=1)
+    lstm_dropout: float = setting(
+        0.3, "With --frozen_features: share of the inputs of each layer of the BiLSTM, and of the classifier's, that "
+             "are 0 in training.", lower=0, upper=0.99)
+    frozen_learning_rate: float = setting(
+        1e-3, "With --frozen_features: peak learning rate, in place of --learning_rate.", lower=0)
+    frozen_epochs: float = setting(
+        10.0, "With --frozen_features: times that training goes through the data, in place of --num_train_epochs.",
+        lower=0)
+    vectors_dir: str | None = setting(
+        None, "With --frozen_features: folder in which vectors are kept and looked for, for other runs too; unset "
+              f"means OUTPUT_DIR/{VECTORS_FOLDER}.")
+    all_features: bool = setting(
+        False, "Train and evaluate a fine-tuned tagger and one by each kind of --frozen_features, each with several "
+               f"seeds, in folders of OUTPUT_DIR; means and deviations go to OUTPUT_DIR/{TABLE_FILE} (the paper's "
+               "table 7). Needs --do_train and --do_eval.")
+    runs_per_row: int = setting(
+        RUNS, "With --all_features: runs of each, with seeds --random_seed, --random_seed + 1, ...", lower=1)
+
+    def check(self):
+        if self.all_features and self.frozen_features:
+            raise InputError(f"`frozen_features`={self.frozen_features}: not with `all_features`, which takes each")
+        for field in dataclasses.fields(self):
+            value, is_of_table = getattr(self, field.name), field.name == "runs_per_row"
+            if value != field.default and not (self.all_features if is_of_table else self.is_used):
+                needed = "`all_features`" if is_of_table else "`frozen_features` or `all_features`"
+                raise InputError(f"`{field.name}`={short(value)}: has an effect with {needed} alone")
+
+    @property
+    def is_used(self):
+        """Whether there is anything to do with frozen features."""
+        return self.all_features or self.frozen_features is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenTaggerSettings(FineTuningSettings):
+    """A run of a tagger by frozen features; rate and epochs are those of the groups of every run."""
+
+    task: TaggingSettings = dataclasses.field(default_factory=TaggingSettings)
+    frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
+
+    @property
+    def vectors_dir(self):
+        """Where vectors are kept."""
+        return self.frozen.vectors_dir or os.path.join(self.training.output_dir, VECTORS_FOLDER)
+
+    def read_config(self):
+        """As FineTuningSettings'; checks `vectors_dir` too."""
+        config = super().read_config()
+        if self.frozen.is_used:
+            paths.check_output_dir("vectors_dir", self.vectors_dir)
+        return config
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggerSettings(FrozenTaggerSettings):
+    """What run_tagger is told: a fine-tuned tagger, or one by frozen features."""
+
+    def check(self):
+        super().check()
+        if not self.frozen.is_used:
+            return
+        is_table = self.frozen.all_features
+        asked = "`all_features`" if is_table else f"`frozen_features`={self.frozen.frozen_features}"
+        if not self.model.init_checkpoint:
+            raise InputError(f"{asked}: `init_checkpoint` is needed, without training too: the encoder whose vectors "
+                             "they are")
+        if self.devices.strategy_name == "multi_worker_mirrored":
+            raise InputError(f"{asked}: not with `distribution_strategy`=multi_worker_mirrored, since several "
+                             "processes would write the vectors")
+        if is_table:
+            self._check_table()
+        for group, names in OF_FINE_TUNING.items():
+            for name, instead in names.items():
+                value = getattr(getattr(self, group), name)
+                if value != getattr(type(getattr(self, group))(), name) and not (is_table and instead):
+                    raise InputError(f"`{name}`={short(value)}: is of fine-tuning, and does not go with {asked}"
+                                     + (f"; give {instead}" if instead else ""))
+
+    def _check_table(self):
+        tuning = self.tuning
+        if not (tuning.do_train and tuning.do_eval):
+            raise InputError("`all_features`: trains and evaluates, give `do_train` and `do_eval` too")
+        if tuning.do_predict:
+            raise InputError("`do_predict`: not with `all_features`, of which no model is kept")
+        if tuning.num_runs > 1:
+            raise InputError(f"`num_runs`={tuning.num_runs}: not with `all_features`; give `runs_per_row`")
+
+    def of_run(self, kind=None):
+        """The FrozenTaggerSettings of a run by a kind of features, or the FineTuningSettings of a fine-tuned tagger."""
+        groups = {field.name: getattr(self, field.name) for field in dataclasses.fields(FineTuningSettings)}
+        if kind is None:
+            return FineTuningSettings(**groups)
+        groups["optimizer"] = dataclasses.replace(self.optimizer, learning_rate=self.frozen.frozen_learning_rate)
+        groups["tuning"] = dataclasses.replace(self.tuning, num_train_epochs=self.frozen.frozen_epochs)
+        return FrozenTaggerSettings(**groups, frozen=dataclasses.replace(
+            self.frozen, frozen_features=kind, vectors_dir=self.vectors_dir, all_features=False, runs_per_row=RUNS))
+
+    def of_row(self, kind, folder):
+        """As `of_run`, of a row of the table in a folder of its own."""
+        of_run = self.of_run(kind)
+        return dataclasses.replace(
+            of_run, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
+            tuning=dataclasses.replace(of_run.tuning, num_runs=self.frozen.runs_per_row))

@@ -1,0 +1,123 @@
+"""Table 7 of the paper: the scores of a fine-tuned tagger and of one by each kind of frozen features, over seeds.
+
+A row is a run over seeds in a folder of its own, and has come to its end when its eval_results.txt is there: a table
+that was stopped goes on with the row that has none. Checkpoints stay of the run under way alone.
+"""
+
+import csv
+import dataclasses
+import json
+import os
+
+from bert_tf.checkpoints import checkpoint_files
+from bert_tf.files import exists, folder_for, new_file, only_writer
+from run.evaluation import results
+from run.finetuning import job, runs
+from run.finetuning.frozen.features import KINDS, layers_of
+from run.finetuning.frozen.settings import TABLE_FILE, TABLE_SETTINGS_FILE
+from run.finetuning.frozen.task import FrozenTagging
+from run.finetuning.tasks import Tagging
+from run.training import checkpoints, run_metadata
+
+FINE_TUNED = "fine_tuned"
+DEVIATION = "_std"  # at the end of the name of a result over several runs
+NOT_SHOWN = ("global_step", "loss")
+
+
+class RowByFrozenFeatures(FrozenTagging):
+    """The task of a row; the first one computes the vectors of all."""
+
+    computes_all_layers = True
+
+
+def run(settings, config):
+    """Trains and evaluates each row that has not come to its end, and writes and prints the table.
+
+    Args:
+      settings: TaggerSettings with `all_features`, completed.
+      config: BertConfig.
+
+    Raises:
+      InputError: as run.finetuning.job's; a model with too few layers; output_dir holds a table of other settings.
+    """
+    for kind in KINDS:
+        layers_of(kind, config.num_hidden_layers)
+    output_dir = settings.training.output_dir
+    path, started_with = os.path.join(output_dir, TABLE_SETTINGS_FILE), _started_with(settings)
+    run_metadata.check_started_with(output_dir, path, started_with)
+    with folder_for(output_dir), only_writer("output_dir", output_dir):
+        rows = {}
+        for name in (FINE_TUNED, *KINDS):
+            of_row = settings.of_row(None if name == FINE_TUNED else name, os.path.join(output_dir, name))
+            rows[name] = _finish(name, of_row, config, lambda: _keep(path, started_with))
+            _write(os.path.join(output_dir, TABLE_FILE), rows)
+    print("\n".join(_lines(rows)))
+    print(f"{os.path.join(output_dir, TABLE_FILE)}: means and standard deviations of {settings.frozen.runs_per_row} "
+          "runs a row")
+
+
+def _finish(name, settings, config, keep):
+    """Results of a row, dict of name -> float: those it has, or what training comes to; keep: called before that."""
+    path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
+    if not exists(path):
+        keep()
+        print(f"table: {name}", flush=True)
+        job.run(Tagging if name == FINE_TUNED else RowByFrozenFeatures, settings, config).free()
+    found = results.read_results(path)
+    for each in settings.runs:  # a row that was stopped after its end may have left some
+        checkpoints.remove(each.training.output_dir)
+    return found
+
+
+def _started_with(settings):
+    """Dict of all that a table's scores depend on."""
+    task, frozen = dataclasses.asdict(settings.task), dataclasses.asdict(settings.frozen)
+    for name in ("train_file", "dev_file"):
+        task[name] = run_metadata.fingerprint([task[name]])
+    names = {"tokenizer": ("max_seq_length", "do_lower_case", "strip_accents"), "step": ("mixed_precision",),
+             "training": ("train_batch_size", "random_seed"),
+             "tuning": ("num_train_epochs", "warmup_proportion", "eval_steps", "early_stopping_evals",
+                        "group_by_length")}
+    chosen = {name: getattr(getattr(settings, group), name) for group, of_group in names.items() for name in of_group}
+    del task["test_file"], frozen["vectors_dir"]
+    return {"init_checkpoint": run_metadata.fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
+            **task, **frozen, **chosen, **dataclasses.asdict(settings.optimizer)}
+
+
+def _keep(path, started_with):
+    """Writes what the table is of, unless it is there."""
+    if not exists(path):
+        with new_file(path) as file:
+            json.dump(started_with, file, indent=2)
+
+
+def _columns(rows):
+    """Names of the results, those by which a tagger is judged first, without the names of deviations."""
+    names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
+    return sorted(names, key=lambda name: (name not in ("eval_f1", "eval_accuracy"), name != "eval_f1", name))
+
+
+def _write(path, rows):
+    """Writes the table: a row a kind, of each result its mean and, over several runs, its standard deviation."""
+    names = [each for name in _columns(rows) for each in (name, f"{name}{DEVIATION}")
+             if any(each in row for row in rows.values())]
+    with new_file(path, newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["features", *names])
+        writer.writerows([name, *(row.get(each, "") for each in names)] for name, row in rows.items())
+
+
+def _lines(rows):
+    """Yields the lines of the table as text."""
+    names = _columns(rows)
+    cells = [("features", *names)] + [(name, *(_cell(row, each) for each in names)) for name, row in rows.items()]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        yield "  ".join([first.ljust(widths[0]), *(
+            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))])
+
+
+def _cell(row, name):
+    """A mean, with its deviation where there is one."""
+    deviation = f" ± {row[f'{name}{DEVIATION}']:.4f}" if f"{name}{DEVIATION}" in row else ""
+    return f"{row[name]:.4f}{deviation}" if name in row else "-"

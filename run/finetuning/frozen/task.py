@@ -1,0 +1,162 @@
+"""Tagging by frozen features as a fine-tuning task: what it trains is a BiLSTM, and what that reads lies on disk.
+
+Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the encoder.
+"""
+
+import functools
+import hashlib
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.errors import InputError
+from data_prep.tasks import tagging
+from run.finetuning import runs
+from run.finetuning.frozen import vectors
+from run.finetuning.frozen.features import WAYS, layers_of
+from run.finetuning.frozen.tagger import FrozenTagger
+from run.finetuning.prediction import Predictor
+from run.finetuning.tasks import Tagging
+from run.training import run_metadata, strategies, utilisation
+
+VERSION = 1  # of what is computed: to be raised where the same encoder and data are to give other vectors
+ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+
+
+class FrozenTagging(Tagging):
+    """The task of FrozenTaggerSettings.
+
+    A row of the encoder is as in fine-tuning; a row of the BiLSTM is a sentence, or a part of one where it has more
+    words than an input has pieces.
+    """
+
+    kind = "frozen_token_classifier"  # which no other script takes for a model of its own
+    inputs = ("vectors", "input_mask")
+    init_checkpoint = None  # of the BiLSTM's weights, which are new
+    computes_all_layers = False  # where one is missing that is needed: for taggers of other kinds that come after
+
+    def __init__(self, settings, kept):
+        super().__init__(settings, kept)
+        self._vectors_dir = settings.vectors_dir  # of the command, whatever run of it this task is for
+        self._of_encoder, self._lengths = {}, {}
+
+    def read(self, tokenizer, ignore_padding):
+        """See FineTuningTask; InputError too where the run that is used is of other vectors."""
+        super().read(tokenizer, ignore_padding)
+        config = self.settings.model.read_config(self.settings.tokenizer.max_seq_length)
+        self._config = config
+        self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
+        for split, features in self.features.items():
+            self._of_encoder[split] = features
+            lengths = self._lengths[split] = tagging.lengths_of_parts(
+                self._sentences[split], self.settings.tokenizer.max_seq_length)
+            self.features[split] = tagging.features_of_words(tagging.of_words(
+                features["label_ids"], features["label_ids"]), lengths)
+        if not self.settings.tuning.do_train:
+            for each in self.settings.runs:
+                folder = each.training.output_dir
+                run_metadata.check_started_with(folder, os.path.join(folder, run_metadata.RUN_FILE), self.kept_settings)
+
+    def _kept_labels(self):
+        if self.kept is None:
+            raise InputError(f"`output_dir`={self.settings.training.output_dir}: holds no tagger by frozen features; "
+                             "train one first")
+        return self.kept.labels
+
+    @property
+    def kept_settings(self):
+        frozen = self.settings.frozen
+        return {**super().kept_settings, "frozen_features": frozen.frozen_features, "lstm_width": frozen.lstm_width,
+                "lstm_dropout": frozen.lstm_dropout, "frozen_checkpoint": self._encoder_files}
+
+    @functools.cached_property
+    def _encoder_files(self):
+        """Dict that tells the encoder's weights from others."""
+        return run_metadata.fingerprint(checkpoint_files(self.settings.model.init_checkpoint), whole=True)
+
+    def head_shapes(self, config):
+        return {}
+
+    def new_model(self, make_encoder):
+        frozen = self.settings.frozen
+        return FrozenTagger(
+            WAYS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self._names),
+            width=frozen.lstm_width, dropout_rate=frozen.lstm_dropout, seed=self.settings.training.random_seed)
+
+    def training_flops(self, model, tokens):
+        return utilisation.FORWARD_AND_BACKWARD * model.flops_of_a_word * tokens
+
+    def write_training_data(self, folder):
+        """Computes the vectors of all splits, unless they are there."""
+        for split in self.features:
+            self._add_vectors(split)
+
+    @property
+    def eval_features(self):
+        if "dev" in self.features:
+            self._add_vectors("dev")
+        return super().eval_features
+
+    def predict(self, predictor, eval_outputs, folder):
+        self._add_vectors("test")
+        super().predict(predictor, eval_outputs, folder)
+
+    def _add_vectors(self, split):
+        """Puts the vectors of a split among its features, computed if they are not kept."""
+        if "vectors" in self.features[split]:
+            return
+        told = self._told(self._of_encoder[split])
+        path = vectors.find(self._vectors_dir, told)
+        if layers := vectors.missing(path, self._layers):
+            if self.computes_all_layers:
+                layers = vectors.missing(path, range(self._config.num_hidden_layers + 1))
+            self._compute(path, told, split, layers)
+        else:
+            print(f"{path}: the vectors of the {split} file are taken from there")
+        self.features[split]["vectors"] = vectors.KeptVectors(
+            path, self._layers, self._lengths[split], self._config.hidden_size)
+
+    def _told(self, features):
+        """Dict of all that shapes vectors: encoder, inputs, the words' places in them, precision."""
+        data = hashlib.sha256()
+        for name in ENCODER_INPUTS:
+            data.update(np.ascontiguousarray(features[name]).tobytes())
+        data.update((features["label_ids"] != tagging.IGNORED).tobytes())
+        return {"version": VERSION, "encoder": self._encoder_files, "config": self._config.to_dict(),
+                "data": data.hexdigest(), "words": int((features["label_ids"] != tagging.IGNORED).sum()),
+                "mixed_precision": self.settings.step.mixed_precision}
+
+    def _compute(self, path, told, split, layers):
+        """Writes the vectors of the words of a split, those of some layers."""
+        strategy, features = tf.distribute.get_strategy(), self._of_encoder[split]
+        encoder = self._load_encoder(strategy)
+        are_words = features["label_ids"] != tagging.IGNORED  # [rows, S]: their first pieces
+
+        def encode(features, training):
+            encoded = encoder(features, training=training)
+            of_all = [encoded["embedding_output"], *encoded["encoder_outputs"]]
+            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in layers], axis=2), vectors.DTYPE)}
+
+        def parts():
+            predictor = Predictor(strategy, encode, network=encoder)
+            for rows, outputs in predictor.in_parts(
+                    features, self.settings.training.eval_batch_size, f"vectors of the {split} file"):
+                length = outputs["layers"].shape[1]
+                yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
+                    rows, outputs["layers"], strict=True)]  # [words, K, H] each
+
+        vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
+        runs.free(encoder.variables)
+        print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
+
+    def _load_encoder(self, strategy):
+        """The encoder with its weights."""
+        encoder = models.BertEncoder(
+            self._config, remove_padding=runs.may_group_by_length(self.settings, strategy),
+            dtype=self.settings.step.dtype_policy, **strategies.encoder_options(strategy, self._config))
+        load_pretrained(encoder, self.settings.model.init_checkpoint)
+        encoder.trainable = False
+        return encoder

@@ -1,0 +1,76 @@
+"""Parts of a run with records of their own length: mostly short ones first, as attention's cost grows with the square.
+
+Free of TensorFlow.
+"""
+
+import dataclasses
+import itertools
+import math
+
+from bert_tf.errors import InputError
+
+PLACEHOLDER = "{length}"  # in the names of record files
+FORM = "LENGTH:SHARE[:BATCH[:PREDICTIONS]], with commas between the phases"
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """A part of a run.
+
+    Attributes:
+      first_step: the number of steps before it.
+      settings: PretrainingSettings of a run of such records alone.
+    """
+
+    first_step: int
+    settings: object
+
+
+def phases_of(settings):
+    """The Phases of PretrainingSettings, a list: one of all steps unless `phases` are given.
+
+    Raises:
+      InputError: phases that are not such, or that do not add up.
+    """
+    text = settings.schedule.phases
+    if not text:
+        return [Phase(0, settings)]
+    parts = [_parsed(part, settings) for part in text.split(",")]
+    shares = [share for share, _ in parts]
+    if not math.isclose(sum(shares), 1, abs_tol=1e-6):
+        raise InputError(f"`phases`={text}: their shares add up to {sum(shares):g}, not to 1")
+    if len(parts) > 1 and PLACEHOLDER not in (settings.records.input_file or ""):
+        raise InputError(f"`phases`={text}: `input_file` must name the records of each length by {PLACEHOLDER}, as in "
+                         f"records_{PLACEHOLDER}.tfrecord")
+    steps = settings.schedule.num_train_steps
+    firsts = [round(before * steps) for before in itertools.accumulate(shares[:-1], initial=0.0)]
+    for (_, each), first, stop in zip(parts, firsts, [*firsts[1:], steps], strict=True):
+        if first == stop:
+            raise InputError(f"`phases`={text}: that of {each.records.max_seq_length} ids gets none of the {steps} "
+                             "steps")
+    return [Phase(first, each) for (_, each), first in zip(parts, firsts, strict=True)]
+
+
+def _parsed(text, settings):
+    """(share, PretrainingSettings) of a phase."""
+    wrong = InputError(f"`phases`: {text!r} is no phase: {FORM}")
+    fields = text.strip().split(":")
+    if not 2 <= len(fields) <= 4:
+        raise wrong
+    try:
+        length, share, *sizes = int(fields[0]), float(fields[1]), *map(int, fields[2:])
+    except ValueError:
+        raise wrong from None
+    if not 0 < share <= 1:
+        raise InputError(f"`phases`: {text!r}: a share lies between 0 and 1")
+    batch_size, predictions, *_ = *sizes, *(settings.training.train_batch_size, None)[len(sizes):]
+    if predictions is None:
+        predictions = math.ceil(settings.records.masked_lm_prob * length)
+    named = {name: (getattr(settings.records, name) or "").replace(PLACEHOLDER, str(length)) or None
+             for name in ("input_file", "eval_input_file")}
+    return share, dataclasses.replace(
+        settings,
+        records=dataclasses.replace(settings.records, max_seq_length=length, max_predictions_per_seq=predictions,
+                                    **named),
+        training=dataclasses.replace(settings.training, train_batch_size=batch_size),
+        schedule=dataclasses.replace(settings.schedule, phases=None))

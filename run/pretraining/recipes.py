@@ -1,0 +1,11 @@
+"""Published ways to pre-train, as the flags that they are. Free of TensorFlow."""
+
+from data_prep.pretraining.recipes import RECIPES as OF_RECORDS
+
+# The flags of run_pretraining. That of RoBERTa is its training of 125,000 steps (section 4), with dropout as BERT's.
+RECIPES = {
+    "original": {**OF_RECORDS["original"], "train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
+                 "num_warmup_steps": 10_000},
+    "roberta": {**OF_RECORDS["roberta"], "train_batch_size": 2048, "learning_rate": 5e-4, "num_train_steps": 125_000,
+                "num_warmup_steps": 10_000, "beta_2": 0.98, "clip_norm": 0.0},
+}

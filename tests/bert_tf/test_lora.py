@@ -1,0 +1,102 @@
+"""Low-rank adapters: what they compute, what is trained, and that merged kernels compute the same."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import lora, models
+from bert_tf.checkpoints import model_tensors
+from bert_tf.checkpoints.adapters import merged
+from bert_tf.errors import InputError
+
+RANK, ALPHA = 3, 6.0
+
+
+@pytest.fixture(scope="module")
+def batch(reference_batches):
+    return {name: tf.constant(values[0]) for name, values in reference_batches.items()}
+
+
+def make_model(config, frozen_layers=0, *, is_trained=True, **options):
+    """A classifier with adapters, as after some training unless not."""
+    model = models.BertClassifier(models.BertEncoder(config, seed=5, **options), 3)
+    lora.add_adapters(model.encoder, RANK, ALPHA, 7, frozen_layers)
+    for number, adapter in enumerate(model.encoder.adapters if is_trained else ()):
+        adapter.lora_b.assign(0.1 * tf.random.stateless_normal(adapter.lora_b.shape, (1, number)))
+    return model
+
+
+def test_nothing_changes_before_training(reference_config, batch):
+    plain = models.BertClassifier(models.BertEncoder(reference_config, seed=5), 3)(batch)["logits"]
+    model = make_model(reference_config, is_trained=False)
+    np.testing.assert_array_equal(model(batch)["logits"], plain)
+    first = model.encoder.adapters[0].lora_a
+    assert first.name == "bert/encoder/layer_0/attention/self/qkv/lora_a:0"
+    assert first.shape == [32, 3 * RANK]  # of query, key and value each
+    drawn = np.concatenate([adapter.lora_a.numpy().ravel() * np.sqrt(3 * adapter.lora_a.shape[0])
+                            for adapter in model.encoder.adapters])
+    assert np.mean(drawn) == pytest.approx(0.0, abs=0.1)
+    assert np.std(drawn) == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("options", [{}, {"einsum_attention": True}, {"remove_padding": True}],
+                         ids=["plain", "einsum", "without padding"])
+def test_merged_kernels_compute_the_same(reference_config, batch, options):
+    model = make_model(reference_config, **options)
+    tensors = {name: tensor.read() for name, tensor in merged(model_tensors(model)).items()}
+    traced = tf.function(lambda: model(batch)["logits"])
+    adapted = traced().numpy()
+    lora.merge_adapters(model.encoder)
+    np.testing.assert_allclose(model(batch)["logits"], adapted, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(traced(), adapted, rtol=0, atol=1e-6)  # with the adapters still in it
+    plain = models.BertClassifier(models.BertEncoder(reference_config, seed=9), 3)
+    for name, tensor in model_tensors(model).items():
+        if "lora" not in name:
+            np.testing.assert_allclose(tensors.pop(name), tensor.read(), rtol=0, atol=1e-6, err_msg=name)
+    assert not tensors
+    assert np.abs(plain(batch)["logits"] - adapted).max() > 0.01
+
+
+def test_an_adapter_is_its_product_by_hand(reference_config):
+    """Each of query, key and value has its own."""
+    projection = make_model(reference_config).encoder.encoder_layers[1].attention.qkv
+    x = np.random.default_rng(2).normal(size=[5, 32]).astype(np.float32)
+    a, b = (weight.numpy() for weight in (projection.adapter.lora_a, projection.adapter.lora_b))
+    expected = x @ projection.kernel.numpy() + projection.bias.numpy()
+    for part in range(3):
+        columns = slice(32 * part, 32 * (part + 1))
+        expected[:, columns] += ALPHA / RANK * x @ a[:, RANK * part : RANK * (part + 1)] @ b[:, columns]
+    np.testing.assert_allclose(projection(tf.constant(x)), expected, rtol=0, atol=1e-5)
+
+
+def test_adapters_and_the_head_alone_are_trained(reference_config, batch):
+    model = make_model(reference_config, frozen_layers=1)
+    names = [variable.name.removesuffix(":0") for variable in model.trainable_variables]
+    in_layer_1 = [f"bert/encoder/layer_1/{place}/lora_{which}" for place in (
+        "attention/self/qkv", "attention/output/dense", "intermediate/dense", "output/dense") for which in "ab"]
+    assert sorted(names) == sorted([*in_layer_1, "bert/pooler/dense/kernel", "bert/pooler/dense/bias",
+                                    "output_weights", "output_bias"])
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(batch)["logits"] ** 2)
+    assert all(np.abs(tf.convert_to_tensor(gradient)).max() > 0
+               for gradient in tape.gradient(loss, model.trainable_variables))
+
+
+def test_under_mixed_precision(reference_config, batch):
+    model = make_model(reference_config, dtype="mixed_bfloat16")
+    assert all(adapter.lora_a.dtype == tf.float32 for adapter in model.encoder.adapters)
+    expected = make_model(reference_config)(batch)["logits"]
+    np.testing.assert_allclose(model(batch)["logits"], expected, rtol=0, atol=0.1)
+
+
+def test_layers_that_share_their_weights_share_adapters(reference_config):
+    encoder = models.BertEncoder(dataclasses.replace(reference_config, num_hidden_groups=1))
+    lora.add_adapters(encoder, RANK, ALPHA, 7)
+    assert len(encoder.adapters) == 4
+
+
+def test_no_layer_is_left(reference_config):
+    with pytest.raises(InputError, match=r"^`freeze_layers`=2: leaves no layer for `lora_rank`=3$"):
+        lora.add_adapters(models.BertEncoder(reference_config), RANK, ALPHA, 7, frozen_layers=2)

@@ -1,0 +1,222 @@
+"""Tagging by frozen features as a job: training, reuse of vectors, resume, evaluation alone, what is refused."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import tagging
+from run.finetuning import batches
+from run.finetuning.frozen import job, tagger
+from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
+from run.finetuning.settings import SearchSettings, TrainedWeightsSettings, TuningSettings, WeightPruningSettings
+from run.finetuning.task_settings import TaggingSettings
+from run.inference import loading
+from run.settings import (
+    DeviceSettings,
+    ModelSettings,
+    OptimizerSettings,
+    StepSettings,
+    TokenizerSettings,
+    TrainingSettings,
+    from_folder,
+)
+from tests import toy_runs
+
+WORDS = ["the O", "debugger B-TOOL", "stops O", "line B-PLACE", "word I-PLACE", "number O", "at O"]
+FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
+STEPS = 120
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_layer():
+    """Of the BiLSTM: it takes half as long to trace."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tagger, "NUM_LAYERS", 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("frozen")
+    toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=4)
+    rng = random.Random(1)
+    sentences = ["".join(f"{row}\n" for row in rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(24)]
+    (folder / "train.txt").write_text("\n".join(["-DOCSTART- O\n", *sentences[:9], "-DOCSTART- O\n", *sentences[9:]]))
+    (folder / "dev.txt").write_text("\n".join(sentences[:7]))
+    return folder
+
+
+def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning=None, length=12,
+        document_context=False, **frozen):
+    settings = TaggerSettings(
+        ModelSettings(init_checkpoint=str(folder / model)), TokenizerSettings(max_seq_length=length),
+        training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=12, save_checkpoints_steps=50),
+        tuning=TuningSettings(**tuning or {"do_train": True}),
+        task=TaggingSettings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
+                            document_context=document_context),
+        frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
+    settings = from_folder.complete(settings, {})
+    job.run(settings, settings.read_config())
+
+
+def weights(folder):
+    reader = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(folder)))
+    return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map() if name != "_CHECKPOINTABLE"
+            "_OBJECT_GRAPH"}
+
+
+@pytest.fixture(scope="module")
+def trained(folder):
+    run(folder, "out", tuning={"do_train": True, "do_eval": True, "do_predict": True})
+    return folder / "out"
+
+
+def test_it_learns_and_leaves_what_a_tagger_leaves(folder, trained):
+    results = dict(line.split(" = ") for line in (trained / "eval_results.txt").read_text().splitlines())
+    assert float(results["eval_f1"]) > 0.7
+    assert int(results["global_step"]) == STEPS
+    predicted = tagging.read_sentences(str(trained / "test_predictions.txt"), label_column=-1)
+    dev = tagging.read_sentences(str(folder / "dev.txt"), label_column=-1)
+    assert predicted.words == dev.words
+    right = np.mean([one == two for rows in zip(predicted.labels, dev.labels, strict=True)
+                     for one, two in zip(*rows, strict=True)])
+    assert right == pytest.approx(float(results["eval_accuracy"]))
+    kept = json.loads((trained / "run.json").read_text())
+    assert (kept["frozen_features"], kept["lstm_width"]) == ("weighted_sum_last_four", 9)
+
+
+def test_vectors_are_the_encoders_of_first_pieces(folder, trained):
+    """In the order of the file, whatever the order of computing; sentences of one row each."""
+    config = BertConfig.from_json_file(folder / "model" / "bert_config.json")
+    encoder = models.BertEncoder(config)
+    load_pretrained(encoder, str(folder / "model"))
+    sentences = tagging.read_sentences(str(folder / "train.txt"), label_column=-1)
+    tokenizer = BertTokenizer(str(folder / "model" / "vocab.txt"))
+    features, _ = tagging.convert_sentences_to_features(sentences, tagging.label_names(sentences), tokenizer, 12)
+    outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
+    expected = tagging.of_words(outputs[3].numpy(), features["label_ids"])
+    places = {json.loads(path.read_text())["words"]: path.parent for path in folder.glob("vectors/*/vectors.json")}
+    np.testing.assert_allclose(np.load(places[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
+
+
+def test_a_run_that_was_killed_ends_as_one_that_was_not(folder, trained, monkeypatch, capsys):
+    """Killed after step 70 or so, resumed from the checkpoint of step 50; vectors are taken from where they are."""
+    original = batches.take_rows
+    taken = []
+
+    def failing(*args, **options):
+        taken.append(1)
+        if len(taken) > 75:
+            raise KeyboardInterrupt
+        return original(*args, **options)
+
+    monkeypatch.setattr(batches, "take_rows", failing)
+    with pytest.raises(tf.errors.UnknownError, match="KeyboardInterrupt"):
+        run(folder, "killed")
+    assert tf.train.latest_checkpoint(str(folder / "killed")).endswith("ckpt-50")
+    monkeypatch.setattr(batches, "take_rows", original)
+    capsys.readouterr()
+    run(folder, "killed")
+    assert f"resuming at step 50 of {STEPS}" in capsys.readouterr().out
+    whole, resumed = weights(trained), weights(folder / "killed")
+    assert whole.keys() == resumed.keys()
+    for name, value in whole.items():
+        np.testing.assert_array_equal(value, resumed[name], err_msg=name)
+
+
+def test_evaluation_alone_needs_the_same_vectors(folder, trained, capsys):
+    before = (trained / "eval_results.txt").read_text()
+    run(folder, "out", tuning={"do_eval": True})
+    assert (trained / "eval_results.txt").read_text() == before
+    assert "the vectors of the dev file are taken from there" in capsys.readouterr().out
+    with pytest.raises(InputError, match="holds a run with `frozen_features` weighted_sum_last_four, not last; choose"):
+        run(folder, "out", "last", tuning={"do_eval": True})
+    with pytest.raises(InputError, match="holds a run with `lstm_width` 9, not 4; choose"):
+        run(folder, "out", tuning={"do_eval": True}, lstm_width=4)
+    with pytest.raises(InputError, match=r"`output_dir`=.*: holds no tagger by frozen features; train one first"):
+        run(folder, "never", tuning={"do_eval": True})
+    with pytest.raises(InputError, match=r"^task\.json of `init_checkpoint`=.*: kind is 'frozen_token_cl"):
+        loading.settle(str(trained), {})
+
+
+def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, trained, reference):
+    """An encoder in a folder and in files of the same names and sizes."""
+    (folder / "other").mkdir()
+    toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
+                   num_hidden_layers=4)
+    count = lambda: len(list(folder.glob("vectors/*/layer_4.npy")))
+    train, kept = {"do_train": True}, count()
+    with pytest.raises(InputError, match="holds a run with `frozen_checkpoint` of "):
+        run(folder, "out", model="other/model", tuning={"do_eval": True})
+    with pytest.MonkeyPatch.context() as patch:  # vectors are all that counts here
+        patch.setattr("run.training.loop.TrainingRun.train", lambda *_, **__: None)
+        run(folder, "same", tuning=train)
+        assert count() == kept
+        run(folder, "else", model="other/model", tuning=train)
+        assert count() == kept + 1
+        run(folder, "short", length=5, tuning=train)  # sentences are divided, and words see fewer others
+        assert count() == kept + 2
+        run(folder, "docs", document_context=True, tuning=train)
+        assert count() == kept + 3
+        run(folder, "all", "weighted_sum_all", tuning=train)  # the same layers
+        assert count() == kept + 3
+        run(folder, "embeddings", "embeddings", tuning=train)
+        assert len(list(folder.glob("vectors/*/layer_0.npy"))) == 1
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    ({"model": ModelSettings()}, "`frozen_features`=last: `init_checkpoint` is needed, without training too: the enc"),
+    ({"optimizer": OptimizerSettings(learning_rate=1e-3)},
+     "`learning_rate`=0.001: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_lea"),
+    ({"tuning": TuningSettings(num_train_epochs=5.0)},
+     "`num_train_epochs`=5: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_epochs`$"),
+    ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: is of fine-tuning, and does not"),
+    ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: is of fine-tuning"),
+    ({"trained_weights": TrainedWeightsSettings(lora_rank=2)}, "`lora_rank`=2: is of fine-tuning"),
+    ({"tuning": TuningSettings(do_train=True), "weight_pruning": WeightPruningSettings("movement")},
+     "`weight_pruning`=movement: is of fine-tuning"),
+    ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)}, "`search`=True: is of"),
+    ({"frozen": FrozenSettings(all_features=True)}, "`all_features`: trains and evaluates, give `do_train` and `do_e"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, True)}, "`do_predict`: not wi"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, num_runs=2)},
+     "`num_runs`=2: not with `all_features`; give `runs_per_row`$"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, quantize_from_step=0)},
+     "`quantize_from_step`=0: is of fine-tuning, and does not go with `all_features`$"),
+    ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: not with `distribution_strat"),
+])
+def test_flags_that_do_nothing_together(options, message):
+    given = {"model": ModelSettings(init_checkpoint="x"), "frozen": FrozenSettings("last"), **options}
+    with pytest.raises(InputError, match=f"^{message}"):
+        TaggerSettings(**given)
+
+
+def test_settings_that_nothing_uses():
+    for values, message in (({"lstm_width": 5}, "`lstm_width`=5: has an effect with `frozen_features` or `all_fe"),
+                            ({"frozen_features": "last", "runs_per_row": 3}, "`runs_per_row`=3: has an effect with `a"),
+                            ({"frozen_features": "last", "all_features": True}, "`frozen_features`=last: not with `")):
+        with pytest.raises(InputError, match=f"^{message}"):
+            FrozenSettings(**values)
+
+
+def test_rate_and_epochs_are_those_of_the_bilstm():
+    settings = TaggerSettings(ModelSettings(init_checkpoint="x"), training=TrainingSettings(output_dir="out"),
+                              frozen=FrozenSettings("last", frozen_epochs=2.5))
+    frozen, fine_tuned = settings.of_run("last"), settings.of_run()
+    assert (frozen.optimizer.learning_rate, frozen.tuning.num_train_epochs) == (1e-3, 2.5)
+    assert (fine_tuned.optimizer.learning_rate, fine_tuned.tuning.num_train_epochs) == (5e-5, 3.0)
+
+
+def test_a_model_with_too_few_layers(folder, reference):
+    (folder / "flat").mkdir()
+    toy_runs.write(folder / "flat", reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=3)
+    with pytest.raises(InputError, match=r"^`frozen_features`=weighted_.*: needs 4 layers, and the model has 3$"):
+        run(folder, "few", model="flat/model")
+    assert not (folder / "few").exists()

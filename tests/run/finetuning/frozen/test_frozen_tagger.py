@@ -1,0 +1,74 @@
+"""The tagger on frozen features: which layers, how they are joined, all of it in NumPy, a mix that must choose."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import losses, optimization
+from bert_tf.errors import InputError
+from run.finetuning.frozen import tagger
+from run.finetuning.frozen.features import KINDS, MIX, SIDE_BY_SIDE, SUM, WAYS, layers_of
+from run.finetuning.frozen.tagger import FrozenTagger
+from tests.numpy_lstm import bidirectional
+
+LAYERS, HIDDEN, LABELS, WIDTH = 4, 3, 5, 2
+
+
+def test_layers_of_each_kind():
+    found = {kind: layers_of(kind, 12) for kind in KINDS}
+    last_four = (9, 10, 11, 12)
+    assert found == {"embeddings": (0,), "last": (12,), "second_to_last": (11,), "sum_last_four": last_four,
+                     "weighted_sum_last_four": last_four, "concat_last_four": last_four,
+                     "weighted_sum_all": tuple(range(1, 13))}
+    assert layers_of("sum_last_four", 4) == (1, 2, 3, 4)
+    assert layers_of("second_to_last", 2) == (1,)
+    for kind, num_layers, needed in (("sum_last_four", 3, 4), ("concat_last_four", 3, 4), ("second_to_last", 1, 2)):
+        with pytest.raises(InputError, match=f"^`frozen_features`={kind}: needs {needed} layers, and the model has "):
+            layers_of(kind, num_layers)
+
+
+@pytest.mark.parametrize("kind", ["last", "sum_last_four", "weighted_sum_last_four", "concat_last_four"])
+def test_scores_are_those_of_numpy(kind):
+    way, num_layers = WAYS[kind], 1 if kind == "last" else LAYERS
+    model = FrozenTagger(way, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7)
+    rng = np.random.default_rng(4)
+    if way == MIX:
+        model.mix.scores.assign(np.log([1.0, 2.0, 3.0, 4.0]))
+    vectors = rng.normal(size=[2, 5, num_layers, HIDDEN]).astype(np.float16)
+    mask = np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], np.int32)
+    logits = model({"vectors": vectors, "input_mask": mask})["logits"].numpy()
+    weights = {MIX: [0.1, 0.2, 0.3, 0.4], SUM: [1.0] * LAYERS}.get(way, [1.0])
+    joined = vectors.reshape([2, 5, -1]) if way == SIDE_BY_SIDE else np.tensordot(vectors, weights, [[2], [0]])
+    for row, length in enumerate((5, 3)):
+        x = joined[row, :length]
+        for layer in model.lstm_layers:
+            x = bidirectional(x, [each.numpy() for each in layer.trainable_variables])
+        np.testing.assert_allclose(logits[row, :length], x @ model.head.kernel.numpy(), atol=1e-5)
+    products = sum(np.prod(each.shape) for each in model.trainable_variables if len(each.shape) == 2)
+    assert model.flops_of_a_word == 2 * products
+
+
+def test_a_mix_that_must_choose_a_layer_does(monkeypatch):
+    """Labels can be read off layer 2 alone: the others are noise."""
+    monkeypatch.setattr(tagger, "NUM_LAYERS", 1)  # of the BiLSTM: it takes half as long to trace
+    rng = np.random.default_rng(5)
+    vectors = rng.normal(size=[64, 6, LAYERS, HIDDEN]).astype(np.float16)
+    features = {"vectors": vectors, "input_mask": np.ones([64, 6], np.int32),
+                "label_ids": (vectors[:, :, 2, 0] > 0).astype(np.int32)}
+    model = FrozenTagger(MIX, LAYERS, HIDDEN, 2, width=8, dropout_rate=0.1, seed=1)
+    optimizer = optimization.create_optimizer(0.1, 40, 0)
+    optimizer.build(model.trainable_variables)
+
+    @tf.function(autograph=False)
+    def step():
+        with tf.GradientTape() as tape:
+            loss = losses.token_classification_loss(model(features, training=True), features)["loss"]
+        optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables,
+                                      strict=True))
+        return loss
+
+    first, *_, last = [float(step()) for _ in range(40)]
+    assert last < 0.4 * first
+    weights = model.mix.weights_of_layers.numpy()
+    assert weights.argmax() == 2
+    assert weights[2] > 0.7

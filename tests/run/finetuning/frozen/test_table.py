@@ -1,0 +1,112 @@
+"""The table of all kinds of features, with trainings that only say what they were asked for."""
+
+import csv
+import json
+import os
+
+import pytest
+
+from bert_tf import models
+from bert_tf.errors import InputError
+from run.evaluation import results
+from run.finetuning import job
+from run.finetuning.frozen import table
+from run.finetuning.frozen.features import KINDS
+from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
+from run.finetuning.settings import TuningSettings
+from run.finetuning.task_settings import TaggingSettings
+from run.finetuning.tasks import Tagging
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from tests import toy_runs
+
+ROWS = ("fine_tuned", *KINDS)
+
+
+class StoppedError(Exception):
+    """What ends a table before its end."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("table")
+    toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=4)
+    (folder / "train.txt").write_text("line B-X\nstops O\n\n" * 3)
+    return folder
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """List of (folder, task, settings) of the trainings that were asked for; the 4th of them is stopped."""
+    asked = []
+
+    def run(task_class, settings, config):
+        asked.append((settings.training.output_dir.rpartition("/")[2], task_class, settings))
+        if len(asked) == 4:
+            raise StoppedError
+        number = ROWS.index(asked[-1][0])
+        os.makedirs(settings.training.output_dir, exist_ok=True)
+        results.write_results(f"{settings.training.output_dir}/eval_results.txt", {
+            "eval_f1": 0.5 + number / 100, "eval_f1_std": 0.001 * number, "loss": 1.0, "eval_precision": 0.25})
+        return type("Tuned", (), {"free": lambda self: None})()
+
+    monkeypatch.setattr(job, "run", run)
+    return asked
+
+
+def make(folder, **frozen):
+    settings = from_folder.complete(TaggerSettings(
+        ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
+        training=TrainingSettings(output_dir=str(folder / "out")), tuning=TuningSettings(do_train=True, do_eval=True),
+        task=TaggingSettings(str(folder / "train.txt"), str(folder / "train.txt")),
+        frozen=FrozenSettings(all_features=True, runs_per_row=3, **frozen)), {})
+    table.run(settings, settings.read_config())
+
+
+def test_a_table_that_was_stopped_goes_on_with_the_row_that_has_none(folder, asked, capsys):
+    with pytest.raises(StoppedError):
+        make(folder)
+    assert [name for name, _, _ in asked] == list(ROWS[:4])
+    with (folder / "out" / "table.tsv").open() as file:
+        assert [row[0] for row in csv.reader(file, delimiter="\t")] == ["features", *ROWS[:3]]
+    make(folder)
+    assert [name for name, _, _ in asked[4:]] == list(ROWS[3:])
+    with (folder / "out" / "table.tsv").open() as file:
+        rows = list(csv.reader(file, delimiter="\t"))
+    assert rows[0] == ["features", "eval_f1", "eval_f1_std", "eval_precision"]
+    assert rows[2] == ["embeddings", "0.51", "0.001", "0.25"]
+    assert [row[0] for row in rows[1:]] == list(ROWS)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-10].startswith("features ")
+    assert lines[-8].split() == ["embeddings", "0.5100", "±", "0.0010", "0.2500"]
+    assert lines[-1].endswith("out/table.tsv: means and standard deviations of 3 runs a row")
+
+
+def test_what_the_rows_are_asked_for(folder, asked):
+    for name in ROWS:
+        (folder / "out" / name / "eval_results.txt").unlink(missing_ok=True)
+    with pytest.raises(StoppedError):
+        make(folder)
+    (_, fine_tuned, of_fine_tuned), (_, frozen, of_frozen) = asked[:2]
+    assert fine_tuned is Tagging
+    assert frozen.kind == "frozen_token_classifier"
+    assert frozen.computes_all_layers
+    assert of_fine_tuned.optimizer.learning_rate == 5e-5
+    assert (of_frozen.optimizer.learning_rate, of_frozen.frozen.frozen_features) == (1e-3, "embeddings")
+    assert of_frozen.vectors_dir == str(folder / "out" / "vectors")
+    for each in (of_fine_tuned, of_frozen):
+        assert (each.tuning.num_runs, each.training.keep_checkpoint_max, each.training.random_seed) == (3, 1, 12345)
+
+
+def test_a_table_of_other_settings_or_a_model_too_small(folder, asked, reference):
+    asked += [None] * 4  # so that none is stopped
+    make(folder)
+    kept = json.loads((folder / "out" / "table.json").read_text())
+    assert kept["lstm_width"] == 768
+    with pytest.raises(InputError, match="holds a run with `lstm_width` 768, not 5; choose another folder"):
+        make(folder, lstm_width=5)
+    (folder / "flat").mkdir()
+    toy_runs.write(folder / "flat", reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=3)
+    (folder / "flat" / "train.txt").write_text((folder / "train.txt").read_text())
+    with pytest.raises(InputError, match="needs 4 layers, and the model has 3"):
+        make(folder / "flat")
+    assert not (folder / "flat" / "out").exists()

@@ -1,0 +1,139 @@
+"""run_classifier --long_texts=windows: training, resume, and what is served of it.
+
+That several replicas train alike is shown, with other settings, in test_trained_weights.
+"""
+
+import dataclasses
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.checkpoints import open_checkpoint
+from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import classification, text_windows
+from run.finetuning import job
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.task_settings import ClassificationSettings
+from run.finetuning.tasks import Classification
+from run.inference import loading
+from run.settings import (
+    ModelSettings,
+    OptimizerSettings,
+    TokenizerSettings,
+    TrainingSettings,
+    from_folder,
+)
+from tests import toy_runs
+
+LENGTH = 9  # of a window: 7 words of a text, or 6 of a pair
+TEXTS = ["class " * number + "line " * (23 - 2 * number) for number in range(12)]
+WINDOWS = {"long_texts": "windows", "window_stride": 5, "max_windows": 3, "window_pooling": "max"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("long_texts")
+    (folder / "data").mkdir()
+    for split in ("train", "dev", "test"):
+        (folder / "data" / f"{split}.tsv").write_text("sentence\tlabel\n" + "".join(
+            f"{text.strip() or 'line'}\t{'ab'[number % 2]}\n" for number, text in enumerate(TEXTS)))
+    toy_runs.write(folder, reference, {"sst": toy_runs.TASKS["sst"]}, hidden_dropout_prob=0.0,
+                   attention_probs_dropout_prob=0.0)
+    return folder
+
+
+@pytest.fixture
+def here(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def tune(output_dir, windows=None, **tuning):
+    settings = FineTuningSettings(
+        model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=LENGTH),
+        training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=2),
+        optimizer=OptimizerSettings(learning_rate=1e-2),
+        tuning=TuningSettings(**tuning), task=ClassificationSettings(
+            task_name="own", data_dir="data", text_a_column="sentence",
+            **WINDOWS if windows is None else windows))
+    settings = from_folder.complete(settings, {})
+    job.run(Classification, settings, settings.read_config())
+
+
+def weights(folder):
+    return {name: tensor.read() for name, tensor in open_checkpoint(str(folder)).tensors.items()}
+
+
+def test_a_run_and_its_export(here, capsys):
+    tune("run", do_train=True, do_eval=True, do_predict=True, num_train_epochs=2.0)
+    said = capsys.readouterr().err
+    assert re.search(r"train: 12 rows; \d+ rows are longer than --max_seq_length=9: they are read in 2.\d windows "
+                     r"each, at most 3", said)
+    assert re.search(r"train: 12 rows; \d rows are cut, they do not fit into 3 windows or their first text is", said)
+    kept = json.loads((here / "run" / "task.json").read_text())
+    assert [kept[name] for name in ("window_pooling", "window_stride", "max_windows")] == ["max", 5, 3]
+
+    expected = weights("run")
+    shutil.copytree("run", "killed")
+    (here / "killed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
+    tune("killed", do_train=True, num_train_epochs=2.0)
+    for name, value in weights("killed").items():
+        np.testing.assert_array_equal(value, expected[name], err_msg=name)
+
+    servable, _ = loading.load("run", {})
+    answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
+    probabilities = np.loadtxt(here / "run" / "test_results.tsv")
+    np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)
+    assert np.ptp(probabilities[:, 0]) > 0.01
+    assert answers["was_cut"].numpy().tolist() == [len(text.split()) > 7 + 2 * 5 for text in TEXTS]
+    alone = servable.answer_texts(text=tf.constant(TEXTS[1:2]))
+    np.testing.assert_allclose(alone["probabilities"][0], probabilities[1], atol=1e-5)
+    with pytest.raises(InputError, match=r"^the model reads long texts in windows, which a LiteRT file does not"):
+        servable.litert_metadata()
+
+    message = "`output_dir`=run: holds the run of another task, with window_pooling 'max', not None; choose another"
+    with pytest.raises(InputError, match=f"^{message}"):
+        tune("run", windows={}, do_eval=True)
+    with pytest.raises(InputError, match=r"^`output_dir`=run: holds a run with `window_stride` 5, not 4; choose anot"):
+        tune("run", windows=WINDOWS | {"window_stride": 4}, do_train=True, num_train_epochs=2.0)
+
+
+def test_features_of_windows(reference):
+    """Short texts are as ever; of long ones each piece is in a window."""
+    tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
+    examples = classification.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
+                                       np.array([1, 0, 1], np.int32))
+    windows = text_windows.Windows(stride=3, most=8)
+    features, counts, was_cut = text_windows.convert_examples_to_windows(examples, tokenizer, LENGTH, windows)
+    whole = tokenizer.tokenize(examples.text_a[1:2])[0].numpy()
+    many = 1 + -(-(len(whole) - 7) // 3)
+    assert counts.tolist() == [1, many, 1]
+    assert not was_cut.any()
+    assert {name: values.shape for name, values in features.items()} == {
+        **dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (3, many, LENGTH)), "label_ids": (3,)}
+    plain = classification.convert_examples_to_features(examples, tokenizer, LENGTH)
+    for name in ("input_ids", "input_mask", "segment_ids"):
+        np.testing.assert_array_equal(features[name][:, 0], plain[name])
+    assert features["input_mask"][[0, 2], 1:].sum() == 0
+    for start, window in zip(range(0, 3 * many, 3), features["input_ids"][1], strict=True):
+        np.testing.assert_array_equal(window[1:-1][: len(whole) - start], whole[start : start + 7])
+    pairs = dataclasses.replace(examples, text_b=["a line"] * 3)
+    with pytest.raises(InputError, match=r"^`max_seq_length`=4: \[CLS\], \[SEP\] and a piece of each text need at"):
+        text_windows.convert_examples_to_windows(pairs, tokenizer, 4, windows)
+
+
+@pytest.mark.parametrize(("settings", "message"), [
+    ({"window_stride": 5}, "`window_stride`=5: give `long_texts`=windows too"),
+    ({"max_windows": 2}, "`max_windows`=2: give `long_texts`=windows too"),
+    ({"window_pooling": "max"}, "`window_pooling`=max: give `long_texts`=windows too"),
+    ({"long_texts": "windows", "max_windows": 0}, "`max_windows`=0: it must be at least 1"),
+    ({"long_texts": "whole"}, "`long_texts`=whole: it must be one of cut, windows"),
+])
+def test_mistakes(settings, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        ClassificationSettings(**settings)

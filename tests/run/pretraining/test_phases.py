@@ -1,0 +1,49 @@
+"""How a run is divided into phases."""
+
+import re
+
+import pytest
+
+from run.pretraining.phases import phases_of
+from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings, TrainingSettings
+
+
+def settings_of(phases, input_file="a_{length}.tfrecord", **records):
+    return PretrainingSettings(
+        records=RecordSettings(input_file=input_file, eval_input_file="b_{length}", **records),
+        schedule=ScheduleSettings(phases=phases, num_train_steps=1000),
+        training=TrainingSettings(train_batch_size=32))
+
+
+def test_phases():
+    found = phases_of(settings_of("128:0.9, 512:0.1:8"))
+    assert [(phase.first_step, phase.settings.records.max_seq_length, phase.settings.records.max_predictions_per_seq,
+             phase.settings.training.train_batch_size, phase.settings.records.input_file,
+             phase.settings.records.eval_input_file) for phase in found] == [
+        (0, 128, 20, 32, "a_128.tfrecord", "b_128"), (900, 512, 77, 8, "a_512.tfrecord", "b_512")]
+
+
+def test_a_run_without_phases_is_one():
+    settings = settings_of(None)
+    assert [(phase.first_step, phase.settings) for phase in phases_of(settings)] == [(0, settings)]
+
+
+@pytest.mark.parametrize(("phases", "message"), [
+    ("128:0.9,512:0.2", "`phases`=128:0.9,512:0.2: their shares add up to 1.1, not to 1"),
+    ("128:0.5", "their shares add up to 0.5, not to 1"),
+    ("128", "'128' is no phase: LENGTH:SHARE"),
+    ("128:x", "'128:x' is no phase"),
+    ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is no phase"),
+    ("128:1.5,64:-0.5", "'128:1.5': a share lies between 0 and 1"),
+    ("3:1", "`max_seq_length`=3: it must be at least 4"),
+    ("128:1:0", "`train_batch_size`=0: it must be at least 1"),
+    ("128:0.9999,512:0.0001", "that of 512 ids gets none of the 1000 steps"),
+])
+def test_phases_that_are_none(phases, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        settings_of(phases)
+
+
+def test_records_of_several_phases_are_told_apart_by_their_names():
+    with pytest.raises(ValueError, match=r"`input_file` must name the records of each length by \{length\}"):
+        settings_of("128:0.9,512:0.1", input_file="a.tfrecord")
