@@ -27,7 +27,8 @@ standard_error = None  # a file descriptor of what the tests' capturing does not
 
 # Under `--dist=loadscope --no-loadscope-reorder` workers take whole modules in this order: the longest begin, so that
 # all workers end at about the same time.
-LONGEST_FIRST = ("end_to_end", "bert_tf/export", "run/training", "run/pretraining", "run/test_", "data_prep")
+LONGEST_FIRST = ("end_to_end", "benchmarks", "bert_tf/export", "run/training", "robustness", "run/compression",
+                 "run/pretraining", "run/test_", "data_prep", "bert_tf/litert", "test_gpu_kernels")
 
 
 def pytest_collection_modifyitems(items):

@@ -41,6 +41,7 @@ def main():
 
 def run(wanted, files):
     """Runs a script to its end; returns its exit status."""
+    os.environ.clear()
     os.environ.update(wanted["environment"])
     try:
         sys.stdin = open(0, closefd=False)  # noqa: SIM115 (what an earlier script left of it is gone)

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import ClassVar
 
 from tests import fork_server
 
@@ -88,10 +89,14 @@ def run(command_line, folder=None, text="", environment=None):
 
 
 def can_share(command_line, environment=None):
-    """Whether a script may run in a process that has run others: it neither sets up devices nor forks."""
+    """Whether a script may run in a process that has run others.
+
+    It neither sets up devices nor forks; and TensorFlow's client of Cloud Storage remembers for seconds what it was
+    told, though another process may have changed it.
+    """
     module, *arguments = command_line[2:]
     return (module.startswith("run.") and module not in ALONE
-            and not any(each.startswith(DEVICE_FLAGS) for each in arguments)
+            and not any(each.startswith(DEVICE_FLAGS) or "gs://" in each for each in arguments)
             and set(environment or {}) <= {"TMPDIR"} and "TF_CONFIG" not in os.environ)
 
 
@@ -137,17 +142,19 @@ def start_server(within=()):
 class SharedProcess:
     """A process of the fork server's that runs scripts one after another: `tests.script_worker`."""
 
-    _running = None
+    _of_server: ClassVar = {}  # address of a fork server -> the one that it has forked last
 
     @classmethod
     def running(cls):
-        """The one that runs and may run another script; a new one where there is none."""
-        if cls._running is None or cls._running.left == 0:
-            if cls._running:
-                cls._running.end()
-            cls._running = cls()
-            atexit.register(cls._running.end)
-        return cls._running
+        """The one of this process's fork server that may run another script; a new one where there is none."""
+        address = server_address()
+        there = cls._of_server.get(address)
+        if there is None or there.left == 0:
+            if there:
+                there.end()
+            there = cls._of_server[address] = cls()
+            atexit.register(there.end)
+        return there
 
     def __init__(self):
         self.left = MOST_IN_A_PROCESS
@@ -169,7 +176,7 @@ class SharedProcess:
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             given.write(text if isinstance(text, bytes) else text.encode())
             given.seek(0)
-            request = fork_server.request(command_line[1:], folder or os.curdir, environment or {})
+            request = fork_server.request(command_line[1:], folder or os.curdir, {**os.environ, **(environment or {})})
             fork_server.send(self._worker, request, (given, output, errors))
             status = self._status()
             output.seek(0)
