@@ -149,21 +149,68 @@ def in_shares(loss_function):
     return loss_function if hasattr(loss_function, "share") else MeanLoss(loss_function)
 
 
+class PackedLoss:
+    """A mean over the examples of packs: rows with K sequences each.
+
+    Args:
+      losses_of: (outputs, labels) -> losses of each example, [N] or [N, labels], as those below.
+    """
+
+    def __init__(self, losses_of):
+        self._losses_of = losses_of
+
+    def __call__(self, outputs, features):
+        """As `share`, of a whole batch."""
+        return self.share(outputs, features, self.normalisers(features))
+
+    def normalisers(self, features):
+        """As PretrainingLoss's."""
+        return {"examples": tf.reduce_sum(features["sequence_weights"])}
+
+    def share(self, outputs, features, normalisers):
+        """As PretrainingLoss's.
+
+        Args:
+          outputs: logits float32 [B, K, labels].
+          features: label_ids [B, K] or [B, K, labels]; sequence_weights float32 [B, K], 0 where there is no sequence.
+          normalisers: of the whole batch.
+        """
+        logits, labels = (tf.reshape(values, [-1, *values.shape[2:]])
+                          for values in (outputs["logits"], features["label_ids"]))
+        each = self._losses_of({"logits": logits}, labels)
+        each = tf.reduce_mean(tf.reshape(each, [tf.shape(logits)[0], -1]), axis=1)
+        weights = tf.reshape(features["sequence_weights"], [-1])
+        return {"loss": tf.reduce_sum(weights * each) / normalisers["examples"]}
+
+
 def classification_loss(outputs, labels):
     """Mean cross entropy of outputs["logits"] float32 [B, classes] against labels int32 [B] -> scalar."""
-    return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=labels, logits=outputs["logits"]))
+    return tf.reduce_mean(classification_losses(outputs, labels))
+
+
+def classification_losses(outputs, labels):
+    """As `classification_loss`, of each example -> [B]."""
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=outputs["logits"])
 
 
 def regression_loss(outputs, targets):
     """Mean squared error of outputs["logits"] float32 [B, 1] against targets float32 [B] -> scalar."""
-    return tf.reduce_mean(tf.math.squared_difference(outputs["logits"][:, 0], targets))
+    return tf.reduce_mean(regression_losses(outputs, targets))
+
+
+def regression_losses(outputs, targets):
+    """As `regression_loss`, of each example -> [B]."""
+    return tf.math.squared_difference(outputs["logits"][:, 0], targets)
 
 
 def multi_label_loss(outputs, labels):
     """Mean binary cross entropy of outputs["logits"] float32 [B, labels] against 0 or 1 int32 [B, labels]."""
-    return tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
-        labels=tf.cast(labels, tf.float32), logits=outputs["logits"]))
+    return tf.reduce_mean(multi_label_losses(outputs, labels))
+
+
+def multi_label_losses(outputs, labels):
+    """As `multi_label_loss`, of each label of each example -> [B, labels]."""
+    return tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.cast(labels, tf.float32), logits=outputs["logits"])
 
 
 def span_loss(outputs, features, ignore_padding=False):

@@ -327,9 +327,14 @@ class BertClassifier(_LinearModel):
     """
 
     def call(self, features, training=False):
-        """features as BertEncoder's -> {"logits": float32 [B, num_labels]}."""
-        _, pooled = self.encoder.encode_positions(features, training=training)
-        return {"logits": self._scores(pooled, training)}
+        """features as BertEncoder's -> {"logits": float32 [B, num_labels]}.
+
+        Packed, with sequence_positions int32 [B, K], where each sequence begins -> float32 [B, K, num_labels].
+        """
+        starts = features.get("sequence_positions")
+        _, pooled = self.encoder.encode_positions(features, training=training, pooled_positions=starts)
+        logits = self._scores(pooled, training)
+        return {"logits": logits if starts is None else tf.reshape(logits, [-1, starts.shape[1], self.num_labels])}
 
     def _outputs(self, features, encoded, training):
         return {"logits": self._scores(encoded["pooled_output"], training)}

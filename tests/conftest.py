@@ -27,30 +27,19 @@ standard_error = None  # a file descriptor of what the tests' capturing does not
 
 # Under `--dist=loadscope --no-loadscope-reorder` workers take whole modules in this order: the longest begin, so that
 # all workers end at about the same time.
-LONGEST_FIRST = ("end_to_end", "bert_tf/export", "run/training", "run/pretraining", "run/test_", "data_prep")
+LONGEST_FIRST = ("end_to_end", "benchmarks", "bert_tf/export", "run/training", "robustness", "run/compression",
+                 "run/pretraining", "run/test_", "data_prep", "bert_tf/litert", "test_gpu_kernels")
 
 
 def pytest_collection_modifyitems(items):
-    """Puts the modules that take longest first."""
+    """Puts the modules that take longest first; those that they test are imported by now."""
+    fork_server.measure_toy_products()
+
     def place(item):
         path = item.path.relative_to(REFERENCE.parent).as_posix()
         return next((place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
 
     items.sort(key=place)
-
-
-def without_autotuning(dataset):
-    """What a tf.data iterator is to be made of in the tests' processes.
-
-    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes it before it marks
-    the iterator as cancelled, so that the thread may find nothing to do and sleep on: as long as the iterator has
-    lived, at most a minute. All threads stand still when Python's collector so ends an iterator of an earlier test.
-    """
-    import tensorflow as tf
-
-    options = tf.data.Options()
-    options.autotune.enabled = False
-    return dataset.with_options(options)
 
 
 def pytest_timeout_set_timer(settings):
@@ -79,11 +68,9 @@ def pytest_configure(config):
         scripts.server_address()
         return
     import tensorflow as tf
-    from tensorflow.python.data.ops import dataset_ops
 
     gc.set_threshold(*fork_server.COLLECTION)
-    # All iterators pass through this, those that a strategy makes for each replica too, which know no options.
-    dataset_ops.DatasetV2._apply_debug_options = without_autotuning
+    fork_server.switch_autotuning_off()
     # Must come before anything runs on a device.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)

@@ -17,6 +17,7 @@ import atexit
 import contextlib
 import gc
 import importlib
+import io
 import json
 import multiprocessing.process
 import os
@@ -34,7 +35,7 @@ import types
 PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "orbit", "official.common.distribute_utils",
              "official.modeling.optimization", "official.nlp.modeling", "matplotlib.backends.backend_agg",
              "matplotlib.figure", "sklearn.metrics", "scipy.stats", "seqeval.metrics", "safetensors.numpy",
-             "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app")
+             "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app", "tensorboard.summary.v1")
 # Python's collector looks through all that a traced graph is made of, for a tenth of a script's time; so less often.
 COLLECTION = 100_000, 50, 100
 OURS = ("bert_tf", "data_prep", "run", "benchmarks")
@@ -56,6 +57,8 @@ def main():
     for name in packages():
         importlib.import_module(name)
     sys.modules["bert_tf.tokenization.wordpiece"].make_tables(lower_case=True)
+    draw_letters()
+    measure_toy_products()
     sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
     gc.freeze()  # the collector of a child need not touch, and so copy, what is here
@@ -73,6 +76,22 @@ def packages():
             is_script = top != "bert_tf" and found.name.count(".") == 1 and not found.ispkg
             if not (is_script or found.name.endswith("__main__")):
                 yield found.name
+
+
+def draw_letters():
+    """Has matplotlib look for its fonts and read them."""
+    figure = sys.modules["matplotlib.figure"].Figure(figsize=(1, 1), layout="constrained")
+    panel = figure.subplots()
+    panel.plot([0, 1], label="loss")
+    panel.legend()
+    figure.savefig(io.BytesIO(), format="png")
+
+
+def measure_toy_products():
+    """Has the machine's rate of matrix products, beside which a training's is shown, measured in a moment."""
+    rate = sys.modules.get("run.training.utilisation")
+    if rate is not None:
+        rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
 
 
 def is_ours(module):
@@ -114,6 +133,11 @@ def ask(server, address, wanted, files):
     The server answers with the id of the child and, when it has ended, its exit status as in subprocess, a line each.
     """
     server.connect(address)
+    send(server, wanted, files)
+
+
+def send(server, wanted, files):
+    """Sends a request, with what is to be standard input, output and error."""
     message = json.dumps(wanted).encode() + b"\n"
     sent = socket.send_fds(server, [message], [each if isinstance(each, int) else each.fileno() for each in files])
     if sent < len(message):  # a script may have ended already, and the server closed the connection
@@ -159,11 +183,11 @@ def serve(listener):
 
 
 def receive(connection):
-    """A request and the three file descriptors that come with it."""
+    """A request and the three file descriptors that come with it; None and none where the client has gone."""
     text, files, _, _ = socket.recv_fds(connection, 1 << 16, 3)
-    while not text.endswith(b"\n"):
+    while text and not text.endswith(b"\n"):
         text += connection.recv(1 << 16)
-    return json.loads(text), files
+    return (json.loads(text) if text else None), files
 
 
 def tell(connection, number):
@@ -183,14 +207,26 @@ def become(wanted, files):
 
     wanted: a request. files: the file descriptors that are to be standard input, output and error.
     """
+    os.environ.clear()
+    os.environ.update(wanted["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    global exit_status
+    exit_status = 1
+    try:
+        run(wanted, files)
+    except SystemExit as ending:
+        exit_status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+        raise
+    exit_status = 0
+
+
+def run(wanted, files):
+    """Runs a script in this process, with these standard files."""
     for target, file in enumerate(files):
         os.dup2(file, target)
         os.close(file)
     os.chdir(wanted["folder"])
-    os.environ.clear()
-    os.environ.update(wanted["environment"])
     tempfile.tempdir = None  # which may have been looked for
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     random.seed()
     sys.modules["numpy"].random.seed()
     multiprocessing.process.ORIGINAL_DIR = sys.path[0] = wanted["folder"]
@@ -204,14 +240,7 @@ def become(wanted, files):
                            __cached__=spec.cached, __builtins__=__builtins__)
     sys.modules["__main__"] = script
     sys.argv = [spec.origin, *wanted["arguments"]]
-    global exit_status
-    exit_status = 1
-    try:
-        exec(spec.loader.get_code(spec.name), script.__dict__)
-    except SystemExit as ending:
-        exit_status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-        raise
-    exit_status = 0
+    exec(spec.loader.get_code(spec.name), script.__dict__)
 
 
 def leave():
@@ -223,6 +252,25 @@ def leave():
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(exit_status & 0xFF)
+
+
+def switch_autotuning_off():
+    """Lets this process make all tf.data iterators without autotuning.
+
+    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes it before it marks
+    the iterator as cancelled, so that the thread may find nothing to do and sleep on: as long as the iterator has
+    lived, at most a minute. All threads stand still when Python's collector so ends an iterator of an earlier test.
+    """
+    import tensorflow as tf
+    from tensorflow.python.data.ops import dataset_ops
+
+    def without_autotuning(dataset):
+        options = tf.data.Options()
+        options.autotune.enabled = False
+        return dataset.with_options(options)
+
+    # All iterators pass through this, those that a strategy makes for each replica too, which know no options.
+    dataset_ops.DatasetV2._apply_debug_options = without_autotuning
 
 
 if __name__ == "__main__":

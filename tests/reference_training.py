@@ -4,10 +4,7 @@ As a script, one worker of the cluster that TF_CONFIG describes: prints {kind: {
 """
 
 import json
-import os
 import pathlib
-import subprocess
-import sys
 
 import numpy as np
 import tensorflow as tf
@@ -17,6 +14,7 @@ from bert_tf.checkpoints import load_pretrained, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
 from run.training.step import Trainer
+from tests import scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 ROOT = REFERENCE.parent.parent
@@ -69,11 +67,10 @@ def read_batches(share):
 
 
 def start_worker(addresses, index):
-    """Starts this script as worker `index` of the cluster at `addresses`, host:port each; returns the Popen."""
+    """Starts this script as worker `index` of the cluster at `addresses`, host:port each; returns the Process."""
     task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-    environment = {**os.environ, "TF_CONFIG": json.dumps(task), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    return subprocess.Popen([sys.executable, "-m", "tests.reference_training"], cwd=ROOT, env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return scripts.Process(scripts.command("tests.reference_training"), ROOT, environment={
+        "TF_CONFIG": json.dumps(task), "TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 def main():

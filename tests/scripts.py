@@ -1,8 +1,9 @@
 """Runs the project's scripts as a user does, in processes of their own.
 
-They are forked by a server (`tests.fork_server`) that has imported TensorFlow for all of them. Where the start of a
-process is itself the subject, or where two processes must agree although Python hashes strings differently in each,
-`run_anew` starts Python.
+They are forked by a server (`tests.fork_server`) that has imported TensorFlow for all of them; those that are only to
+run to their end share a process, one after another (`tests.script_worker`), which costs a quarter less. Where the start
+of a process is itself the subject, or where two processes must agree although Python hashes strings differently in
+each, `run_anew` starts Python.
 """
 
 import atexit
@@ -17,11 +18,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import ClassVar
 
 from tests import fork_server
 
 ROOT = pathlib.Path(__file__).parent.parent
 SECONDS = 300  # for a script at toy size
+ALONE = ("run.demo",)  # scripts that fork
+DEVICE_FLAGS = tuple(f"--{name}" for name in (
+    "distribution_strategy", "num_cpu_devices", "num_gpus", "use_tpu", "allow_tf32", "noallow_tf32"))
+MOST_IN_A_PROCESS = 40  # whose variables TensorFlow partly keeps
 
 
 def run_script(module, folder=None, **flags):
@@ -66,11 +72,32 @@ def last_error(module, folder=None, **flags):
     return done.stderr.strip().splitlines()[-1]
 
 
-def run(command_line, folder=None, text=""):
-    """Runs what `command` gives, with `text` as its standard input, to its end; returns the CompletedProcess."""
-    with Process(command_line, folder, text) as process:
+def run(command_line, folder=None, text="", environment=None):
+    """Runs what `command` gives to its end, in a process of its own where that can matter.
+
+    Args:
+      command_line, folder, text, environment: see Process.
+
+    Returns:
+      CompletedProcess.
+    """
+    if can_share(command_line, environment):
+        return SharedProcess.running().run(command_line, folder, text, environment)
+    with Process(command_line, folder, text, environment) as process:
         output, errors = process.communicate(SECONDS)
         return subprocess.CompletedProcess(command_line, process.returncode, output, errors)
+
+
+def can_share(command_line, environment=None):
+    """Whether a script may run in a process that has run others.
+
+    It neither sets up devices nor forks; and TensorFlow's client of Cloud Storage remembers for seconds what it was
+    told, though another process may have changed it.
+    """
+    module, *arguments = command_line[2:]
+    return (module.startswith("run.") and module not in ALONE
+            and not any(each.startswith(DEVICE_FLAGS) or "gs://" in each for each in arguments)
+            and set(environment or {}) <= {"TMPDIR"} and "TF_CONFIG" not in os.environ)
 
 
 def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
@@ -112,6 +139,65 @@ def start_server(within=()):
     return path
 
 
+class SharedProcess:
+    """A process of the fork server's that runs scripts one after another: `tests.script_worker`."""
+
+    _of_server: ClassVar = {}  # address of a fork server -> the one that it has forked last
+
+    @classmethod
+    def running(cls):
+        """The one of this process's fork server that may run another script; a new one where there is none."""
+        address = server_address()
+        there = cls._of_server.get(address)
+        if there is None or there.left == 0:
+            if there:
+                there.end()
+            there = cls._of_server[address] = cls()
+            atexit.register(there.end)
+        return there
+
+    def __init__(self):
+        self.left = MOST_IN_A_PROCESS
+        self._open = contextlib.ExitStack()
+        self._server = self._open.enter_context(socket.socket(socket.AF_UNIX))
+        self._worker, theirs = socket.socketpair()
+        self._open.enter_context(self._worker)
+        with theirs, open(os.devnull, "wb") as nowhere:
+            request = fork_server.request(["-m", "tests.script_worker"], ROOT, dict(os.environ))
+            fork_server.ask(self._server, server_address(), request, (theirs, nowhere, nowhere))
+
+    def end(self):
+        """Ends it; as the server does when it finds that nobody is left to be told of its end."""
+        self._open.close()
+
+    def run(self, command_line, folder, text, environment):
+        """As `scripts.run`."""
+        self.left -= 1
+        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            given.write(text if isinstance(text, bytes) else text.encode())
+            given.seek(0)
+            request = fork_server.request(command_line[1:], folder or os.curdir, {**os.environ, **(environment or {})})
+            fork_server.send(self._worker, request, (given, output, errors))
+            status = self._status()
+            output.seek(0)
+            errors.seek(0)
+            return subprocess.CompletedProcess(command_line, status, output.read().decode(), errors.read().decode())
+
+    def _status(self):
+        """The exit status of the script; where it has ended its process, that of the process."""
+        self._worker.settimeout(SECONDS)
+        try:
+            answer = self._worker.recv(64)
+        except TimeoutError:
+            self.left = 0
+            raise
+        if not answer:
+            self.left = 0
+            with self._server.makefile() as answers:
+                _, answer = answers
+        return int(answer)
+
+
 class Process:
     """A script that runs, forked by the server: what subprocess.Popen is, as far as tests need it.
 
@@ -125,7 +211,7 @@ class Process:
         Args:
           command_line: what `command` gives.
           folder: to run it in; None is this process's.
-          text: its standard input.
+          text: its standard input, str or bytes.
           environment: dict of variables to set; the others are this process's.
         """
         python, *arguments = command_line
@@ -136,7 +222,7 @@ class Process:
         address = server_address()
         request = fork_server.request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
         with tempfile.TemporaryFile() as given:
-            given.write(text.encode())
+            given.write(text if isinstance(text, bytes) else text.encode())
             given.seek(0)
             self._output = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (`__exit__` closes it)
             self._errors = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115

@@ -7,6 +7,7 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.export.request_checks import without_padding
 from bert_tf.export.servable import Servable
+from bert_tf.tokenization import ragged
 
 MASK = "[MASK]"
 MOST_MASKS_OF_STATIC = 20  # the original's max_predictions_per_seq
@@ -41,8 +42,9 @@ class ServedMaskedLM(Servable):
         # The tokenizer, like the original's, takes a literal [MASK] for three words: split there first.
         parts = tf.strings.split(text_a + MASK, MASK)  # the added one makes "" a part, and "" the last part
         pieces = self.tokenizer.tokenize(parts.values)
-        masks = tf.fill([tf.size(parts.values), 1], self.tokenizer.mask_id)
-        pieces = parts.with_values(tf.concat([pieces, masks], 1)).merge_dims(1, 2)  # [B, (pieces)], two [MASK] too many
+        masks = tf.fill([tf.size(parts.values)], self.tokenizer.mask_id)
+        pieces = ragged.side_by_side(pieces, ragged.of_lengths(masks, tf.ones_like(masks, tf.int64)))
+        pieces = ragged.merged(parts, pieces)  # [B, (pieces)], two [MASK] too many
         return self.pack(pieces[:, :-2])
 
     def answer(self, features):

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf.export.request_checks import after, check_same_size, without_padding
+from bert_tf.export.request_checks import after, check, check_same_size, without_padding
 from bert_tf.export.servable import Servable, parse_rows
 from bert_tf.tokenization.model_inputs import FEATURES, to_dense
 
@@ -58,8 +58,8 @@ class ServedMultipleChoice(Servable):
     def parse(self, serialized):
         rows = parse_rows(serialized)
         lengths = rows["input_ids"].row_lengths()
-        check = tf.debugging.assert_equal(lengths, tf.reduce_max(lengths), "all examples must have the same length")
-        rows = {name: to_dense(value, 0) for name, value in after([check], rows).items()}  # [B, C * S]
+        checks = [check(lengths == tf.reduce_max(lengths), "all examples must have the same length")]
+        rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}  # [B, C * S]
         shape = tf.shape(rows["input_ids"])
         starts = tf.reduce_sum(tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1)
         choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which is nowhere else

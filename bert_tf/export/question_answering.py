@@ -12,6 +12,7 @@ from bert_tf.export import question_windows
 from bert_tf.export.request_checks import check_same_size
 from bert_tf.export.servable import Servable
 from bert_tf.litert.question_answering import N_BEST_SIZE, NO_SPAN
+from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.windows import cut_into_windows
 
@@ -85,10 +86,10 @@ class ServedSpanLabeler(Servable):
     def answer_texts(self, question, context):
         """string [B] each -> what serving_default answers; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
-        logits = self.answer(features)
+        logits = self.answered(features)
         spans = self._rank(windows, features, logits, pieces.ids)
-        rows = spans.scores.value_rowids()
-        texts, starts, ends = question_windows.span_texts(pieces, rows, spans.first.values, spans.last.values)
+        contexts = ragged.row_numbers(spans.scores)
+        texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
         starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
                                for value, default in ((starts, 0), (ends, 0), (texts, "")))
         scores = to_dense(spans.scores, NO_SPAN, N_BEST_SIZE)
@@ -131,8 +132,9 @@ class ServedSpanLabeler(Servable):
         scores = tf.where(is_span, start_scores[:, :, tf.newaxis] + end_scores[:, tf.newaxis, :], NO_SPAN)
 
         pairs = tf.cast(num_positions**2, tf.int64)
-        by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows())
-        most_windows = by_context.bounding_shape(1)
+        by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(),
+                                                       validate=False)
+        most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
         scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
         scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
         window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
@@ -141,7 +143,7 @@ class ServedSpanLabeler(Servable):
         start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
         first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
         last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
-        return _Spans(*(tf.ragged.boolean_mask(value, scores > NO_SPAN) for value in (scores, first, last)))
+        return _Spans(*(ragged.kept_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
 
 
 class _Spans(NamedTuple):
@@ -168,5 +170,5 @@ def _distinct(texts, scores, count):
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
     earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
     kept = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
-    return (to_dense(tf.ragged.boolean_mask(texts, kept)[:, :count], "", count),
-            to_dense(tf.ragged.boolean_mask(scores, kept)[:, :count], NO_SPAN, count))
+    return (to_dense(ragged.kept_columns(texts, kept)[:, :count], "", count),
+            to_dense(ragged.kept_columns(scores, kept)[:, :count], NO_SPAN, count))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
@@ -48,14 +49,14 @@ def split(tokenizer, texts):
     lengths = tf.cast(tf.strings.length(parts.values), tf.int64)
     ends = tf.cumsum(lengths + 1) - 1
     before = tf.gather(tf.concat([[0], ends + 1], 0), parts.row_starts())  # bytes of earlier rows
-    ends -= tf.gather(before, parts.value_rowids())
-    is_word = parts.with_values(lengths > 0)
-    words = tf.ragged.boolean_mask(parts, is_word)
-    word_starts = tf.boolean_mask(ends - lengths, is_word.values)
+    ends -= tf.gather(before, ragged.row_numbers(parts))
+    is_word = lengths > 0
+    words = ragged.kept(parts, is_word)
+    word_starts = tf.boolean_mask(ends - lengths, is_word)
     tokens = tokenizer.tokenize_with_offsets(words.values)
-    word = tokens.ids.value_rowids()
+    word = ragged.row_numbers(tokens.ids)
     return Pieces(
-        texts, words.with_values(tokens.ids).merge_dims(1, 2),
+        texts, ragged.merged(words, tokens.ids),
         tf.gather(word_starts, word) + tf.cast(tokens.byte_starts.values, tf.int64),
         tf.gather(word_starts, word) + tf.cast(tokens.byte_ends.values, tf.int64),
         word, word_starts, word_starts + tf.cast(tf.strings.length(words.values), tf.int64),
@@ -66,8 +67,8 @@ def split(tokenizer, texts):
 def _is_odd(tokenizer, words, ids):
     """bool [N], whether a word's pieces have another number of characters: it had accents, say, that were dropped."""
     widths = tf.constant([len(piece.removeprefix(SUFFIX_INDICATOR)) for piece in tokenizer.vocabulary], tf.int64)
-    characters = tf.reduce_sum(ids.with_values(tf.gather(widths, ids.values)), axis=1)
-    is_known = tf.reduce_all(ids.with_values(ids.values != tokenizer.unk_id), axis=1)
+    characters = ragged.sums(ids.with_values(tf.gather(widths, ids.values)))
+    is_known = ragged.sums(ids.with_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
     return is_known & (characters != tf.cast(tf.strings.length(words, "UTF8_CHAR"), tf.int64))
 
 
@@ -115,8 +116,8 @@ def show_most_context(windows, positions, num_contexts):
       bool [W, K].
     """
     def by_context(values):  # [W] -> [W, 1, windows of the same context]
-        rows = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts)
-        return tf.gather(to_dense(rows, 0), windows.rows)[:, tf.newaxis]
+        those = tf.RaggedTensor.from_value_rowids(values, windows.rows, num_contexts, validate=False)
+        return tf.gather(to_dense(those, 0), windows.rows)[:, tf.newaxis]
 
     starts, lengths = by_context(windows.starts), by_context(windows.lengths)
     left = positions[..., tf.newaxis] - starts

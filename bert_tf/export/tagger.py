@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from bert_tf.export.classifier import check_labels
 from bert_tf.export.servable import Servable
+from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 
 
@@ -38,13 +39,13 @@ class ServedTagger(Servable):
         """string [B] -> what serving_default answers; see the class."""
         # A client may be sent words back as JSON, which has to be UTF-8.
         words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
-        pieces = words.with_values(self._pieces_of_words(words.values))  # [B, (W), (pieces)]
-        features, was_cut = self.pack(pieces.merge_dims(1, 2))
-        answer = self.answer(features)
+        pieces = self._pieces_of_words(words.values)  # [all W, (pieces)]
+        features, was_cut = self.pack(ragged.merged(words, pieces))
+        answer = self.answered(features)
 
-        row = words.value_rowids()
-        before = tf.gather(tf.gather(pieces.values.row_splits, words.row_starts()), row)
-        first = 1 + pieces.values.row_starts() - before  # 1 for [CLS]
+        row = ragged.row_numbers(words)
+        before = tf.gather(tf.gather(pieces.row_splits, words.row_starts()), row)
+        first = 1 + pieces.row_starts() - before  # 1 for [CLS]
         is_tagged = first < self.max_seq_length - 1
         places = tf.stack([row, tf.where(is_tagged, first, 0)], axis=1)
         tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
@@ -57,7 +58,7 @@ class ServedTagger(Servable):
         """Strings [N] -> RaggedTensor int32 [N, (pieces)]; [UNK] where normalisation leaves none, as in training."""
         ids = self.tokenizer.tokenize(words)
         unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)
-        return tf.concat([ids, tf.ragged.boolean_mask(unknown, (ids.row_lengths() == 0)[:, tf.newaxis])], 1)
+        return ragged.side_by_side(ids, ragged.kept_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
 
     def answer(self, features):
         probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]

@@ -5,6 +5,8 @@ A position of row b of a ragged batch [B, (N)] becomes comparable across rows wh
 
 import tensorflow as tf
 
+from bert_tf.tokenization import ragged
+
 _ROW_SHIFT = 32  # a text is shorter than 2^32 bytes
 
 # Python's and the Unicode standard's UTF-8: no surrogates. RE2's own dot takes them for characters.
@@ -13,7 +15,7 @@ _WELL_FORMED = r"[\x{0}-\x{d7ff}\x{e000}-\x{10ffff}]*"
 
 def across_rows(positions):
     """Positions within rows, RaggedTensor int64 [B, (N)], as one flat vector that ascends if each row does."""
-    return positions.values + tf.bitwise.left_shift(positions.value_rowids(), _ROW_SHIFT)
+    return positions.values + tf.bitwise.left_shift(ragged.row_numbers(positions), _ROW_SHIFT)
 
 
 def characters_before(texts, positions):
@@ -37,19 +39,19 @@ def characters_before(texts, positions):
 
     def from_decoding():
         _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
-        begins = starts.values + tf.gather(text_starts, starts.value_rowids())
+        begins = starts.values + tf.gather(text_starts, ragged.row_numbers(starts))
         return tf.scatter_nd(begins[:, tf.newaxis], tf.ones_like(begins, tf.int32), [tf.reduce_sum(lengths)])
 
     well_formed = tf.reduce_all(tf.strings.regex_full_match(texts, _WELL_FORMED))
     count = tf.concat([[0], tf.cumsum(tf.cond(well_formed, from_bytes, from_decoding))], 0)
     row_counts = tf.gather(count, text_starts)
 
-    def before(rows):
-        row = rows.value_rowids()
-        return rows.with_values(tf.gather(count, tf.gather(text_starts, row) + rows.values)
-                                - tf.gather(row_counts, row))
+    def before(places):
+        row = ragged.row_numbers(places)
+        return places.with_values(tf.gather(count, tf.gather(text_starts, row) + places.values)
+                                  - tf.gather(row_counts, row))
 
-    return [before(rows) for rows in positions]
+    return [before(places) for places in positions]
 
 
 def source_spans(starts, ends, sources):
@@ -64,7 +66,7 @@ def source_spans(starts, ends, sources):
       (starts, ends): RaggedTensors int64 [B, (N)]. A span ends where the next character begins that the
       normaliser kept.
     """
-    row_starts = tf.gather(sources.row_starts(), starts.value_rowids())
+    row_starts = tf.gather(sources.row_starts(), ragged.row_numbers(starts))
     sources = sources.values
     last = tf.gather(sources, row_starts + ends.values - 1)
 
@@ -84,6 +86,6 @@ def whole_characters(texts, positions):
     """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to where it starts."""
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
-    starts = tf.concat([starts, text_ends[:, tf.newaxis]], 1)
+    starts = ragged.side_by_side(starts, ragged.of_lengths(text_ends, tf.ones_like(text_ends)))
     found = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
     return positions.with_values(tf.gather(starts.values, found))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from bert_tf.tokenization.model_inputs import first_pieces, pack
+from bert_tf.tokenization import ragged
+from bert_tf.tokenization.model_inputs import pack
 
 
 class Windows(NamedTuple):
@@ -45,12 +46,11 @@ def cut_into_windows(ids, room, doc_stride, max_windows):
     wanted = 1 + (tf.maximum(total - room, 0) + step - 1) // step
     counts = tf.minimum(wanted, max_windows)
     numbers = tf.ragged.range(counts)
-    rows = numbers.value_rowids()
+    rows = ragged.row_numbers(numbers)
     starts = numbers.values * tf.gather(step, rows)
     lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
     begin = tf.gather(ids.row_starts(), rows) + starts
-    places = tf.ragged.range(begin, begin + lengths)
-    return Windows(rows, starts, lengths, places.with_values(tf.gather(ids.values, places.values)), wanted > counts)
+    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), wanted > counts)
 
 
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
@@ -78,7 +78,9 @@ def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_w
         count_a, count_b = first.row_lengths(), second.row_lengths()
         keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
         windows = cut_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
-        texts = [tf.gather(first_pieces(first, keep_a), windows.rows), windows.ids]
+        # As much of the first text as is kept, again for each window.
+        begins, lengths = (tf.gather(each, windows.rows) for each in (first.row_starts(), keep_a))
+        texts = [ragged.take(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)
     features, _ = pack(tokenizer, *texts, max_seq_length=max_seq_length, static_length=static_length)
     return features, windows.rows, was_cut

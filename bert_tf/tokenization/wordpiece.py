@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from bert_tf.tokenization import normalizer_model, unicode_rules
+from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
 from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
@@ -119,7 +119,9 @@ class WordPieceTokenizer(tf.Module):
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
             normalized, places = self._normalizer.normalize_with_offsets(_in_canonical_order(ordered))
-            sources = whole_characters(texts, tf.gather(sources, places, batch_dims=1))
+            begins = tf.gather(sources.row_starts(), ragged.row_numbers(places))
+            sources = places.with_values(tf.gather(sources.values, begins + places.values))
+            sources = whole_characters(texts, sources)
             normalized = self._with_lower_sigma(normalized)
         else:
             normalized, sources = self._normalizer.normalize_with_offsets(texts)
@@ -131,13 +133,13 @@ class WordPieceTokenizer(tf.Module):
         """Makes one unknown piece of each word over MAX_CHARACTERS_PER_WORD."""
         _, word_starts, word_ends = self._words.tokenize_with_offsets(normalized)
         first, last = characters_before(normalized, [word_starts, word_ends])
-        is_long = (last - first).values > MAX_CHARACTERS_PER_WORD
+        is_long = last.values - first.values > MAX_CHARACTERS_PER_WORD
         word = tf.searchsorted(across_rows(word_starts), across_rows(starts), side="right") - 1
         in_long = tf.gather(is_long, word)
         ids = ids.with_values(tf.where(in_long, self._unknown_id, ids.values))
         ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
-        kept = starts.with_values(~in_long | (starts.values == tf.gather(word_starts.values, word)))
-        return [tf.ragged.boolean_mask(rows, kept) for rows in (ids, starts, ends)]
+        is_kept = ~in_long | (starts.values == tf.gather(word_starts.values, word))
+        return [ragged.kept(each, is_kept) for each in (ids, starts, ends)]
 
 
 def _replace_rows(results, replaced, make_rows):
@@ -146,10 +148,8 @@ def _replace_rows(results, replaced, make_rows):
     `make_rows` gives the rows to put there, as a list of RaggedTensors; it is called only if there are any.
     """
     def replace():
-        rows = tf.where(replaced)
-        count = tf.size(replaced, tf.int64)
-        sources = tf.tensor_scatter_nd_update(tf.range(count), rows, count + tf.range(tf.shape(rows, tf.int64)[0]))
-        return [tf.gather(tf.concat([old, new], 0), sources) for old, new in zip(results, make_rows(), strict=True)]
+        places = tf.where(replaced)[:, 0]
+        return [ragged.replaced(old, new, places) for old, new in zip(results, make_rows(), strict=True)]
 
     return tf.cond(tf.reduce_any(replaced), replace, lambda: results)
 

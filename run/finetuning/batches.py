@@ -61,6 +61,11 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
     return _dataset(batches, arrays, len(range(batch_size)[share.rows(batch_size)]), static_shapes)
 
 
+def rows_of_step(num_examples, batch_size, seed, step):
+    """The examples [B] of a batch of training_batches with static shapes."""
+    return _stream(num_examples, seed, step * batch_size, (step + 1) * batch_size)
+
+
 def lengths_of(input_mask):
     """Pieces of each example, int [n], or of its longest choice: input_mask [n, S] or [n, choices, S]."""
     lengths = input_mask.sum(axis=-1)

@@ -41,6 +41,8 @@ def run(task_class, settings, config):
     settings.trained_weights.check_model(config)
     task = task_class(settings, _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
+    if settings.tuning.pack_sequences:
+        task.check_packs()
     for note in settings.devices.notes():
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
@@ -182,6 +184,7 @@ def _kept_of_runs(settings, task):
             "max_seq_length": each.tokenizer.max_seq_length,
             "train_batch_size": each.training.train_batch_size,
             "group_by_length": each.tuning.group_by_length,
+            "pack_sequences": each.tuning.pack_sequences,
             "optimizer": each.optimizer.optimizer,
             "random_seed": each.training.random_seed,
             **dataclasses.asdict(each.trained_weights),

@@ -1,6 +1,7 @@
 """Runs of a task: one, from its model to its results, and several over seeds."""
 
 import dataclasses
+import functools
 import os
 import statistics
 from collections.abc import Callable
@@ -150,10 +151,13 @@ def one_run(settings, shared):
     if tuning.do_train:
         shared.begin()
         task = shared.task.with_settings(settings)  # which may have written its training data
+        make_batches = functools.partial(task.training_batches, seed, static_shapes=not is_dynamic)
+        if tuning.pack_sequences:
+            make_batches = functools.partial(task.packed_training_batches, seed, multiple=(
+                strategy.num_replicas_in_sync * settings.step.accumulate_steps))
         try:
             training_run.train(
-                lambda first_step, share: task.training_batches(
-                    seed, first_step, share, static_shapes=not is_dynamic),
+                make_batches,
                 evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
         except loop.DivergedError:
             free([*model.variables, *optimizer.variables])

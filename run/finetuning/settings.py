@@ -49,6 +49,10 @@ class TuningSettings(Settings):
     group_by_length: bool = setting(
         True, "Make batches of texts of similar length, padded to the longest of the batch, and do not compute "
               "padding: several times faster on short texts. Never on TPU.")
+    pack_sequences: bool = setting(
+        False, "Train with several examples in a row, each with its own positions and attention, where padding is "
+               "computed (--jit_compile, TPU): the same examples in each step, in fewer rows. Of run_classifier and "
+               "run_tagger.")
     quantize_from_step: int | None = setting(
         None, "From this step on train for int8: matrices and what they are multiplied with are rounded as in a LiteRT "
               "file with int8 weights, which then answers as the model does. The score is of the rounded model; unset, "

@@ -7,7 +7,8 @@ import abc
 import copy
 from typing import ClassVar
 
-from run.finetuning import batches
+from bert_tf.errors import InputError
+from run.finetuning import batches, packing
 from run.training import utilisation
 from run.training.step import Trained
 
@@ -139,6 +140,17 @@ class FineTuningTask(ServedTask):
     def num_train_examples(self):
         """Examples of an epoch, int."""
         return len(self.features["train"]["input_mask"])
+
+    def check_packs(self):
+        """Raises InputError where examples cannot be packed."""
+        raise InputError("`pack_sequences`: is for run_classifier and run_tagger")
+
+    def packed_training_batches(self, seed, first_step, share, multiple):
+        """As `training_batches`, with several examples in a row, and a multiple of so many rows."""
+        return packing.packed_training_batches(
+            self.features["train"], self.settings.training.train_batch_size, seed,
+            self.settings.num_train_steps(self.num_train_examples), per_position=self.per_position,
+            first_step=first_step, multiple=multiple, share=share)
 
     def training_batches(self, seed, first_step, share, static_shapes):
         """Endless dataset of a HostShare of batches, beginning with batch `first_step`; see run.finetuning.batches."""

@@ -97,7 +97,8 @@ class LossWithTokens:
 
     def normalisers(self, features):
         """As the loss's, and the rows of the batch."""
-        rows = tf.cast(tf.shape(features["input_mask"])[0], tf.float32)
+        packed = features.get("sequence_weights")  # a batch of fine-tuning is of examples, packed or not
+        rows = tf.cast(tf.shape(features["input_mask"])[0], tf.float32) if packed is None else tf.reduce_sum(packed)
         return {**self._loss.normalisers(features), "rows": rows}
 
     def share(self, outputs, features, normalisers):

@@ -38,6 +38,12 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "
               ","]
 
 
+@pytest.fixture(autouse=True)
+def small_products(monkeypatch):
+    """Matrix products that benchmarks take turns with are toys too."""
+    monkeypatch.setattr(bfloat16, "PRODUCT_WIDTH", 64)
+
+
 @pytest.fixture
 def config_file(tmp_path):
     path = tmp_path / "bert_config.json"

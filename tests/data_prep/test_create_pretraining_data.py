@@ -1,7 +1,6 @@
 """The script: its flags, its one-line errors, and what is left when it is killed."""
 
 import gzip
-import os
 import pathlib
 import random
 import resource
@@ -28,7 +27,6 @@ from tests.data_prep.pretraining.pretraining_records import (
 )
 
 NAME = "data_prep.create_pretraining_data"
-MODULE = ["-m", NAME]
 SCRIPT = [create_pretraining_data.__file__]
 
 
@@ -100,8 +98,7 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
     endings = {signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "ended by SIGTERM")}
     for signal_number in (signal.SIGKILL, *endings):
         num_finished = len(list(folder.glob("*.tfrecord")))
-        with subprocess.Popen(scripts.command(NAME, **flags), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                              text=True) as process:
+        with scripts.Process(scripts.command(NAME, **flags)) as process:
             while process.poll() is None and len(list(folder.glob("*.tfrecord"))) == num_finished:
                 time.sleep(0.005)
             time.sleep(draw.uniform(0, 0.03))
@@ -114,7 +111,7 @@ def test_stopped_at_random_moments_it_resumes_to_the_same_bytes(tmp_path):
             assert process.returncode == status
             assert errors.splitlines()[-1] == f"create_pretraining_data.py: {said}"
             assert not list(folder.glob("*.partial"))
-    done = run_script(MODULE, **flags)
+    done = scripts.run_script(NAME, **flags)
 
     assert done.returncode == 0, done.stderr
     assert "of 8 shards are finished already" in done.stdout
@@ -129,9 +126,10 @@ def test_compiled_functions_are_compiled_once_for_all_workers(tmp_path, monkeypa
     text = make_text(tmp_path / "text.txt", 12)  # in each of two shards enough that it pays
     flags = {"input_file": text, "vocab_file": VOCAB_FILE, "num_output_shards": 2, "num_workers": 2,
              "max_seq_length": 64}
-    done = subprocess.run(
-        scripts.command(NAME, output_file=tmp_path / "compiled" / "a.tfrecord", **flags), capture_output=True,
-        text=True, check=True, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "code"), "NUMBA_DEBUG_CACHE": "1"})
+    done = scripts.run(
+        scripts.command(NAME, output_file=tmp_path / "compiled" / "a.tfrecord", **flags),
+        environment={"NUMBA_CACHE_DIR": str(tmp_path / "code"), "NUMBA_DEBUG_CACHE": "1"})
+    assert done.returncode == 0, done.stderr
     saved = [line for line in done.stdout.splitlines() if "data saved to" in line]
     assert len(saved) == len(set(saved)) == 5
     assert sum("data loaded from" in line for line in done.stdout.splitlines()) == 2 * 5

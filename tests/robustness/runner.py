@@ -1,7 +1,7 @@
 """Runs a try: a script with flags, some of them hostile, in a folder of files; and says what of it did not behave.
 
-Tries are forked from a process that has imported TensorFlow and all of this project, so that one takes some hundredths
-of a second.
+Tries run in a process that has imported TensorFlow and all of this project, or are forked from one, so that one takes
+some hundredths of a second.
 """
 
 import contextlib
@@ -93,10 +93,7 @@ class Runner:
     def _run(self, each):
         command = [*scripts.command(each.script, **each.flags), *each.arguments]
         environment = {"TMPDIR": str(self._temporary), **each.environment}
-        with scripts.Process(command, self._world, each.text, environment) as process:
-            output, errors = process.communicate(scripts.SECONDS)
-            return dataclasses.make_dataclass("Done", ["returncode", "stdout", "stderr"])(
-                process.returncode, output, errors)
+        return scripts.run(command, self._world, each.text, environment)
 
     @staticmethod
     def _wrong_end(each, done):

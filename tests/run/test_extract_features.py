@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -87,9 +86,8 @@ def test_json_lines_as_the_original_writes_them(model, expected):
 
 def test_numpy_from_standard_input(model, expected):
     folder, flags = model
-    done = subprocess.run(scripts.command(SCRIPT, input_file="-", output_file="out.npz", output_format="npz",
-                                          layers="-1,0", **flags), cwd=folder, input=b"\n".join(LINES),
-                          capture_output=True, check=False)
+    done = scripts.run(scripts.command(SCRIPT, input_file="-", output_file="out.npz", output_format="npz",
+                                       layers="-1,0", **flags), folder, b"\n".join(LINES))
     assert done.returncode == 0, done.stderr[-3000:]
     arrays = np.load(folder / "out.npz")
     assert arrays["layers"].tolist() == [-1, 0]

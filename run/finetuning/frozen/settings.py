@@ -15,7 +15,8 @@ TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
 RUNS = 5  # of a row of the table, as the paper's numbers are of
 OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
-    "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "quantize_from_step": None},
+    "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "quantize_from_step": None,
+               "pack_sequences": None},
     "step": {"jit_compile": None, "recompute_activations": None},
     "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
     "weight_pruning": {"weight_pruning": None},

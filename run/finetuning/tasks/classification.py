@@ -90,8 +90,14 @@ class Classification(FineTuningTask):
             kept |= {"long_texts": task.long_texts, **self._kept_windows}
         return kept
 
+    def check_packs(self):
+        if self._windows:
+            raise InputError("`pack_sequences`: not with `long_texts`=windows")
+
     @property
     def loss(self):
+        if self.settings.tuning.pack_sequences:
+            return losses.PackedLoss(self._losses)
         return lambda outputs, features: {"loss": self._loss(outputs, features["label_ids"])}
 
     def score(self, outputs):
@@ -156,6 +162,12 @@ class Classification(FineTuningTask):
         if self._dataset.regression:
             return losses.regression_loss
         return losses.multi_label_loss if self._dataset.label_separator else losses.classification_loss
+
+    @property
+    def _losses(self):
+        if self._dataset.regression:
+            return losses.regression_losses
+        return losses.multi_label_losses if self._dataset.label_separator else losses.classification_losses
 
 
 def _find_dataset(task, kept):

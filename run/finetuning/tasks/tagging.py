@@ -79,6 +79,9 @@ class Tagging(FineTuningTask):
     def metric(self):
         return "eval_f1" if self._are_entities else "eval_accuracy"
 
+    def check_packs(self):
+        pass
+
     @property
     def loss(self):
         return losses.token_classification_loss

@@ -10,7 +10,7 @@ import safetensors.numpy
 import tensorflow as tf
 
 from bert_tf import huggingface_config, models
-from bert_tf.checkpoints import huggingface, load_pretrained, model_tensors, open_checkpoint
+from bert_tf.checkpoints import checkpoint_files, huggingface, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import Task, TokenizerFiles, find_tokenizer, read_task
@@ -263,6 +263,13 @@ def test_weights_in_parts(in_parts, hf_tiny):
         assert set(parts.tensors) == set(whole.tensors)
         for name, tensor in whole.tensors.items():
             np.testing.assert_array_equal(parts.tensors[name].read(), tensor.read(), err_msg=name)
+
+
+def test_the_files_that_hold_weights(in_parts, hf_tiny):
+    path = in_parts()
+    assert [os.path.basename(name) for name in checkpoint_files(path)] == [
+        "model.safetensors.index.json", "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
+    assert checkpoint_files(hf_tiny) == [os.path.join(hf_tiny, "model.safetensors")]
 
 
 def test_parts_that_are_not_whole(in_parts, tmp_path):

@@ -4,7 +4,6 @@ import gzip
 import pathlib
 import pydoc_data.topics
 import re
-import subprocess
 import time
 
 import pytest
@@ -78,12 +77,12 @@ def test_worker_processes_write_the_bytes_of_the_local_runner(made_locally, text
         "data_prep.create_pretraining_data", runner="direct", num_workers=NUM_WORKERS, input_file=",".join(texts),
         output_file="a.tfrecord", vocab_file=pretraining_records.VOCAB_FILE, random_seed=SEED,
         num_output_shards=NUM_SHARDS, **SETTINGS)
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     workers = set()
-    while process.poll() is None:
-        workers |= descendants(process)
-        time.sleep(0.2)
-    output, errors = process.communicate()
+    with scripts.Process(command, tmp_path) as process:
+        while process.poll() is None:
+            workers |= descendants(process)
+            time.sleep(0.2)
+        output, errors = process.communicate()
 
     assert process.returncode == 0, errors[-3000:]
     assert len(workers) == NUM_WORKERS
