@@ -25,8 +25,9 @@ class ProbeLayersSettings(Settings):
     output_dir: str | None = setting(None, "Folder for probes.txt, .tsv, .json and .png; made if missing. Needed.")
     label: str = setting(
         "tags", "What is read off: tags, the label of each word (of a treebank its universal part of speech); "
-                "relations, of a treebank, the relation of each word to its head, off both of their vectors.",
-        choices=("tags", "relations"))
+                "relations, of a treebank, the relation of each word to its head, off both of their vectors; spans, of "
+                "labels as B-PER, the kind of each entity, off the vectors of its first and its last word.",
+        choices=("tags", "relations", "spans"))
     token_column: int = setting(0, "Without a treebank: column of the word, from 0; negative from the last, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     max_train_words: int = setting(
@@ -46,6 +47,9 @@ class ProbeLayersSettings(Settings):
         if self.label == "relations" and not self.reads_treebanks:
             raise InputError(f"`label`=relations: is of treebanks, and `train_file`={self.train_file} does not end in "
                              f"{TREEBANK_SUFFIX}")
+        if self.label == "spans" and self.reads_treebanks:
+            raise InputError(f"`label`=spans: is of files with a label for each word, and `train_file`="
+                             f"{self.train_file} is a treebank")
         if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
             raise InputError(f"`dev_file`={self.dev_file}: is not of the form of `train_file`={self.train_file}; "
                              f"either both end in {TREEBANK_SUFFIX}, or none")

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
+from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
@@ -23,7 +24,7 @@ class LabelledWords:
     Attributes:
       forms: list of T str.
       vectors: [T, K, H].
-      places: int [E, A]: the word, or the word and its head.
+      places: int [E, A]: the word; the word and its head; or the first and the last word of a span.
       labels: list of E str.
     """
 
@@ -85,6 +86,8 @@ def _sentences(path, settings):
     read = tagging.read_sentences(path, settings.token_column, settings.label_column)
     if read.num_garbled:
         print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
+    if settings.label == "spans" and not tagging.are_entity_labels(set(itertools.chain(*read.labels))):
+        raise InputError(f"`label`=spans: the labels of {path} are not those of entities, as O, B-PER and I-PER")
     for words, labels in zip(read.words, read.labels, strict=True):
         yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
 
@@ -101,9 +104,17 @@ def _first_words(sentences, most):
 
 
 def _examples(sentence, label):
-    """For each word its label and the words, beside itself, that it is read off; None where it has none."""
+    """For each word its label and the words, beside itself, that it is read off; None where it has none.
+
+    A span's label is that of its first word.
+    """
     if label == "tags":
         return [(tag, []) for tag in sentence.tags]
+    if label == "spans":
+        found = [None] * len(sentence.words)
+        for kind, first, last in get_entities(sentence.tags):
+            found[first] = kind, [last]
+        return found
     return [None if head == treebank.ROOT else (relation, [head])
             for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
 

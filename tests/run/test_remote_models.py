@@ -67,7 +67,7 @@ def test_what_fine_tuning_writes(tuned):
 
 def test_an_export_answers_as_the_run(tuned, folder, capsys):
     exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/served"), {})
-    assert f"{folder}/served/1: SavedModel of a classifier, 2." in capsys.readouterr().out
+    assert f"{folder}/served/1: SavedModel of a classifier, 1." in capsys.readouterr().out
     put(f"{folder}/served/not_a_version", "x")
     assert served_models.newest_version(f"{folder}/served") == f"{folder}/served/1"
     assert served_models.newest_version(f"{folder}/served/1") == f"{folder}/served/1"

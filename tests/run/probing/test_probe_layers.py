@@ -60,6 +60,24 @@ def test_columns_give_what_the_treebank_gives(folder):
     assert probe(folder, "words.txt", "columns") == probe(folder, "words.conllu", "tags")
 
 
+def test_spans_of_several_words(folder, monkeypatch):
+    (folder / "entities.txt").write_text(
+        "Mary B-PER\nShelley I-PER\nwrote O\n\nin O\nNew B-LOC\nYork I-LOC\nCity I-LOC\nMary B-PER\n\n" * 6)
+    read = words.read
+    found = []
+    monkeypatch.setattr(words, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
+
+    report = probe(folder, "entities.txt", "spans", label="spans")
+
+    spans = {(label, *(found[0].forms[place] for place in places))
+             for label, places in zip(found[0].labels, found[0].places, strict=True)}
+    assert spans == {("PER", "Mary", "Shelley"), ("LOC", "New", "City"), ("PER", "Mary", "Mary")}
+    assert (report["train_examples"], report["majority"]) == (18, pytest.approx(12 / 18))
+    assert report["labels"]["mix"] == 1
+    with pytest.raises(InputError, match=r"`label`=spans: the labels of .*words\.txt are not those of entities"):
+        probe(folder, "words.txt", "no_spans", label="spans")
+
+
 def test_bytes_that_are_not_utf8_are_left_out_and_said(folder, capsys):
     content = (folder / "words.txt").read_bytes()
     (folder / "garbled.txt").write_bytes(content.replace(b"here", b"h\xe9ere"))
@@ -82,6 +100,7 @@ def test_labels_of_the_control_task_are_of_forms():
     ({"train_file": None}, "`train_file` is needed"),
     ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: is of treebanks, and `train_file`="),
     ({"dev_file": "words.txt"}, "`dev_file`=words.txt: is not of the form of `train_file`=words.conllu; either"),
+    ({"label": "spans"}, "`label`=spans: is of files with a label for each word, and `train_file`=words.conllu is a"),
     ({"label": "senses"}, "`label`=senses: it must be one of tags, relations"),
 ])
 def test_what_is_refused(folder, options, message, monkeypatch):
