@@ -286,3 +286,15 @@ def test_dynamic_masking_writes_pairs_only(tmp_path, tokenizer):
     assert all(tokenizer.mask_id not in record["input_ids"] for record in found)
     assert summary.counts.num_masked == summary.counts.num_predictions_cut == 0
     assert "are real, unmasked, " in str(summary)
+
+
+@pytest.mark.parametrize("objective", ["sentence_order", "full_sentences", "doc_sentences"])
+def test_one_document_is_enough_where_no_part_is_of_another(tmp_path, tokenizer, objective):
+    text = tmp_path / "text.txt"
+    text.write_text("the debugger stops here\nthe line is the first of it\nhere is another line\n")
+    settings = InstanceSettings(max_seq_length=40, max_predictions_per_seq=5, dupe_factor=2, objective=objective)
+    summary, _ = create(tmp_path, tokenizer, input_files=[str(text)], settings=settings)
+    assert (summary.counts.num_documents, summary.counts.num_records) == (1, 2)
+    with pytest.raises(ValueError, match=r"the text is one document, in .*: at least two"):
+        create(tmp_path, tokenizer, input_files=[str(text)], settings=InstanceSettings(objective="segment_pairs"),
+               output_files=[str(tmp_path / "b.tfrecord")])
