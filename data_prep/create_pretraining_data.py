@@ -1,4 +1,4 @@
-"""Makes masked-LM and next-sentence records of text: the original's script, its flags, its records.
+"""Makes pre-training records of text, masked and perhaps labelled: the original's script, its flags, its records.
 
     python -m data_prep.create_pretraining_data --input_file='corpus/*.txt' --output_file=train.tfrecord \\
         --vocab_file=vocab.txt

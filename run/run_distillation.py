@@ -11,7 +11,8 @@ from run.compression.distillation import teachers
 from run.compression.distillation.settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
-NOT_ASKED = {"do_train", "keep_head", "vocab_file", "do_lower_case", "strip_accents"}  # the teacher's count
+# The teacher's count; answers are of examples apart.
+NOT_ASKED = {"do_train", "keep_head", "vocab_file", "do_lower_case", "strip_accents", "pack_sequences"}
 GROUPS = ("student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning")
 
 

@@ -10,7 +10,7 @@ from bert_tf.cli import flags, script
 from run.compression.distillation.general_settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
-NOT_ASKED = {"do_train", "replacing_rate", "replacing_proportion"}
+NOT_ASKED = {"do_train", "replacing_rate", "replacing_proportion", "recipe", "phases"}
 GROUPS = ("student", "losses", "records", "devices", "schedule", "training", "step", "optimizer")
 
 

@@ -33,10 +33,10 @@ class AllTokens:
 
 
 class RealTokens:
-    """The positions where a mask is 1 are tokens.
+    """The positions where a mask is over 0 are tokens.
 
     Args:
-      input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
+      input_mask: int32 [B, S], 1, or a sequence's number, at real tokens and 0 at padding.
       multiple: T is to be a multiple of this, so far as there are positions: then some padding is computed along, after
         the real tokens. What is compiled for each shape is compiled less often.
 

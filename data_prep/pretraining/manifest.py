@@ -89,7 +89,9 @@ class Manifest:
     @property
     def counts(self):
         """Counts of all finished shards together."""
-        return sum((Counts(**shard["counts"]) for shard in self._content["shards"] if shard), Counts())
+        made = [shard["counts"] for shard in self._content["shards"] if shard]
+        # Earlier versions did not count sequences: each was a record.
+        return sum((Counts(**{"num_sequences": counts.get("num_records", 0), **counts}) for counts in made), Counts())
 
     def add(self, *shards):
         """Records finished shards (shards.Shard), on disk too."""

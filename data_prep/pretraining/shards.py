@@ -53,7 +53,7 @@ class Counts:
         `num_unknown` tokens are [UNK].
       num_records: records written.
       num_ids, num_real: ids of all records, and how many of them are not padding.
-      num_sequences: sequences of all records; manifests of earlier versions, of which each is a record, have none.
+      num_sequences: sequences of all records.
       num_random_next: sequences of label 1: the second part comes from another place, or the parts are swapped.
       num_masked: masked positions.
       num_predictions_cut: positions that masked_lm_prob asked for and max_predictions_per_seq did not allow.
@@ -86,8 +86,7 @@ class Counts:
         masked = f", {self.num_masked / self.num_real:.1%} of these masked" if self.num_masked else ", unmasked"
         label = ""
         if settings.what.sentence_label:
-            labelled = self.num_random_next / (self.num_sequences or self.num_records)
-            label = f", {labelled:.1%} {settings.what.label_names[1]}"
+            label = f", {self.num_random_next / self.num_sequences:.1%} {settings.what.label_names[1]}"
         lines = [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",

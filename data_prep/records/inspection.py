@@ -1,6 +1,7 @@
 """Records as text, their masks marked, and what is wrong with a file of them."""
 
 import collections
+import math
 
 import tensorflow as tf
 from google.protobuf.message import DecodeError
@@ -99,7 +100,8 @@ class _Layout:
                 break
         else:
             raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}: neither those of "
-                             "pre-training records nor of unmasked pre-training records nor of classification records")
+                             "pre-training records, packed or not, nor of unmasked pre-training records nor of "
+                             "classification records")
         if not self._lengths["input_ids"]:
             raise InputError(f"{path}: input_ids of its records are empty")
         self._is_packed = "positions" in self._lengths
@@ -124,6 +126,17 @@ class _Layout:
                                  f"{'floats' if name in self._floats else 'integers'}")
             if name != "label_ids" and min(numbers, default=0) < 0:
                 raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
+        for name in self._floats:
+            odd = next((number for number in values[name] if not math.isfinite(number)), None)
+            if odd is not None:
+                raise InputError(f"{place}: {name} holds {odd}, which is no finite number")
+        if max(values.get(f"{self._label}_labels", ()), default=0) > 1:
+            raise InputError(f"{place}: {self._label}_labels holds {max(values[f'{self._label}_labels'])}, which is "
+                             "neither 0 nor 1")
+        most_packed = self._lengths.get(f"{self._label}_positions", lengths["input_ids"])
+        if self._is_packed and max(values["input_mask"]) > most_packed:
+            raise InputError(f"{place}: input_mask holds {max(values['input_mask'])}, and a record has at most "
+                             f"{most_packed} sequences")
         if not self._is_packed and max(values["input_mask"]) > 1:
             raise InputError(f"{place}: input_mask holds {max(values['input_mask'])}, which is neither 0 nor 1")
         for name in ("positions", "masked_lm_positions", f"{self._label}_positions"):

@@ -109,9 +109,8 @@ def _started_with(settings, data):
     """Dict of the settings with which a run is resumed."""
     of_data = data[0].started_with
     if settings.schedule.phases:
-        files_of_all = [path for each in data for path in each.files]
-        of_data |= {"phases": settings.schedule.phases, "input_file": run_metadata.fingerprint(files_of_all)}
-    return {**of_data, "train_batch_size": settings.training.train_batch_size,
+        of_data["input_file"] = run_metadata.fingerprint([path for each in data for path in each.files])
+    return {**of_data, "phases": settings.schedule.phases, "train_batch_size": settings.training.train_batch_size,
             "optimizer": settings.optimizer.optimizer, "random_seed": settings.training.random_seed}
 
 
@@ -162,8 +161,7 @@ def start(settings, strategy, config, teaching=None):
     training_run = loop.TrainingRun(
         strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, schedule.num_train_steps,
         step_settings=settings.step, evaluations=loop.Evaluations(schedule.eval_steps), init_checkpoint=checkpoint,
-        init_layers=trained.init_layers, network=trained.network, aside=trained.aside,
-        flops_of=_flops_of(settings, config))
+        init_layers=trained.init_layers, network=trained.network, aside=trained.aside)
     if not (schedule.do_train or training_run.step):
         if not checkpoint:
             raise InputError(f"`output_dir`={settings.training.output_dir}: holds no checkpoint to evaluate; train "

@@ -30,7 +30,7 @@ class Vocabulary:
 
 
 def number_to_predict(length, masked_lm_prob, max_predictions_per_seq):
-    """How many pieces of a packed sequence of `length` ids are masked: at least one."""
+    """How many pieces of a sequence of `length` ids, special ones included, are masked: at least one."""
     return min(max_predictions_per_seq, max(1, round(length * masked_lm_prob)))
 
 

@@ -11,6 +11,7 @@ NUM_SPECIAL = 3  # [CLS], [SEP], [SEP]
 MAX_SEQ_LENGTH = (1 << 16) - 1  # positions of masks are held as uint16
 MASKINGS = ("static", "dynamic")
 # Settings that manifests of earlier versions do not have: at these values they are left out of new ones too.
+SHORT_SEQ_PROB = 0.1
 LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12}
 
 
@@ -32,7 +33,8 @@ class InstanceSettings(Settings):
               "with dynamic `masking`.")
     masked_lm_prob: float = setting(0.15, "Share of a record's ids that are masked; at least one is.")
     short_seq_prob: float = setting(
-        0.1, "Probability that a document is cut into records of one random length shorter than max_seq_length.")
+        SHORT_SEQ_PROB, "Probability that a document is cut into records of one random length shorter than "
+                        "max_seq_length; of an `objective` of pairs.")
     do_whole_word_mask: bool = setting(False, "Mask all pieces of a word or none, in place of single pieces.")
     masking: str = setting(
         "static", "static: records hold their masks, as the original's. dynamic: they hold sequences only, and "
@@ -55,6 +57,8 @@ class InstanceSettings(Settings):
         if not self.pack_sequences and self.max_sequences_per_pack != LATER_DEFAULTS["max_sequences_per_pack"]:
             raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: has no effect without "
                              f"`pack_sequences`")
+        if self.short_seq_prob != SHORT_SEQ_PROB and not self.what.pairs:
+            raise InputError(f"`short_seq_prob`={self.short_seq_prob}: has no effect with `objective`={self.objective}")
         # The bounds are checked here, not by the flags, which have none in the original.
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "

@@ -1,6 +1,8 @@
 """Records as text, and what inspect_records says of files that are wrong."""
 
 
+import re
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -107,10 +109,41 @@ def test_other_lengths_than_asked(tmp_path, wanted, message):
     ({"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids holds 9"),
     ({"masked_lm_positions": [[1] * 4, [9] * 4]}, "a, record 1: masked_lm_positions holds 9, beyond the end"),
     ({"input_mask": [[1] * 9, [2] + [0] * 8]}, "a, record 1: input_mask holds 2, which is neither 0 nor 1"),
+    ({"masked_lm_weights": [[1] * 4, [float("nan")] * 4]}, "a, record 1: masked_lm_weights holds nan, which is no fin"),
+    ({"next_sentence_labels": [[7], [0]]}, "a, record 0: next_sentence_labels holds 7, which is neither 0 nor 1"),
 ])
 def test_numbers_out_of_range(tmp_path, changes, message):
     path = pretraining_file(tmp_path / "a", **changes)
 
+    with pytest.raises(InputError, match=message):
+        inspection.inspect(path, ANY, VOCABULARY)
+
+
+PACKED = {**{name: values for name, values in PRETRAINING.items() if name != "next_sentence_labels"},
+          "input_mask": [[1] * 4 + [2] * 3 + [0] * 2] * 2, "positions": [[0, 1, 2, 3, 0, 1, 2, 0, 0]] * 2,
+          "next_sentence_labels": [[1, 0, 0], [0, 0, 0]], "next_sentence_positions": [[0, 4, 0]] * 2,
+          "next_sentence_weights": [[1, 1, 0]] * 2}
+
+
+def test_packed_records(tmp_path, capsys):
+    path = write(tmp_path / "a", PACKED, records.pretraining_features(9, 4, most_packed=3))
+    line = inspection.inspect(path, InspectionSettings(num_records=1), VOCABULARY)
+    assert line.startswith(f"{path}: 2 packed pre-training records, max_seq_length 9, max_predictions_per_seq 4: 2.00 "
+                           "sequences each, 77.8% of their ids are real, ")
+    assert line.endswith(", 25.0% random next")
+    said, shown = capsys.readouterr().out.splitlines()
+    assert re.search(r"7 of 9 ids are real, 2 sequences, \d masked, random next, actual next$", said)
+    assert shown.count("| ") == 1
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    ({"input_mask": [[1] * 9, [10**12] + [0] * 8]}, "input_mask holds 1000000000000, and a record has at most 3 seq"),
+    ({"next_sentence_weights": [[1, 1, 0], [float("inf"), 0, 0]]}, "next_sentence_weights holds inf, which is no fini"),
+    ({"positions": [[0] * 9, [9] * 9]}, "a, record 1: positions holds 9, beyond the end"),
+    ({"next_sentence_positions": [[0] * 3, [9] * 3]}, "next_sentence_positions holds 9, beyond the end"),
+])
+def test_damaged_packs(tmp_path, changes, message):
+    path = write(tmp_path / "a", {**PACKED, **changes}, records.pretraining_features(9, 4, most_packed=3))
     with pytest.raises(InputError, match=message):
         inspection.inspect(path, ANY, VOCABULARY)
 

@@ -46,7 +46,7 @@ def folder(tmp_path_factory):
         local_runner.create_pretraining_data(
             [CORPUS_FILE], [str(folder / f"{name}.tfrecord")], tokenizer, InstanceSettings(
                 objective=name, max_seq_length=S, max_predictions_per_seq=P, dupe_factor=1,
-                short_seq_prob=0.95, **kind), 1, num_workers=1)
+                **({} if name.endswith("_sentences") else {"short_seq_prob": 0.95}), **kind), 1, num_workers=1)
     return folder
 
 
@@ -176,3 +176,10 @@ def test_another_division_into_phases_is_refused(phases, config):
     others = dataclasses.replace(phases, schedule=dataclasses.replace(phases.schedule, phases="32:0.5:3,64:0.5:2:9"))
     with pytest.raises(ValueError, match=r"holds a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
         job.run(others, config)
+
+
+def test_a_run_without_phases_is_not_resumed_with_some(trained, config):
+    settings = settings_of(trained, "full_sentences", "full_sentences")
+    with pytest.raises(ValueError, match=f"holds a run with `phases` None, not {S}:1:2:{P}"):
+        job.run(dataclasses.replace(settings, schedule=dataclasses.replace(
+            settings.schedule, phases=f"{S}:1:2:{P}")), config)

@@ -55,7 +55,8 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     corpus = Corpus(np.arange(100, 100 + lengths.sum()).astype(np.uint16) % 1200, np.cumsum([0, *lengths]),
                     np.arange(0, 201, 4), 0)
     settings = InstanceSettings(**{"max_seq_length": 48, "max_predictions_per_seq": 8, "dupe_factor": 2,
-                                   "short_seq_prob": 0.9, "pack_sequences": True, **changes})
+                                   "short_seq_prob": 0.1 if "objective" in changes else 0.9, "pack_sequences": True,
+                                   **changes})
     alone = dataclasses.replace(settings, pack_sequences=False, max_sequences_per_pack=12)
     instances = {}
     for each in (settings, alone):
@@ -100,3 +101,5 @@ def sequence(features, row, here, place):
 def test_settings_that_have_no_effect():
     with pytest.raises(ValueError, match="`max_sequences_per_pack`=3: has no effect without `pack_sequences`"):
         InstanceSettings(max_sequences_per_pack=3)
+    with pytest.raises(ValueError, match=r"`short_seq_prob`=0\.5: has no effect with `objective`=full_sentences"):
+        InstanceSettings(objective="full_sentences", short_seq_prob=0.5)
