@@ -41,7 +41,7 @@ class GeneralSettings(PretrainingSettings):
         """The student's BertConfig, once all that needs no TensorFlow is checked; `teacher`: BertConfig."""
         if self.losses.replacing_rate is not None:
             raise InputError(f"`replacing_rate`={self.losses.replacing_rate}: goes with run_distillation")
-        inner = next((name for name in self.losses.weights if name != "logits"), None)
+        inner = next((name for name in self.losses.weights if name not in ("logits", "label")), None)
         if self.records.pack_sequences and inner:
             raise InputError(f"`pack_sequences`: not with `{inner}_weight`, whose loss takes a row for one sequence; "
                              "logits alone can be learned on packs")
