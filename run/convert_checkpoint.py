@@ -37,24 +37,22 @@ def main(argv):
         if not getattr(settings, name):
             raise InputError(f"--{name} is needed")
     check_output(settings.input, settings.output, settings.overwrite)
-    names = ("bert_config_file", "vocab_file", "adapter")
-    given = {name: getattr(settings, name) for name in names if getattr(settings, name)}
+    given = {name: path for name in ("bert_config_file", "vocab_file", "adapter") if (path := getattr(settings, name))}
     for name, path in given.items():
         paths.check_file(name, path)
     paths.check_not_replaced("output", settings.output, r".*", given)
     config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
     model_folder.check_no_pickle(settings.input)
     tokenizer = find_tokenizer(settings.input)
-    vocab_file = settings.vocab_file or tokenizer.vocab_file
+    vocab = settings.vocab_file or tokenizer.vocab_file
     from bert_tf import checkpoints
     from run.finetuning import task_metadata
 
     kept = task_metadata.read(settings.adapter or settings.input)
-    vocab_file = vocab_file and from_folder.as_vocab_txt(vocab_file)
-    for line in checkpoints.convert(settings.input, settings.output, settings.format, config, vocab_file,
-                                    task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
-                                    max_position_embeddings=settings.max_position_embeddings,
-                                    position_extension=settings.position_extension):
+    for line in checkpoints.convert(
+            settings.input, settings.output, settings.format, config, vocab and from_folder.as_vocab_txt(vocab),
+            task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
+            max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
 
 

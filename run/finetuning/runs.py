@@ -126,12 +126,8 @@ def one_run(settings, shared):
     num_train_steps = settings.num_train_steps(task.num_train_examples) if tuning.do_train else 1
     is_dynamic = may_group_by_length(settings, strategy)
     seed = settings.training.random_seed
-    make_encoder = lambda: models.BertEncoder(
-        shared.config, seed=seed, remove_padding=is_dynamic, dtype=settings.step.dtype_policy,
-        recompute_activations=settings.step.recompute_activations,
-        **strategies.encoder_options(strategy, shared.config, settings.step.jit_compile))
     with strategy.scope():
-        model = task.new_model(make_encoder)
+        model = task.new_model(lambda: _encoder(settings, shared))
         optimizer = make_optimizer(settings.optimizer, settings.step, num_train_steps,
                                    int(num_train_steps * tuning.warmup_proportion))
         if tuning.do_train:
@@ -151,13 +147,9 @@ def one_run(settings, shared):
     if tuning.do_train:
         shared.begin()
         task = shared.task.with_settings(settings)  # which may have written its training data
-        make_batches = functools.partial(task.training_batches, seed, static_shapes=not is_dynamic)
-        if tuning.pack_sequences:
-            make_batches = functools.partial(task.packed_training_batches, seed, multiple=(
-                strategy.num_replicas_in_sync * settings.step.accumulate_steps))
         try:
             training_run.train(
-                make_batches,
+                _batches_of(task, settings, strategy, static_shapes=not is_dynamic),
                 evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
         except loop.DivergedError:
             free([*model.variables, *optimizer.variables])
@@ -175,6 +167,24 @@ def one_run(settings, shared):
         outputs = predict_eval()
         results = {**task.score(outputs), "global_step": step}
     return FineTuned(model, optimizer, predictor, settings.training.output_dir, step, results, outputs)
+
+
+def _encoder(settings, shared):
+    """The BertEncoder of a run; to be made in the strategy's scope."""
+    return models.BertEncoder(
+        shared.config, seed=settings.training.random_seed,
+        remove_padding=may_group_by_length(settings, shared.strategy), dtype=settings.step.dtype_policy,
+        recompute_activations=settings.step.recompute_activations,
+        **strategies.encoder_options(shared.strategy, shared.config, settings.step.jit_compile))
+
+
+def _batches_of(task, settings, strategy, static_shapes):
+    """The `make_dataset` of a task's training, see loop.TrainingRun.train: of examples one a row, or packed."""
+    seed = settings.training.random_seed
+    if not settings.tuning.pack_sequences:
+        return functools.partial(task.training_batches, seed, static_shapes=static_shapes)
+    return functools.partial(task.packed_training_batches, seed, multiple=(
+        strategy.num_replicas_in_sync * settings.step.accumulate_steps))
 
 
 def write_results(folder, shared, results):

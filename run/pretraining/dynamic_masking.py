@@ -47,25 +47,12 @@ def make_masker(settings, vocabulary, seed):
         begins_word = is_candidate & ~_joins_word_before(input_ids, is_candidate, vocabulary)
         return _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws)
 
-    def choose_in_packs(input_ids, sequences, epochs, numbers):
-        """As `choose`, for packs: each sequence is masked as if it were alone."""
-        most = settings.most_packed
-        which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # sequence by sequence: [B * K]
-        repeat = lambda values: tf.repeat(values, most, axis=0)
-        draws = _Draws(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
-        positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], draws)
-        all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
-        fits = tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(tf.cast(
-            all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY])
-        with tf.control_dependencies([] if fits is None else [fits]):  # None when run eagerly
-            return _rising(all_positions, length, num_predictions)
-
     def mask(features, epochs, numbers):
         """See make_masker."""
         input_ids, input_mask = features["input_ids"], features["input_mask"]
         draws = _Draws(seed, epochs, numbers)
         if settings.pack_sequences:
-            positions, is_masked = choose_in_packs(input_ids, input_mask, epochs, numbers)
+            positions, is_masked = _chosen_in_packs(choose, settings, seed, input_ids, input_mask, epochs, numbers)
         else:
             positions, is_masked = choose(input_ids, input_mask == 1, draws)
         masked_ids = tf.gather(input_ids, positions, batch_dims=1)
@@ -79,6 +66,20 @@ def make_masker(settings, vocabulary, seed):
         }
 
     return mask
+
+
+def _chosen_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbers):
+    """As `choose` of make_masker, for packs: each sequence is masked as if it were alone; sequences: [B, S]."""
+    most, length, num_predictions = settings.most_packed, settings.max_seq_length, settings.max_predictions_per_seq
+    which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # sequence by sequence: [B * K]
+    repeat = lambda values: tf.repeat(values, most, axis=0)
+    draws = _Draws(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
+    positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], draws)
+    all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
+    fits = tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(tf.cast(
+        all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY])
+    with tf.control_dependencies([] if fits is None else [fits]):  # None when run eagerly
+        return _rising(all_positions, length, num_predictions)
 
 
 class _Draws:

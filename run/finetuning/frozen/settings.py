@@ -92,6 +92,7 @@ class TaggerSettings(FrozenTaggerSettings):
     """What run_tagger is told: a fine-tuned tagger, or one by frozen features."""
 
     def check(self):
+        """See Settings; InputError for settings of fine-tuning where frozen features are asked for."""
         super().check()
         if not self.frozen.is_used:
             return
