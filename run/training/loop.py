@@ -316,7 +316,12 @@ class TrainingRun:
         means.update(rates)
         self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
-        self._preemption.check()
+        try:
+            self._preemption.check()
+        except Preempted:  # orbit would have written them after this
+            self._summaries.write_summaries(means)
+            self._summaries.flush()
+            raise
 
     def _diverged(self, step, what):
         """The DivergedError that says what is wrong at a step."""

@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.core.util import event_pb2
 
 from bert_tf.config import BertConfig
 from data_prep import records
@@ -53,11 +54,21 @@ def interrupt(folder, output_dir, flags, after_step, how):
 
 
 def last_step(folder):
+    return max(logged_steps(folder), default=0)
+
+
+def logged_steps(folder):
     if not (folder / "training_log.csv").exists():
-        return 0
+        return set()
     with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
-        steps = [row["step"] for row in csv.DictReader(file) if None not in row.values()]
-    return int(steps[-1]) if steps else 0
+        return {int(row["step"]) for row in csv.DictReader(file) if None not in row.values()}
+
+
+def tensorboard_steps(folder):
+    """Steps with a loss in TensorBoard's files, of which that of a killed run may end anywhere."""
+    events = [event_pb2.Event.FromString(record.numpy()) for path in folder.glob("events.out.tfevents.*")
+              for record in tf.data.TFRecordDataset(str(path)).ignore_errors()]
+    return {event.step for event in events if any(value.tag == "loss" for value in event.summary.value)}
 
 
 def final_tensors(folder):
@@ -84,6 +95,7 @@ def test_a_run_killed_at_random_steps_ends_bitwise_as_one_never_killed(prepared,
                           errors)
         assert saved, errors[-3000:]
         assert (prepared / broken / f"ckpt-{saved[1]}.index").exists()
+        assert logged_steps(prepared / broken) <= tensorboard_steps(prepared / broken)
     done = scripts.run_anew("run.run_pretraining", prepared, output_dir=broken, **flags)
     assert re.search(rf"{broken}: (resuming at step \d+|a new run) of {STEPS}", done.stdout), done.stderr[-3000:]
     expected, tensors = (final_tensors(prepared / name) for name in (whole, broken))
