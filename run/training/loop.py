@@ -263,10 +263,10 @@ class TrainingRun:
             counts = self.step >= self._evaluations.counts_from
             if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
-        self._eval_log.add(self.step, results)
-        self._eval_log.write()
         self._summaries.write_summaries({"eval": results})
         self._summaries.flush()
+        self._eval_log.add(self.step, results)  # last: a run that finds the row here does not evaluate again
+        self._eval_log.write()
         self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
         return results
 
@@ -316,6 +316,9 @@ class TrainingRun:
         means.update(rates)
         self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
+        if self._preemption.is_requested:  # orbit would write these when this returns
+            self._summaries.write_summaries(means)
+            self._summaries.flush()
         self._preemption.check()
 
     def _diverged(self, step, what):

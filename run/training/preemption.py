@@ -31,6 +31,11 @@ class Preemption:
         if self._previous is not None:
             signal.signal(signal.SIGTERM, self._previous)
 
+    @property
+    def is_requested(self):
+        """Whether SIGTERM has come."""
+        return self._requested
+
     def check(self):
         """Raises Preempted if SIGTERM has come."""
         if self._requested:

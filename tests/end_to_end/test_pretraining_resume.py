@@ -12,6 +12,7 @@ import tensorflow as tf
 from bert_tf.config import BertConfig
 from data_prep import records
 from tests import scripts
+from tests.robustness.soak import comparison
 
 VOCAB_SIZE, S, P, NUM_RECORDS = 97, 20, 3, 37
 STEPS = 24  # of 8 examples: over five epochs
@@ -84,6 +85,7 @@ def test_a_run_killed_at_random_steps_ends_bitwise_as_one_never_killed(prepared,
                           errors)
         assert saved, errors[-3000:]
         assert (prepared / broken / f"ckpt-{saved[1]}.index").exists()
+        assert int(saved[1]) in {step for _, step, _ in comparison.contents(prepared / broken)["events"]}
     done = scripts.run_anew("run.run_pretraining", prepared, output_dir=broken, **flags)
     assert re.search(rf"{broken}: (resuming at step \d+|a new run) of {STEPS}", done.stdout), done.stderr[-3000:]
     expected, tensors = (final_tensors(prepared / name) for name in (whole, broken))
