@@ -31,20 +31,22 @@ class Sentence:
     relations: list
 
 
-def read_sentences(path):
+def read_sentences(path, decoder=None):
     """Yields the Sentences of a file.
 
+    Args:
+      path: of the file.
+      decoder: bert_tf.files.LineDecoder, which drops bytes that are not UTF-8 and counts their lines; or None.
+
     Raises:
-      InputError: naming file and line, for bytes that are not UTF-8, another number of columns, numbers of words that
-        do not count up from 1, a head that is no word of the sentence; naming the file, where it has no sentences.
+      InputError: naming file and line, for another number of columns, numbers of words that do not count up from 1, a
+        head that is no word of the sentence; naming the file, where it has no sentences.
     """
+    decoder = decoder or files.LineDecoder()
     rows, found = [], 0
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
-            try:
-                text = line.decode("utf-8").rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise InputError(f"{path}:{number}: is not UTF-8: {error.reason}") from error
+            text = decoder(line, number == 1).rstrip("\r\n")
             if text.strip() and not text.startswith("#"):
                 rows.append((number, text.split("\t")))
             elif not text.strip() and (sentence := _sentence(path, rows)):

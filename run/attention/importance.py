@@ -82,7 +82,7 @@ class Job:
             state = self._read_state()
         values = np.array(state["importance"])
         counts = np.unique(np.linspace(0, len(values), self._settings.curve_points + 1).round().astype(int)).tolist()
-        rng = np.random.default_rng(self._settings.random_seed)
+        rng = np.random.default_rng(self._settings.random_seed % 2**64)
         orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
         orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(self._settings.random_orders)}
         self._fill(state, orders, counts)

@@ -1,6 +1,7 @@
 """What a model is asked: texts that are given, lines of a file, rows of development data that it gets wrong."""
 
 import dataclasses
+import sys
 
 import numpy as np
 from official.nlp.tools import squad_evaluate_v2_0
@@ -43,7 +44,11 @@ class Request:
 def given(looked_at, kind):
     """The Requests that LookedAtSettings with `text` or `input_file` name; InputError where texts do not fit `kind`."""
     if looked_at.input_file:
-        return list(_lines(looked_at.input_file, looked_at.max_texts, kind))
+        decoder = files.LineDecoder()
+        found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
+        if decoder.num_garbled:
+            print(f"{looked_at.input_file}: {decoder.note()}", file=sys.stderr)
+        return found
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
     if kind == "multiple_choice":
         if len(first) != 1 or len(second) < 2:
@@ -55,12 +60,12 @@ def given(looked_at, kind):
             for text, other in zip(first, second or [None] * len(first), strict=True)]
 
 
-def _lines(path, most, kind):
-    """Yields the Requests of the first lines of a file that are not empty; its bytes that are not UTF-8 are dropped."""
+def _lines(path, most, kind, decoder):
+    """Yields the Requests of the first lines of a file that are not empty; decoder: bert_tf.files.LineDecoder."""
     found = 0
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
-            text = line.decode("utf-8", "ignore").strip()
+            text = decoder(line, number == 1).strip()
             if not text:
                 continue
             first, *others = text.split(SEPARATOR)

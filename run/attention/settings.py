@@ -3,7 +3,7 @@
 import dataclasses
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.compression.data_settings import DataSettings
 from run.finetuning import task_settings
@@ -122,7 +122,8 @@ class ImportanceSettings(Settings):
         10, "Steps in which all heads are taken out, the least important first; each is judged on the development "
             "data.", lower=1)
     random_orders: int = setting(3, "Random orders that the curve is compared with.", lower=0)
-    random_seed: int = setting(1, "Seed of the random orders, and of the order of training examples.", lower=0)
+    random_seed: int = setting(1, "Seed of the random orders, and of the order of training examples.",
+                               most=LARGEST_SEED)
     train_batch_size: int = setting(32, "Examples that go through the model together to measure importance.", lower=1)
 
 

@@ -32,14 +32,15 @@ def run(settings):
     """
     config = settings.model.read_config(settings.tokenizer.max_seq_length)
     given = {name: getattr(settings, name) for name in ("train_file", "dev_file")}
-    paths.check_not_replaced("output_dir", settings.output_dir, WRITTEN, given)
+    paths.check_not_replaced("output_dir", settings.output_dir, WRITTEN, {
+        **given, "vocab_file": settings.tokenizer.vocab_file, "bert_config_file": settings.model.bert_config_file})
     strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     encoder = models.BertEncoder(config, remove_padding=False)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
     train, dev = (words.read(name, path, settings, encoder, tokenizer) for name, path in given.items())
     found = _probed(settings, train, dev, train.labels, dev.labels)
-    control = _probed(settings, train, dev, *words.control_labels(train, dev, settings.random_seed))
+    control = _probed(settings, train, dev, *words.control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)
     with only_writer("output_dir", settings.output_dir):
         _write(settings, train, dev, found, control)

@@ -10,7 +10,7 @@ from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
-from bert_tf.files import garbled_note
+from bert_tf.files import LineDecoder, garbled_note
 from data_prep.tasks import tagging, treebank
 from run.attention.corpus import reading
 
@@ -50,7 +50,10 @@ def read(argument, path, settings, encoder, tokenizer):
     Raises:
       InputError: as the readers'; no sentence is short enough, or none has what is asked for.
     """
-    sentences = _first_words(_sentences(path, settings), settings.max_train_words)
+    decoder = LineDecoder()
+    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
+    if decoder.num_garbled:
+        print(f"{path}: {decoder.note()}", file=sys.stderr)
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(lambda features, words: _word_vectors(encoder, features, words)),
         autograph=False, reduce_retracing=True)
@@ -78,10 +81,10 @@ def read(argument, path, settings, encoder, tokenizer):
     return LabelledWords(forms, np.concatenate(vectors), np.array(places), labels)
 
 
-def _sentences(path, settings):
-    """Yields the treebank.Sentences of a file; of one with columns without a tree."""
+def _sentences(path, settings, decoder):
+    """Yields the treebank.Sentences of a file; of one with columns without a tree. decoder: of a treebank's lines."""
     if settings.reads_treebanks:
-        yield from treebank.read_sentences(path)
+        yield from treebank.read_sentences(path, decoder)
         return
     read = tagging.read_sentences(path, settings.token_column, settings.label_column)
     if read.num_garbled:
@@ -140,7 +143,7 @@ def control_labels(train, dev, seed):
 
     Args:
       train, dev: LabelledWords.
-      seed: int.
+      seed: int of 0 or more.
 
     Returns:
       Two lists of str, for the examples of both.

@@ -1,6 +1,7 @@
 """Files that are damaged, of another kind or of another model, and odd ones that are valid."""
 
 import json
+import pickle
 import struct
 
 from tests.robustness.commands import attempt
@@ -54,6 +55,9 @@ SWAGS = (
 WORDS = (("", "words.txt: has no words"), ("a O\nb\n", "words.txt:2: 2 columns"),
          ("a O\nb O\n", "all words have the label"),
          ("a B-PER\nb VERB\n", "words.txt:2: label 'VERB'"), (bytes(40), "words.txt"))
+TREEBANKS = (("", "a.conllu"), ("1\ta\n", "a.conllu:1"), (bytes(40), "a.conllu"),
+             ("1\ta\t_\tX\t_\t_\t7\tdet\t_\t_\n\n", "a.conllu"))
+VECTORS = (b"", b"x" * 99, b"PK\x05\x06" + bytes(18), pickle.dumps([1]))  # of `nearest`, what they are not
 CHECKPOINTS = (  # what model/bert_model.ckpt.data-... or .index holds
     ("bert_model.ckpt.data-00000-of-00001", b""), ("bert_model.ckpt.data-00000-of-00001", b"x" * 500),
     ("bert_model.ckpt.index", b""), ("bert_model.ckpt.index", b"x" * 500))
@@ -94,6 +98,15 @@ def _refused():
         yield attempt("run_multiple_choice", {}, says, files={"swag.csv": content}, after_work=True)
     for content, says in WORDS:
         yield attempt("run_tagger", {}, says, files={"words.txt": content}, after_work=True)
+    for content, says in TREEBANKS:
+        for command, flag in (("analyze_attention", "treebank"), ("probe_layers", "train_file")):
+            yield attempt(command, {"dev_file": "a.conllu", flag: "a.conllu"} if flag == "train_file" else {
+                flag: "a.conllu"}, says, files={"a.conllu": content}, after_work=True)
+    for content in VECTORS:
+        yield attempt("nearest", {"vectors": "a.npz"}, "--vectors=a.npz: is no .npz of extract_features",
+                      files={"a.npz": content}, after_work=True)
+    for command in ("analyze_attention", "nearest"):
+        yield attempt(command, {}, "--input_file=text.txt: holds no", files={"text.txt": ""}, after_work=True)
     for content in TF_CONFIGS:
         yield attempt("run_classifier", {"distribution_strategy": "multi_worker_mirrored"}, "TF_CONFIG",
                       environment={"TF_CONFIG": content})

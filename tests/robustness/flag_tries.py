@@ -15,6 +15,7 @@ FLOATS = {
     "run_general_distillation": ("hidden_weight", "learning_rate"),
     "prune_model": ("keep_heads", "keep_neurons", "keep_flops", "num_train_epochs", "warmup_proportion", "least_score"),
     "evaluate_export": ("most_lost",),
+    "probe_layers": ("probe_learning_rate",),
     "answer": ("null_score_diff_threshold",),
 }
 WHOLE = {
@@ -30,10 +31,15 @@ WHOLE = {
     "compare_models": ("timed_texts", "eval_batch_size"),
     "extract_features": ("batch_size",),
     "fill_mask": ("top_k",),
+    "analyze_attention": ("batch_size", "importance_examples"),
+    "attention_report": ("top_k", "max_texts"),
+    "nearest": ("batch_size", "top_k"),
+    "probe_layers": ("max_train_words", "num_probe_epochs"),
     "predict": ("batch_size",),
     "export_saved_model": ("version", "top_k"),
 }
-SEEDS = ("create_pretraining_data", "augment_data", "run_pretraining", "run_classifier", "compare_models")
+SEEDS = ("create_pretraining_data", "augment_data", "run_pretraining", "run_classifier", "compare_models",
+         "analyze_attention", "probe_layers")
 NEEDED = {
     "create_pretraining_data": ("input_file", "output_file", "vocab_file"),
     "learn_vocab": ("input_file", "vocab_file"),
@@ -50,6 +56,10 @@ NEEDED = {
     "measure_quantization": ("init_checkpoint", "data_dir"),
     "compare_models": ("models", "output_dir", "data_dir"),
     "extract_features": ("input_file", "output_file", "init_checkpoint"),
+    "analyze_attention": ("init_checkpoint", "input_file", "output_dir"),
+    "attention_report": ("init_checkpoint", "text", "output_file"),
+    "nearest": ("init_checkpoint", "input_file"),
+    "probe_layers": ("init_checkpoint", "train_file", "dev_file", "output_dir"),
     "fill_mask": ("init_checkpoint",),
     "answer": ("init_checkpoint", "context"),
     "predict": ("model", "input_file", "output_file"),
@@ -119,6 +129,15 @@ TOGETHER = (
     ("extract_features", {"layers": "first"}, "--layers=first"),
     ("extract_features", {"layers": 9}, "--layers=9: there is no layer 9"),
     ("extract_features", {"distribution_strategy": "multi_worker_mirrored"}, "--distribution_strategy=multi_worker"),
+    ("attention_report", {"input_file": "text.txt"}, "--text, --input_file are given"),
+    ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "--text_b=b: goes with --text"),
+    ("attention_report", {"data_dir": "own"}, "--data_dir=own: goes with --wrong_examples"),
+    ("attention_report", {"format": "pdf"}, "--format=pdf"),
+    ("analyze_attention", {"data_dir": "own"}, "--data_dir=own: goes with --importance_examples"),
+    ("nearest", {"layer": 9}, "--layer=9: the model has the layers"),
+    ("nearest", {"distribution_strategy": "multi_worker_mirrored"}, "--distribution_strategy=multi_worker"),
+    ("probe_layers", {"label": "relations"}, "--label=relations: is of treebanks"),
+    ("probe_layers", {"token_column": 2**31}, f"--token_column={2**31}"),
     ("fill_mask", {"text": "no mask"}, "--text=no mask"),
     ("fill_mask", {"max_seq_length": 99}, "--max_seq_length=99"),
 )

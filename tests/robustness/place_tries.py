@@ -23,6 +23,10 @@ READ = {
     "evaluate_export": ("model", "data_dir"),
     "convert_checkpoint": ("vocab_file", "bert_config_file"),
     "compare_models": ("models",),
+    "analyze_attention": ("input_file", "treebank"),
+    "attention_report": ("vocab_file", "bert_config_file"),
+    "nearest": ("input_file", "vectors"),
+    "probe_layers": ("train_file", "dev_file"),
 }
 # (command, flag of the file that is written, flags of files that are read and would be lost)
 WRITTEN = (
@@ -34,6 +38,7 @@ WRITTEN = (
     ("predict", "output_file", {"input_file": "text.txt", "vocab_file": "vocab.txt"}),
     ("evaluate_export", "output_file", {"data_dir": "own/dev.tsv", "model": "served/1/saved_model.pb"}),
     ("measure_quantization", "output_file", {"data_dir": "own/dev.tsv", "init_checkpoint": "tuned/vocab.txt"}),
+    ("attention_report", "output_file", {"vocab_file": "vocab.txt", "init_checkpoint": "model/bert_config.json"}),
 )
 PARTS = (("extract_features", "output_file", "model/vocab.txt", "init_checkpoint"),
          ("extract_features", "output_file", "model/bert_model.ckpt.index", "init_checkpoint"),
@@ -64,6 +69,9 @@ MODEL_FOLDERS = (  # (command, changes, what must be named): training into a mod
     ("run_general_distillation", {"output_dir": "model"}, "--output_dir=model: is the folder of --teacher"),
     ("prune_model", {"output_dir": "tuned"}, "--output_dir=tuned: is the folder of --init_checkpoint"),
     ("prune_model", {"output_dir": "model"}, "--output_dir=model: is not empty"),
+    ("analyze_attention", {"output_dir": "model"}, "--output_dir=model: is --init_checkpoint"),
+    ("analyze_attention", {"output_dir": "tuned"}, "--output_dir=tuned: is not empty"),
+    ("analyze_attention", {"input_file": "texts/a.txt", "output_dir": "texts"}, "--output_dir=texts: is not empty"),
     ("convert_checkpoint", {"output": "model"}, "--output=model: is the folder of --input"),
     ("convert_checkpoint", {"output": "tuned"}, "--output=tuned: is not empty"),
     ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
@@ -114,6 +122,11 @@ def tries():
     for command in TRAINING:
         yield attempt(command, {"output_dir": "text.txt"}, "--output_dir=text.txt: is a file")
         yield attempt(command, {"output_dir": "gs:/bucket/x"}, "--output_dir=gs:/bucket/x: in a bucket it is gs://")
+    for command in ("analyze_attention", "probe_layers"):
+        yield attempt(command, {"output_dir": "text.txt"}, "--output_dir=text.txt: is a file")
+    for name, path in (("train_file", "new/probes.tsv"), ("vocab_file", "new/probes.txt")):
+        yield attempt("probe_layers", {name: path}, f"--output_dir=new: holds --{name}={path}", files={path: "a O\n"},
+                      after_work=True)
     yield attempt("run_classifier", {"output_dir": "text.txt/below"}, "text.txt/below", after_work=True)
     yield attempt("create_pretraining_data", {"output_file": "labels.txt/new"}, "--output_file=labels.txt/new: labels")
     yield attempt("create_pretraining_data", {"output_file": "a,a"}, "--output_file=a: is named twice")

@@ -231,7 +231,9 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
         capsys.readouterr()
         given = dataclasses.replace(settings, **others)
         search.run(given, given.read_config())
-        said.append(capsys.readouterr().out.splitlines())
+        captured = capsys.readouterr()
+        said.append(captured.out.splitlines())
+        assert "input.txt: 1 line has bytes that are not UTF-8, which are left out\n" in captured.err
     assert said[0] == said[1]
     means = np.stack([vectors[:, 0].mean(axis=0) for _, vectors in expected])
     units = means / np.linalg.norm(means, axis=1, keepdims=True)
@@ -244,10 +246,15 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
     with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
         search.run(wrong, wrong.read_config())
-    (tmp_path / "b.npz").write_text("x")
-    wrong = dataclasses.replace(settings, vectors=str(tmp_path / "b.npz"))
-    with pytest.raises(InputError, match=r"is no \.npz of extract_features"):
-        search.run(wrong, wrong.read_config())
+    np.save(tmp_path / "one.npy", np.zeros(3))
+    np.savez(tmp_path / "flat.npz", vectors=np.zeros([8, 4]), layers=np.array([-1]))
+    np.savez(tmp_path / "few.npz", vectors=np.zeros([8, 2, 4]), layers=np.array([-1]))
+    (tmp_path / "x.npz").write_text("x")
+    (tmp_path / "cut.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:99])
+    for name in ("one.npy", "flat.npz", "few.npz", "x.npz", "cut.npz"):
+        wrong = dataclasses.replace(settings, vectors=str(tmp_path / name))
+        with pytest.raises(InputError, match=rf"`vectors`=.*{name}: is no \.npz of extract_features"):
+            search.run(wrong, wrong.read_config())
 
 
 def test_pooling():

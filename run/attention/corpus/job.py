@@ -8,6 +8,7 @@ import dataclasses
 import itertools
 import json
 import os
+import sys
 
 import tensorflow as tf
 from tqdm import tqdm
@@ -47,8 +48,10 @@ def run(settings, given):
     if not asked:
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")
     if corpus.treebank:
-        for _ in treebank.read_sentences(corpus.treebank):  # before anything is written
+        decoder = files.LineDecoder()
+        for _ in treebank.read_sentences(corpus.treebank, decoder):  # before anything is written
             pass
+        _say_garbled(corpus.treebank, decoder)
     observations = report.observe(observer, asked, is_page=True)
     _keep_settings(settings, observer)
     with files.only_writer("output_dir", output_dir):
@@ -58,6 +61,11 @@ def run(settings, given):
                      observations)
         curve = matters.run(output_dir) if matters else None
         outputs.write(output_dir, settings, observer.heads, sums, curve, REPORT_FILE)
+
+
+def _say_garbled(path, decoder):
+    if decoder.num_garbled:
+        print(f"{path}: {decoder.note()}", file=sys.stderr)
 
 
 class _Reader:
@@ -82,12 +90,14 @@ class _Reader:
     def run(self, sums):
         """Adds to Sums what they lack."""
         corpus = self._corpus
-        texts = reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts)
+        decoder = files.LineDecoder()
+        texts = reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
         with tqdm(desc="texts", unit="text", initial=sums.num_texts, dynamic_ncols=True) as progress:
             for first, window in reading.windows(texts, sums.num_texts):
                 self._add_texts(sums, first, window)
                 sums.write(self._output_dir)
                 progress.update(len(window))
+        _say_garbled(corpus.input_file, decoder)
         if not corpus.treebank:
             return
         sentences = itertools.islice(treebank.read_sentences(corpus.treebank), sums.num_sentences,

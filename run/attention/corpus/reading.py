@@ -13,7 +13,7 @@ WINDOW = 512  # texts that are sorted by length together; after each the sums ar
 MOST_PAIRS = 1 << 18  # texts times the square of their length, which bounds the memory of a batch
 
 
-def texts(path, treebank_path, first, most):
+def texts(path, treebank_path, first, most, decoder=None):
     """Yields (text_a, text_b) of the lines of a file that are not empty, or of the sentences of a treebank.
 
     Args:
@@ -21,9 +21,10 @@ def texts(path, treebank_path, first, most):
       treebank_path: of the treebank.
       first: number of the text to begin with.
       most: number of the text to stop before; None for the last.
+      decoder: bert_tf.files.LineDecoder of the lines, which counts those with bytes that are dropped; or None.
     """
     if path:
-        found = (pair for pair in extraction.read_texts(path) if any(pair))
+        found = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
     else:
         found = ((" ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
     return itertools.islice(found, first, most)

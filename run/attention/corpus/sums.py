@@ -5,11 +5,13 @@ Legend: K heads of all layers, M measures, R relations, O offsets.
 
 import dataclasses
 import os
+import zipfile
 
 import numpy as np
 
 from bert_tf import files
 from bert_tf.analysis.behaviours import MEASURES
+from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 STATE_FILE = "state.npz"
@@ -55,14 +57,18 @@ class Sums:
 
     @classmethod
     def read(cls, folder, num_heads):
-        """Those that a folder keeps; empty ones where it keeps none."""
+        """Those that a folder keeps; empty ones where it keeps none; InputError for a file that is damaged."""
         path = os.path.join(folder, STATE_FILE)
         if not files.exists(path):
             return cls.empty(num_heads)
-        with files.local_copy(path) as local, np.load(local) as arrays:
-            values = {name: arrays[name] for name in arrays.files}
-        return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
-                   | {"relations": values["relations"].tolist()})
+        try:
+            with files.local_copy(path) as local, np.load(local) as arrays:
+                values = {name: arrays[name] for name in arrays.files}
+            return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
+                       | {"relations": values["relations"].tolist()})
+        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: of other names
+            raise InputError(f"{path}: is damaged ({error}); choose another folder, or remove this one to begin anew"
+                             ) from error
 
     def write(self, folder):
         """Keeps them in a folder, in place of what it kept."""

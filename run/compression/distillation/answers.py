@@ -12,6 +12,7 @@ import json
 import math
 import os
 import shutil
+import zipfile
 
 import numpy as np
 import tensorflow as tf
@@ -65,7 +66,7 @@ class Answers:
             self.entries = {name: Entry(**entry) for name, entry in told["entries"].items()}
             if any(os.path.basename(name) != name for name in self.entries):
                 raise ValueError("it names files of other folders")
-        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile) as error:
             raise InputError(f"{folder}: is damaged ({error}); remove it, and the teacher is asked again") from error
         self._open = contextlib.ExitStack()
         self._offsets, self._values = {}, {}

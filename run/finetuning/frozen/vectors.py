@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import shutil
+import zipfile
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class KeptVectors(RowsOnDisk):
                 values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
                 if (values.shape, values.dtype) != ((self._starts[-1], width), DTYPE):
                     raise ValueError(f"it holds {values.dtype} {list(values.shape)}")
-            except (OSError, ValueError, EOFError) as error:
+            except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
                 raise InputError(f"{path}: is missing or damaged ({error}); remove {folder}, and the vectors are "
                                  "computed again") from error
             self._layers.append(values)

@@ -1,6 +1,7 @@
 """The lines of a file whose pooled vectors are nearest to a query's, by cosine: what run.nearest does."""
 
 import sys
+import zipfile
 
 import numpy as np
 from tqdm import tqdm
@@ -23,9 +24,12 @@ def run(settings, config):
     Raises:
       InputError: as Extractor's; a file without lines; vectors that are not those of the lines.
     """
-    lines = list(extraction.read_texts(settings.input_file))
+    decoder = files.LineDecoder()
+    lines = list(extraction.read_texts(settings.input_file, decoder))
     if not lines:
         raise InputError(f"`input_file`={settings.input_file}: holds no line")
+    if decoder.num_garbled:
+        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
     kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
     extractor = extraction.Extractor(settings, config, [settings.layer])
     vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept
@@ -67,7 +71,9 @@ def _read(settings, num_lines, width):
     try:
         with files.local_copy(path) as local, np.load(local, allow_pickle=False) as arrays:
             vectors, layers = arrays["vectors"], arrays["layers"].tolist()
-    except (ValueError, KeyError, EOFError, OSError) as error:
+        if vectors.dtype.kind != "f" or vectors.ndim != 3 or len(layers) != vectors.shape[1]:
+            raise ValueError(f"it holds {vectors.dtype} {list(vectors.shape)} of the layers {layers}")
+    except (ValueError, KeyError, EOFError, OSError, TypeError, zipfile.BadZipFile) as error:  # TypeError: of one array
         raise InputError(f"`vectors`={path}: is no .npz of extract_features: {error}") from error
     if settings.layer not in layers:
         raise InputError(f"`layer`={settings.layer}: {path} holds the layers {', '.join(map(str, layers))}")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.tasks import treebank
 
@@ -21,6 +22,16 @@ def test_sentences(tmp_path):
     assert first == treebank.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, treebank.ROOT],
                                       ["aux", "advmod", "root"])
     assert second.words == ["Ja"]
+
+
+def test_bytes_that_are_not_utf8_and_a_byte_order_mark(tmp_path):
+    content = TEXT.encode()
+    (tmp_path / "a.conllu").write_bytes(b"\xef\xbb\xbf" + content.replace(b"Ja", b"J\xe9a"))
+    decoder = files.LineDecoder()
+    sentences = list(treebank.read_sentences(str(tmp_path / "a.conllu"), decoder))
+    (tmp_path / "a.conllu").write_bytes(content)
+    assert sentences == list(treebank.read_sentences(str(tmp_path / "a.conllu")))
+    assert decoder.num_garbled == 1
 
 
 @pytest.mark.parametrize(("text", "message"), [

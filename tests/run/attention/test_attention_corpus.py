@@ -6,10 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from bert_tf import files
 from bert_tf.errors import InputError
 from run.attention import importance, requests
 from run.attention.corpus import job, pictures, reading, relations, scaling, summary
-from run.attention.corpus.sums import Sums
+from run.attention.corpus.sums import STATE_FILE, Sums
 from run.attention.observing import Observer
 from run.attention.settings import (
     AnalyzeAttentionSettings,
@@ -151,7 +152,7 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
     """The score with all heads and with none is that of any order; a second start computes nothing again."""
     flags = {"input_file": str(corpus / "texts.txt"), "distance_texts": 0, "max_texts": 5, "report_texts": 1,
              "importance": ImportanceSettings(importance_examples=8, curve_points=2, random_orders=1,
-                                              train_batch_size=4),
+                                              random_seed=-2**63, train_batch_size=4),
              "data": DataSettings(data_dir=str(toys / "data"))}
     folder = analyze(toys / "sst", tmp_path / "out", **flags)
     curve = rows_of(folder / "curve.tsv")
@@ -203,11 +204,30 @@ def test_settings_that_do_not_fit(settings, message):
             output_dir="out", **settings)).check_files()
 
 
+def test_bytes_that_are_not_utf8_are_left_out_and_said(tmp_path, capsys):
+    path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line has bytes that are not UTF-8, which are left out\n"
+    (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
+    found = requests.given(LookedAtSettings(input_file=path), "encoder")
+    assert [each.text_a for each in found] == ["the cat", "dog"]
+    assert capsys.readouterr().err.endswith(note)
+    decoder = files.LineDecoder()
+    assert list(reading.texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
+    job._say_garbled(path, decoder)
+    assert capsys.readouterr().err.endswith(note)
+
+
 def test_nothing_is_written_for_a_treebank_that_is_none(shifting, tmp_path):
     (tmp_path / "bank.conllu").write_text("1\ta\n")
     with pytest.raises(InputError, match=r"bank\.conllu:1: has 2 of the 10 columns"):
         analyze(shifting, tmp_path / "out", treebank=str(tmp_path / "bank.conllu"))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"PK\x05\x06" + bytes(18), b"PK\x03\x04cut"])
+def test_sums_that_are_damaged(tmp_path, content):
+    (tmp_path / STATE_FILE).write_bytes(content)
+    with pytest.raises(InputError, match=rf"{STATE_FILE}: is damaged .*remove this one to begin anew"):
+        Sums.read(str(tmp_path), 4)
 
 
 def test_another_folder_is_left_alone(shifting, corpus, tmp_path):

@@ -67,7 +67,7 @@ def test_spans_of_several_words(folder, monkeypatch):
     found = []
     monkeypatch.setattr(words, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
 
-    report = probe(folder, "entities.txt", "spans", label="spans")
+    report = probe(folder, "entities.txt", "spans", label="spans", random_seed=-2**63)
 
     spans = {(label, *(found[0].forms[place] for place in places))
              for label, places in zip(found[0].labels, found[0].places, strict=True)}
@@ -83,6 +83,10 @@ def test_bytes_that_are_not_utf8_are_left_out_and_said(folder, capsys):
     (folder / "garbled.txt").write_bytes(content.replace(b"here", b"h\xe9ere"))
     assert probe(folder, "garbled.txt", "garbled")["labels"] == probe(folder, "words.txt", "columns")["labels"]
     assert "garbled.txt: 6 lines have bytes that are not UTF-8, which are left out" in capsys.readouterr().err
+    content = (folder / "words.conllu").read_bytes()
+    (folder / "garbled.conllu").write_bytes(content.replace(b"\there", b"\th\xe9ere", 2))
+    read = list(words._sentences(str(folder / "garbled.conllu"), ProbeLayersSettings(train_file="a.conllu"), None))
+    assert read[1].words == ["a", "line", "stops", "here"]
 
 
 def test_labels_of_the_control_task_are_of_forms():
