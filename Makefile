@@ -1,6 +1,7 @@
 # make demo    BERT from raw text to a served model on CPython's documentation, into demo_output/
 # make test    the tests
-# make soak    kills by the hundred and a served model under fire: hours; make soak SHARE=0.05 is a twentieth of it
+# make soak    kills by the hundred and a served model under fire: hours; make soak SHARE=0.05 TABLE=survived.md is a
+#              twentieth of it, with the table in a file too
 # make lint    ruff
 # make bench   this project beside its peers, and docs/peers.png of it (benchmarks.tpu_compile needs the extra tpu-check:
 #              run it by hand)
@@ -32,7 +33,7 @@ test: setup
 SHARE := 1
 
 soak: setup
-	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE)
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m tests.robustness.soak --share=$(SHARE) $(if $(TABLE),--table=$(TABLE))
 
 lint: setup
 	$(BIN)/ruff check .

@@ -30,6 +30,10 @@ INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
 TERMINATED = 143  # what it reports for one ended by SIGTERM
 CLOSED_PIPE = 141  # what it reports for one that wrote to a pipe which nobody reads
 
+# Of TensorFlow's messages: where in the graph something was, and for what there was no memory.
+IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
+ALLOCATION = re.compile(r"OOM when allocating tensor with shape(\[[\d,]*\]) and type (\w+)")
+
 LONGEST_LINE = 300  # characters of a mistake's line, the script's name included
 
 # What TensorFlow's gs:// client reads at once, wherever it begins to read: 64 MB if nothing is said, which is much for
@@ -176,13 +180,22 @@ def _is_mistake(error):
 
 def _one_line(error):
     if hasattr(error, "node_def"):  # TensorFlow's: where in the graph it was raised is of no use to a user
-        return (error.message.splitlines() or [type(error).__name__])[0]
+        return _tensorflow_line(error)
     if isinstance(error, OSError) and error.strerror:
         names = [str(name) for name in (error.filename, error.filename2) if name is not None]
         return f"{' -> '.join(names)}: {error.strerror}" if names else error.strerror
     if isinstance(error, MemoryError):
         return f"not enough memory: {error}" if str(error) else "not enough memory"
     return with_flags(" ".join(str(error).split()) or type(error).__name__)
+
+
+def _tensorflow_line(error):
+    line = IN_GRAPH.sub("", (error.message.splitlines() or [""])[0]) or type(error).__name__
+    allocation = ALLOCATION.search(line)
+    if allocation:
+        return (f"not enough memory for numbers of shape {allocation[1]} and type {allocation[2]}: smaller batches, "
+                "shorter sequences or a smaller model need less")
+    return line
 
 
 def _script_name():

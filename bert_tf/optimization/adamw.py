@@ -22,13 +22,11 @@ class AdamW(ClippingOptimizer):
 
     def move(self, gradient, variable):
         """Moves one variable by its ClippedGradient."""
-        index = self._index_dict[self._var_key(variable)]
-        rate = tf.where(gradient.is_applied, self.rate_of(variable), 0.0)
+        index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
         if self._decay and self.decays(variable):
-            variable.assign_sub(rate * self._decay * variable)
+            variable.assign_sub(self.own_rate(variable, scalars.decay) * variable)
         # The kernel corrects the rate for bias by the powers of the two betas; with powers of 0 it does not.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=self._first_moments[index].handle, v=self._second_moments[index].handle,
-            beta1_power=0.0, beta2_power=0.0, lr=rate / self.gradient_scale,
-            beta1=tf.where(gradient.is_applied, self._beta_1, 1.0),
-            beta2=tf.where(gradient.is_applied, self._beta_2, 1.0), epsilon=self._epsilon, grad=gradient.values)
+            beta1_power=scalars.zero, beta2_power=scalars.zero, lr=self.own_rate(variable, scalars.kernel_rate),
+            beta1=scalars.beta_1, beta2=scalars.beta_2, epsilon=scalars.epsilon, grad=gradient.values)

@@ -13,16 +13,38 @@ WEIGHT_DECAY = 0.01
 NO_DECAY_PATTERNS = ("LayerNorm", "layer_norm", "bias")
 
 
+class Scalars(typing.NamedTuple):
+    """What all variables of an update share, float32 scalars; where it is left out, such that nothing changes.
+
+    Attributes:
+      is_applied: bool; False where no variable and no moment may change.
+      rate: the learning rate.
+      decay: the share of a variable that decays.
+      kernel_rate: the learning rate over the optimizer's `gradient_scale`.
+      beta_1, beta_2, epsilon: of the moments.
+      zero: 0.
+    """
+
+    is_applied: tf.Tensor
+    rate: tf.Tensor
+    decay: tf.Tensor
+    kernel_rate: tf.Tensor
+    beta_1: tf.Tensor
+    beta_2: tf.Tensor
+    epsilon: tf.Tensor
+    zero: tf.Tensor
+
+
 class ClippedGradient(typing.NamedTuple):
     """What `update_step` gets.
 
     Attributes:
       values: float32, the shape of the variable; zeros where the update is left out.
-      is_applied: bool scalar; False where nothing of the variable and its moments may change.
+      scalars: Scalars.
     """
 
     values: tf.Tensor
-    is_applied: tf.Tensor
+    scalars: Scalars
 
 
 class ClippingOptimizer(tf_keras.optimizers.Optimizer):
@@ -76,9 +98,8 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         """
         vars(self)["_rate_factors"] = {self._var_key(variable): factor for variable, factor in factors}
 
-    def rate_of(self, variable):
-        """The learning rate of a variable at this step, scalar of its type."""
-        rate = tf.cast(self.learning_rate, variable.dtype)
+    def own_rate(self, variable, rate):
+        """A rate of Scalars as a variable has it."""
         factor = self._rate_factors.get(self._var_key(variable), 1.0)
         return rate if factor == 1.0 else rate * factor
 
@@ -158,13 +179,22 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
             factor *= self._clip_norm / tf.maximum(norm, self._clip_norm)
         # A product with a factor of 0 that is 0 even where a gradient is NaN or infinite.
         factor = tf.where(is_applied, factor, 0.0)
-        clipped = [ClippedGradient(tf.math.multiply_no_nan(values_of(gradient), factor), is_applied)
+        scalars = self._scalars(is_applied)
+        clipped = [ClippedGradient(tf.math.multiply_no_nan(values_of(gradient), factor), scalars)
                    for gradient in gradients]
         super().apply_gradients(zip(clipped, variables, strict=True), name=name, skip_gradients_aggregation=True)
         if self._loss_scale is None:
             return is_applied
         self._loss_scale.update(is_applied)
         return tf.math.is_finite(loss) & (is_applied | (scale > 1.0))
+
+    def _scalars(self, is_applied):
+        """The Scalars of an update: made once, not again by each variable."""
+        rate = self._learning_rate
+        rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
+        return Scalars(is_applied, rate, rate * self._decay, rate / self.gradient_scale,
+                       tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
+                       tf.constant(self._epsilon), tf.constant(0.0))
 
     def get_config(self):
         """The constructor's arguments, apart from loss_scale."""

@@ -43,6 +43,6 @@ def global_norm(gradients):
     Returns:
       float32 scalar.
     """
-    squares = [gradient.squared_norm if isinstance(gradient, MergedSlices) else 2 * tf.nn.l2_loss(gradient)
-               for gradient in gradients]
-    return tf.sqrt(tf.add_n(squares))
+    halves = [gradient.squared_norm / 2 if isinstance(gradient, MergedSlices) else tf.nn.l2_loss(gradient)
+              for gradient in gradients]
+    return tf.sqrt(2 * tf.add_n(halves))

@@ -17,17 +17,17 @@ class Lamb(ClippingOptimizer):
 
     def move(self, gradient, variable):
         """Moves one variable by its ClippedGradient."""
-        index = self._index_dict[self._var_key(variable)]
+        index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
         moments = self._first_moments[index], self._second_moments[index]
         # TensorFlow's Adam kernel at a rate of 0: it moves the moments alone, in one pass.
         tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=0.0, beta2_power=0.0, lr=0.0,
-            beta1=tf.where(gradient.is_applied, self._beta_1, 1.0),
-            beta2=tf.where(gradient.is_applied, self._beta_2, 1.0), epsilon=self._epsilon, grad=gradient.values)
+            var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=scalars.zero,
+            beta2_power=scalars.zero, lr=scalars.zero, beta1=scalars.beta_1, beta2=scalars.beta_2,
+            epsilon=scalars.epsilon, grad=gradient.values)
         first, second = (moment * self._bias_correction(beta)
                          for moment, beta in zip(moments, (self._beta_1, self._beta_2), strict=True))
         update = first / (tf.sqrt(second) + self._epsilon)
-        rate = tf.where(gradient.is_applied, self.rate_of(variable), 0.0)
+        rate = self.own_rate(variable, scalars.rate)
         if self.decays(variable):
             update += self._decay * variable
             rate *= trust_ratio(variable, update)

@@ -68,6 +68,13 @@ class RecordSettings(Settings):
                 raise InputError(f"`{name}`={getattr(self, name)}: has no effect with `masking`=static, whose records "
                                  "hold their masks")
 
+    def notes(self):
+        """Yields a line if dynamic masks are fewer than their share of a full record."""
+        wanted = round(self.max_seq_length * self.masked_lm_prob)
+        if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
+            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq}: a full record has no more masks, "
+                   f"fewer than the {wanted} of --masked_lm_prob={self.masked_lm_prob}")
+
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleSettings(Settings):
@@ -148,3 +155,5 @@ class PretrainingSettings(Settings):
         if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
             yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={schedule.num_train_steps}")
+        for phase in phases.phases_of(self):
+            yield from phase.settings.records.notes()

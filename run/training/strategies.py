@@ -17,6 +17,9 @@ CPU_INFO = "/proc/cpuinfo"
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
 LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
 GRPC = "grpc://"  # a TPU's address begins with
+# What a connection of gRPC begins with, and the kind of frame that the other side must begin with (RFC 9113, 3.4).
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # and no settings
+HTTP2_FRAME_BYTES, HTTP2_SETTINGS = 9, 4
 GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver makes one for each GPU
 
 
@@ -59,6 +62,11 @@ def make_strategy(devices):
     except tf.errors.NotFoundError as error:
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
                          "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
+    except tf.errors.OpError as error:
+        if name != "tpu" or not devices.tpu_name:
+            raise
+        raise InputError(f"`tpu_name`={devices.tpu_name}: what answers there is no TPU of TensorFlow's: "
+                         f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:  # of what TF_CONFIG says of cluster and task
         if name != "multi_worker_mirrored":
             raise
@@ -66,9 +74,9 @@ def make_strategy(devices):
 
 
 def _wait_for(address, timeout):
-    """Returns once a connection to a grpc:// address can be made; InputError after so many seconds without.
+    """Returns once what is at a grpc:// address greets as gRPC does; InputError after so many seconds without.
 
-    TensorFlow waits without an end and without a word.
+    TensorFlow waits without an end and without a word, for one who listens and says nothing too.
     """
     host, _, port = address.removeprefix(GRPC).rpartition(":")
     if not (host and port.isdecimal() and int(port) < 1 << 16):
@@ -77,13 +85,28 @@ def _wait_for(address, timeout):
     until = time.monotonic() + timeout
     while True:
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), max(0.1, until - time.monotonic())):
+            with socket.create_connection((host.strip("[]"), int(port)), max(0.1, until - time.monotonic())) as there:
+                _greet(there, until)
                 return
         except OSError as error:
             if time.monotonic() >= until:
                 raise InputError(f"`tpu_name`={address}: cannot be reached within `connect_timeout`={timeout:g} s: "
                                  f"{error.strerror or error}") from error
             time.sleep(min(1.0, max(0.0, until - time.monotonic())))
+
+
+def _greet(connection, until):
+    """Returns when the other side of a connection has greeted as HTTP/2 does; OSError if it does not until then."""
+    connection.sendall(HTTP2_GREETING)
+    received = b""
+    while len(received) < HTTP2_FRAME_BYTES:
+        connection.settimeout(max(0.1, until - time.monotonic()))
+        part = connection.recv(HTTP2_FRAME_BYTES - len(received))
+        if not part:
+            raise OSError("what listens there has closed the connection")
+        received += part
+    if received[3] != HTTP2_SETTINGS:
+        raise OSError("what listens there does not speak gRPC")
 
 
 def _unseen_gpus():

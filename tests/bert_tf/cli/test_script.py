@@ -69,6 +69,13 @@ def test_what_main_returns_is_no_exit_status(run):
     (tf.errors.NotFoundError(None, None, "a.tfrecord; No such file\n\t [[in the graph]]"), "a.tfrecord; No such file"),
     (tf.errors.ResourceExhaustedError(None, None, "OOM when allocating"), "OOM when allocating"),
     (tf.errors.DataLossError(None, None, ""), "DataLossError"),
+    (tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__CreateSummaryFileWriter_device_/job:a}} "
+                                      "run/events.out; No space left on device [Op:CreateSummaryFileWriter]"),
+     "run/events.out; No space left on device"),
+    (tf.errors.ResourceExhaustedError(None, None, "{{function_node a}} {{node b}} OOM when allocating tensor with shape"
+                                      "[2000000000,8] and type float on /job:a/device:CPU:0 by allocator cpu [Op:Mul]"),
+     "not enough memory for numbers of shape [2000000000,8] and type float: smaller batches, shorter sequences or a "
+     "smaller model need less"),
 ])
 def test_a_mistake_is_one_line_and_status_1(run, error, line):
     assert run(fails_with(error)) == (1, f"toy.py: {line}\n")

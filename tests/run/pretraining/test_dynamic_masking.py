@@ -12,6 +12,7 @@ from data_prep.pretraining import InstanceSettings, local_runner
 from data_prep.pretraining.instances import draws as record_draws
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks
+from run.pretraining.settings import RecordSettings
 from tests import scripts
 
 S, P, V = 64, 12, 31
@@ -293,3 +294,12 @@ def test_two_trainings_give_the_same_losses(prepared):
     assert results[0] == results[1]
     assert len(losses[0]) == 30
     assert np.mean(losses[0][-5:]) < np.mean(losses[0][:5])
+
+
+def test_fewer_masks_than_asked_for_are_told():
+    assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3).notes()) == [
+        "note: --max_predictions_per_seq=20: a full record has no more masks, fewer than the 38 of "
+        "--masked_lm_prob=0.3"]
+    assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3, max_predictions_per_seq=39).notes()) == []
+    assert list(RecordSettings(masking="dynamic").notes()) == []
+    assert list(RecordSettings().notes()) == []

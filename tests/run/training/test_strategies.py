@@ -1,4 +1,5 @@
 import socket
+import threading
 
 import pytest
 import tensorflow as tf
@@ -133,6 +134,35 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
             [1] if strategy is not two_replicas else [0, 1])
 
 
+@pytest.mark.parametrize(("answer", "error"), [
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what listens there does not speak gRPC"),
+    (b"", "what listens there has closed the connection"),
+    (bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), None)])
+def test_what_listens_at_the_address_of_a_tpu(monkeypatch, answer, error):
+    """The last speaks as gRPC does, and knows no method: TensorFlow says so."""
+    def refuse(*arguments, **named):
+        raise tf.errors.UnimplementedError(None, None, "Received http2 header with status: 404\nmore")
+
+    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", refuse)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:  # the test has ended
+                    return
+                with connection:
+                    connection.recv(1000)
+                    connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"grpc://127.0.0.1:{server.getsockname()[1]}"
+        expected = (f"cannot be reached within `connect_timeout`=0.3 s: {error}" if error else
+                    "what answers there is no TPU of TensorFlow's: Received http2 header with status: 404$")
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: {expected}"):
+            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3))
+
+
 def test_a_tpu_that_cannot_be_reached(capsys):
     with socket.socket() as closed:  # bound, and nobody listens
         closed.bind(("127.0.0.1", 0))
@@ -142,6 +172,11 @@ def test_a_tpu_that_cannot_be_reached(capsys):
                                              "Connection refused"):
             strategies.make_strategy(devices)
     assert capsys.readouterr().err == f"connecting to the TPU at {address}, for at most 0.3 s\n"
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # it listens, and never says a word
+        address = f"grpc://127.0.0.1:{mute.getsockname()[1]}"
+        devices = DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3)
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: cannot be reached within .*: timed out"):
+            strategies.make_strategy(devices)
     for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
         with pytest.raises(InputError, match=f"`tpu_name`={address}: a grpc:// address is grpc://HOST:PORT"):
             strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address))

@@ -1,6 +1,6 @@
 """A served model under 8 callers, hostile requests among the good ones.
 
-    python -m tests.robustness.served_soak FOLDER SECONDS
+    python -m tests.robustness.soak.served FOLDER SECONDS
 
 It fails if a good request is answered otherwise than before, if a hostile one ends in anything but an answer or the
 error of a request, or if memory grows.

@@ -1,0 +1,82 @@
+"""The jobs that are disturbed, and what they need beside the files of tests.robustness.world."""
+
+import random
+import subprocess
+
+from tests import scripts
+from tests.robustness import world
+from tests.robustness.commands import COMMANDS
+
+# Loops of one step, whose means in the logs then do not depend on how long a step takes.
+LOOPS = {"iterations_per_loop": 1}
+TRAINED = {**LOOPS, "num_train_steps": 40, "num_warmup_steps": 4, "save_checkpoints_steps": 5, "learning_rate": 1e-3}
+TUNED = {**LOOPS, "do_eval": True, "do_predict": True, "eval_steps": 6, "num_train_epochs": 12,
+         "save_checkpoints_steps": 4}
+FROZEN = {**TUNED, "test_file": "words.txt", "frozen_features": "weighted_sum_all", "lstm_width": 6,
+          "num_train_epochs": None, "frozen_epochs": 12}
+MADE = {"input_file": "large.txt", "dupe_factor": 10}
+SHORTENED = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4}
+PRUNED = {**SHORTENED, "keep_heads": 1, "keep_neurons": 0.4, "rounds": 2, "num_train_epochs": 4}
+KINDS = {  # kind -> kills, {variant: (command, its flags)}
+    "data creation": (100, {
+        "one shard": ("create_pretraining_data", MADE),
+        "shards": ("create_pretraining_data", {**MADE, "num_output_shards": 6, "num_workers": 2}),
+        "gzip": ("create_pretraining_data", {**MADE, "input_file": "large.txt.gz"}),
+        "dynamic masking": ("create_pretraining_data", {**MADE, "masking": "dynamic", "num_output_shards": 4}),
+        "whole words": ("create_pretraining_data", {
+            **MADE, "do_whole_word_mask": True, "num_output_shards": 3, "num_workers": 1}),
+        "packed": ("create_pretraining_data", {**MADE, "pack_sequences": True, "num_output_shards": 3}),
+        "full sentences": ("create_pretraining_data", {**MADE, "objective": "full_sentences"})}),
+    "training": (100, {
+        "plain": ("run_pretraining", TRAINED),
+        "dynamic masking": ("run_pretraining", {
+            **TRAINED, "masking": "dynamic", "vocab_file": "vocab.txt", "input_file": "unmasked.tfrecord"}),
+        "LAMB, accumulation": ("run_pretraining", {**TRAINED, "optimizer": "lamb", "accumulate_steps": 2}),
+        "float16": ("run_pretraining", {**TRAINED, "mixed_precision": "float16"}),
+        "two replicas": ("run_pretraining", {
+            **TRAINED, "distribution_strategy": "mirrored", "num_cpu_devices": 2}),
+        "evaluation": ("run_pretraining", {**TRAINED, "do_eval": True, "eval_steps": 10}),
+        "packed": ("run_pretraining", {**TRAINED, "pack_sequences": True, "input_file": "packed.tfrecord"}),
+        "full sentences": ("run_pretraining", {
+            **TRAINED, "objective": "full_sentences", "input_file": "full_sentences.tfrecord"}),
+        "phases": ("run_pretraining", {
+            **TRAINED, "phases": "16:0.6,32:0.4", "input_file": "records_{length}.tfrecord", "max_seq_length": None,
+            "max_predictions_per_seq": None})}),
+    "fine-tuning with best/": (20, {
+        "classifier": ("run_classifier", TUNED),
+        "LoRA": ("run_classifier", {**TUNED, "lora_rank": 2}),
+        "packed": ("run_classifier", {**TUNED, "pack_sequences": True, "jit_compile": True}),
+        "frozen features": ("run_tagger", FROZEN)}),
+    "smaller models": (20, {
+        "distillation": ("run_distillation", {**SHORTENED, "student_layers": 0, "hidden_weight": 1}),
+        "general distillation": ("run_general_distillation", TRAINED),
+        "pruning": ("prune_model", PRUNED)}),
+    "export": (20, {
+        "SavedModel": ("export_saved_model", {}), "int8 weights": ("export_saved_model", {"weights": "int8"}),
+        "with LiteRT": ("export_saved_model", {"with_litert": "float32"})}),
+}
+RECORDS = {  # made before: name -> flags
+    "unmasked": {"masking": "dynamic"}, "packed": {"pack_sequences": True},
+    "full_sentences": {"objective": "full_sentences"}, "records_32": {},
+    "records_16": {"max_seq_length": 16, "max_predictions_per_seq": 3}}
+
+
+def prepare(folder):
+    """Makes a world, and what the jobs need beside it."""
+    world.make(folder)
+    rng = random.Random(1)
+    words = ["the", "line", "stops", "debugger", "a", "b", "c", "not", "here"]
+    text = "\n\n".join("\n".join(" ".join(rng.choices(words, k=rng.randint(3, 20))) for _ in range(rng.randint(2, 9)))
+                       for _ in range(1500)) + "\n"
+    (folder / "large.txt").write_text(text)
+    subprocess.run(["gzip", "--keep", str(folder / "large.txt")], check=True)
+    for name, flags in RECORDS.items():
+        scripts.succeed("data_prep.create_pretraining_data", folder, **{
+            **COMMANDS["create_pretraining_data"][1], "output_file": f"{name}.tfrecord", "max_predictions_per_seq": 5,
+            "dupe_factor": 4, **flags})
+
+
+def kills_of(kind, share):
+    """dict of variant -> its number of kills, at this share of the whole size."""
+    number, variants = KINDS[kind]
+    return {name: max(1, round(number * share / len(variants))) for name in variants}
