@@ -9,7 +9,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 from tensorboard.plugins import projector
 
-from bert_tf import models
+from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
@@ -20,7 +20,7 @@ from run.inference.search import job as search
 from run.inference.search.settings import NearestSettings
 from run.inference.settings import ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings
-from tests import scripts
+from tests import remote_folders, scripts
 
 SCRIPT = "run.extract_features"
 LENGTH, WIDTH = 11, 32
@@ -216,6 +216,19 @@ def test_projector(model, expected, tmp_path, capsys):
     assert "dog\t2\ta dog ||| the cat ran" in rows
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "metadata.tsv", "projector_config.pbtxt", "tensors_-1.tsv", "tensors_0.tsv"]
+
+
+def test_points_of_pooled_vectors_are_labelled_by_their_texts():
+    """The projector labels points by the first column that is no number; a file without lines has a header too."""
+    folder = remote_folders.new_folder()
+    for name, rows in (("some", [["[MEAN]"]] * 2), ("none", [])):
+        with vector_files.WRITERS["projector"](f"{folder}/{name}", [-1], 2) as writer:
+            for pieces in rows:
+                writer.write(pieces, np.ones([1, 1, 2], np.float32), "the\tcat")
+    assert files.read_text(f"{folder}/some/metadata.tsv").splitlines() == [
+        "text\tline\tpiece", "the cat\t0\t[MEAN]", "the cat\t1\t[MEAN]"]
+    assert files.read_text(f"{folder}/some/tensors_-1.tsv") == "1\t1\n1\t1\n"
+    assert files.read_text(f"{folder}/none/metadata.tsv") == "piece\tline\ttext\n"
 
 
 def test_nearest_lines(model, expected, tmp_path, capsys):

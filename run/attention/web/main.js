@@ -143,19 +143,25 @@ function renderGrid(colours) {
 }
 
 function renderWords() {
-  const text = DATA.texts[state.text], table = html("table", "", { "aria-label": "words when each is masked" });
+  const text = DATA.texts[state.text];
+  const table = html("table", "", { class: "guesses", role: "table", "aria-label": "words when each is masked" });
   const most = Math.max(...text.candidates.map((each) => (each ? each.best.length : 0)));
-  const header = html("tr");
-  header.append(html("th", "piece"), html("th", "its own"));
-  for (let rank = 1; rank <= most; rank++) header.append(html("th", rank));
+  table.style.setProperty("--columns", most);
+  const chance = (value) => (value < 0.0005 ? "<0.001" : value.toFixed(3));
+  const header = html("tr", "", { role: "row" });
+  for (const name of ["piece", "its own", ...Array.from({ length: most }, (_, rank) => rank + 1)]) {
+    header.append(html("th", name, { role: "columnheader" }));
+  }
   table.append(header);
   text.candidates.forEach((each, place) => {
     if (!each) return;
-    const row = html("tr", "", { "aria-selected": !state.join && state.token === place });
-    row.append(html("th", text.pieces[place]), html("td", each.own === null ? "" : each.own.toFixed(3)));
+    const row = html("tr", "", { role: "row", "aria-selected": !state.join && state.token === place });
+    row.append(html("th", text.pieces[place], { role: "rowheader" }));
+    row.append(html("td", each.own === null ? "" : chance(each.own), { role: "cell", class: "own" }));
     for (const [piece, probability] of each.best) {
-      const cell = html("td", piece, piece === text.pieces[place] ? { class: "same" } : {});
-      cell.append(html("small", ` ${probability.toFixed(3)}`));
+      const cell = html("td", piece, { role: "cell", class: piece === text.pieces[place] ? "guess same" : "guess" });
+      cell.style.setProperty("--share", `${Math.round(45 * probability)}%`);
+      cell.append(html("small", ` ${chance(probability)}`));
       row.append(cell);
     }
     table.append(row);
@@ -166,7 +172,7 @@ function renderWords() {
 /** What the view is, and what of a word that is looked at. */
 function statusOf(view) {
   const about = describe(state.text, state.headPlace);
-  if (state.view === "words") return "Guesses: the likeliest pieces at each place when it is masked; bold is the piece itself.";
+  if (state.view === "words") return "Guesses: the likeliest pieces at each place when it is masked; bold is the piece itself, the deeper the shade the likelier.";
   if (state.view === "heads") return `${DATA.measures[state.measure].help} ${about}.`;
   return view && view.rows.includes(state.token) ? `${about}; ${strongest(view, state.token)}` : about;
 }

@@ -127,7 +127,8 @@ class FrozenTagging(Tagging):
         data.update((features["label_ids"] != tagging.IGNORED).tobytes())
         return {"version": VERSION, "encoder": self._encoder_files, "config": self._config.to_dict(),
                 "data": data.hexdigest(), "words": int((features["label_ids"] != tagging.IGNORED).sum()),
-                "mixed_precision": self.settings.step.mixed_precision}
+                "mixed_precision": self.settings.step.mixed_precision,
+                **({"allow_tf32": True} if self.settings.devices.allow_tf32 else {})}
 
     def _compute(self, path, told, split, layers):
         """Writes the vectors of the words of a split, those of some layers."""

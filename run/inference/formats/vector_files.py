@@ -147,14 +147,15 @@ class ProjectorWriter(_Writer):
     """A folder that TensorBoard's projector shows: vectors as TSV, a file a layer, and what they are of.
 
     tensors_LAYER.tsv: a row a vector. metadata.tsv: a row a vector too, the piece, the number of its line from 0, and
-    the text. projector_config.pbtxt: names these files. `tensorboard --logdir=FOLDER` finds them there.
+    the text; of pooled vectors the text first, since the projector labels points by the first column of words.
+    projector_config.pbtxt: names these files. `tensorboard --logdir=FOLDER` finds them there.
     """
 
     def __init__(self, path, layers, hidden_size):
         super().__init__(path, layers, hidden_size)
         self._tensors = [self._open(TENSORS_FILE.format(layer)) for layer in layers]
         self._metadata = self._open(METADATA_FILE)
-        self._metadata.write("piece\tline\ttext\n")
+        self._columns = ()
 
     def _open(self, name):
         return self._contexts.enter_context(open(os.path.join(self._file, name), "w", encoding="utf-8", newline="\n"))
@@ -167,9 +168,19 @@ class ProjectorWriter(_Writer):
             for values in vectors[:, layer].tolist():
                 file.write("\t".join(f"{value:.6g}" for value in values) + "\n")
         text = " ".join(self._text.split())
-        self._metadata.writelines(f"{piece}\t{self.num_rows}\t{text}\n" for piece in pieces)
+        if not self.num_rows:
+            self._write_header(is_pooled=len(pieces) == 1)  # else [CLS] and [SEP] are there too
+        for piece in pieces:
+            cells = {"piece": piece, "line": str(self.num_rows), "text": text}
+            self._metadata.write("\t".join(cells[name] for name in self._columns) + "\n")
+
+    def _write_header(self, is_pooled=False):
+        self._columns = ("text", "line", "piece") if is_pooled else ("piece", "line", "text")
+        self._metadata.write("\t".join(self._columns) + "\n")
 
     def _write_end(self):
+        if not self.num_rows:
+            self._write_header()
         with open(os.path.join(self._file, PROJECTOR_FILE), "w", encoding="utf-8") as file:
             for layer in self._layers:
                 file.write(f'embeddings {{\n  tensor_name: "layer {layer}"\n'

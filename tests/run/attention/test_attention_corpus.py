@@ -21,6 +21,7 @@ from run.attention.settings import (
 )
 from run.compression.data_settings import DataSettings
 from run.settings import ModelSettings, TokenizerSettings, from_folder
+from tests import remote_folders
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
 OUTPUTS = {"analysis.json", "analysis.npz", "attention.html", "heads.tsv", "index.html", "map.png", "measures.png",
@@ -134,6 +135,15 @@ def test_going_on_ends_with_the_same_sums(shifting, flags, analysis, tmp_path, m
         assert (tmp_path / "parts" / name).read_bytes() == (analysis / name).read_bytes()
     with pytest.raises(InputError, match="holds a run with `batch_size` 4, not 8"):
         analyze(shifting, tmp_path / "parts", **{**flags, "batch_size": 8})
+
+
+@pytest.mark.usefixtures("few_pictures")
+def test_a_folder_that_only_tensorflow_knows(shifting, flags, analysis):
+    folder = f"{remote_folders.new_folder()}/out"
+    analyze(shifting, folder, **flags)
+    assert set(files.names_in(folder)) == OUTPUTS - {"measures.png"}
+    for name in ("heads.tsv", "relations.tsv", "index.html", "attention.html"):
+        assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
 
 
 def test_measures_are_those_of_the_texts_one_by_one(analysis, shifting, corpus):

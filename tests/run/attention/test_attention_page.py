@@ -181,6 +181,8 @@ def test_words_of_a_masked_lm(browser):
     browser.get(f"file://{browser.folder}/masked.html#view=words")
     rows = browser.find_elements(By.CSS_SELECTOR, "#view tr")
     assert len(rows[1].find_elements(By.TAG_NAME, "td")) == 11  # its own, and ten
+    tops = {cell.location["y"] for cell in rows[1].find_elements(By.CSS_SELECTOR, "th, td")}
+    assert len(tops) == 1
     press(browser, "1", Keys.ARROW_DOWN)
     assert status(browser).startswith("Layer 1")
 
@@ -218,6 +220,10 @@ def test_themes_and_a_phone(browser):
         for view in ("grid", "lines", "heads", "matrix"):
             find(browser, f"#tab-{view}").click()
             assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, view
+        browser.get(f"file://{browser.folder}/masked.html#view=words")
+        assert find(browser, "#view").get_property("scrollWidth") <= 360  # nor its table of guesses
+        assert not browser.find_element(By.CSS_SELECTOR, "#view tr").is_displayed()
+        assert find(browser, "#view td.guess").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

@@ -1,7 +1,6 @@
 """Tagging by frozen features as a job: training, reuse of vectors, resume, evaluation alone, what is refused."""
 
 import json
-import random
 
 import numpy as np
 import pytest
@@ -30,7 +29,6 @@ from run.settings import (
 )
 from tests import toy_runs
 
-WORDS = ["the O", "debugger B-TOOL", "stops O", "line B-PLACE", "word I-PLACE", "number O", "at O"]
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
 STEPS = 120
 
@@ -41,17 +39,6 @@ def one_layer():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tagger, "NUM_LAYERS", 1)
         yield
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("frozen")
-    toy_runs.write(folder, reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=4)
-    rng = random.Random(1)
-    sentences = ["".join(f"{row}\n" for row in rng.choices(WORDS, k=rng.randint(1, 9))) for _ in range(24)]
-    (folder / "train.txt").write_text("\n".join(["-DOCSTART- O\n", *sentences[:9], "-DOCSTART- O\n", *sentences[9:]]))
-    (folder / "dev.txt").write_text("\n".join(sentences[:7]))
-    return folder
 
 
 def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning=None, length=12,
