@@ -73,7 +73,8 @@ def _state(path):
 def _events(path):
     """Yields (tag, step, value) of a TensorBoard file up to where a killed run left it."""
     try:
-        for event in tf.compat.v1.train.summary_iterator(path):
+        for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+            event = tf.compat.v1.Event.FromString(record)
             for value in event.summary.value:
                 if value.tag.rpartition("/")[2] not in RATES:
                     yield value.tag, event.step, value.tensor.SerializeToString()
