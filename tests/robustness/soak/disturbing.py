@@ -11,6 +11,7 @@ from tests.robustness.commands import COMMANDS
 from tests.robustness.soak import comparison
 
 MOST_KILLS = 3  # of one job, before it is let to its end
+LONGEST = 1800  # seconds of a job, on a machine that others use too
 HEADER = ("jobs", "kills", "while saving", "by SIGTERM", "different", "half-written", "left behind")
 
 
@@ -106,7 +107,7 @@ class Disturber:
     def _run(self, place, **more):
         """Lets a job come to its end."""
         with self._start(place, **more) as process:
-            _, errors = process.communicate(scripts.SECONDS)
+            _, errors = process.communicate(LONGEST)
             assert process.returncode == 0, errors[-3000:]
 
     def _kill(self, place, seconds, tally):
@@ -124,7 +125,7 @@ class Disturber:
             if process.poll() is not None:
                 return None
             process.send_signal(how)
-            process.wait(scripts.SECONDS)
+            process.wait(LONGEST)
         tally.kills += 1
         tally.while_saving += saving
         tally.by_sigterm += how == signal.SIGTERM
