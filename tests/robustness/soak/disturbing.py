@@ -86,7 +86,8 @@ class Disturber:
             hows.append(how.name)
             found += comparison.half_written(comparison.contents(place), all_saved)
         tally.half_written += len(found)
-        self._run("broken")
+        if how is not None:
+            self._run("broken")
         tally.jobs += 1
         after = comparison.contents(place)
         different = list(comparison.differences(after, whole, all_saved, "SIGTERM" in hows))
