@@ -7,8 +7,8 @@ Every file is compared byte for byte, and so are their names, with these excepti
 - TensorBoard's files have clock times in their names and events, and tell rates: compared are the other numbers by
   their steps. A killed run may have written some twice, which must be equal.
 - The protocol buffers of an export have maps, whose order TensorFlow leaves to chance, and a fingerprint of them:
-  compared are signatures, numbers of functions and operations, and the size of the warm-up requests. Variables and
-  assets are compared as bytes.
+  compared are signatures and numbers of functions and operations, and that fingerprint and warm-up requests are there.
+  Variables and assets are compared as bytes.
 - After SIGTERM, a checkpoint at another step takes a place among those that are kept: the others must be of those that
   an undisturbed run that keeps all has saved, and no more than are to be kept.
 """
@@ -68,10 +68,8 @@ def contents(folder):
 
 def _without_order(name, content):
     """What is compared of a file, bytes: of an export's protocol buffers what does not depend on the order of maps."""
-    if name == "fingerprint.pb":
+    if name in ("fingerprint.pb", "tf_serving_warmup_requests"):
         return bool(content)
-    if name == "tf_serving_warmup_requests":
-        return len(content)
     if name != "saved_model.pb":
         return content
     try:
