@@ -1,7 +1,8 @@
 """Table 7 of the paper: the scores of a fine-tuned tagger and of one by each kind of frozen features, over seeds.
 
-A row is a run over seeds in a folder of its own, and has come to its end when its eval_results.txt is there: a table
-that was stopped goes on with the row that has none. Checkpoints stay of the run under way alone.
+A row is a run over seeds in a folder of its own. It has come to its end when its eval_results.txt is there and its
+checkpoints go, which is when its other reports are written too: a table that was stopped goes on with the first row
+that has not.
 """
 
 import csv
@@ -59,7 +60,7 @@ def run(settings, config):
 def _finish(name, settings, config, keep):
     """Results of a row, dict of name -> float: those it has, or what training comes to; keep: called before that."""
     path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
-    if not exists(path):
+    if not exists(path) or all(run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
         keep()
         print(f"table: {name}", flush=True)
         job.run(Tagging if name == FINE_TUNED else RowByFrozenFeatures, settings, config).free()

@@ -81,6 +81,21 @@ def test_a_table_that_was_stopped_goes_on_with_the_row_that_has_none(folder, ask
     assert lines[-1].endswith("out/table.tsv: means and standard deviations of 3 runs a row")
 
 
+def test_a_row_that_was_stopped_before_its_reports_were_written(folder, asked):
+    """Checkpoints of all its runs are there: they go when it has come to its end, one after the other."""
+    asked += [None] * 4  # so that none is stopped
+    make(folder)
+    del asked[4:]
+    for number, expected in ((1, []), (2, []), (3, ["last"])):
+        run = folder / "out" / "last" / f"run_{number}"
+        for other in range(1, number + 1):
+            run.with_name(f"run_{other}").mkdir(exist_ok=True)
+            run.with_name(f"run_{other}").joinpath("checkpoint").write_text('model_checkpoint_path: "ckpt-1"\n')
+        make(folder)
+        assert [name for name, _, _ in asked[4:]] == expected
+        assert not list(folder.glob("out/*/run_*/checkpoint"))
+
+
 def test_what_the_rows_are_asked_for(folder, asked):
     for name in ROWS:
         (folder / "out" / name / "eval_results.txt").unlink(missing_ok=True)
