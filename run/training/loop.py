@@ -263,10 +263,10 @@ class TrainingRun:
             counts = self.step >= self._evaluations.counts_from
             if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
-        self._eval_log.add(self.step, results)
-        self._eval_log.write()
         self._summaries.write_summaries({"eval": results})
         self._summaries.flush()
+        self._eval_log.add(self.step, results)
+        self._eval_log.write()  # after which a run that is killed does not evaluate this step again
         self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
         return results
 

@@ -6,9 +6,8 @@ Every file is compared byte for byte, and so are their names, with these excepti
   names are those that lie there.
 - TensorBoard's files have clock times in their names and events, and tell rates: compared are the other numbers by
   their steps. A killed run may have written some twice, which must be equal.
-- The protocol buffers of an export have maps, whose order TensorFlow leaves to chance, and a fingerprint of them:
-  compared are signatures and numbers of functions and operations, and that fingerprint and warm-up requests are there.
-  Variables and assets are compared as bytes.
+- A SavedModel has variables whose shared names TensorFlow ends with 32 digits drawn by chance, which are left out, and
+  a fingerprint with such digits, which is only looked for.
 - After SIGTERM, a checkpoint at another step takes a place among those that are kept: the others must be of those that
   an undisturbed run that keeps all has saved, and no more than are to be kept.
 """
@@ -17,11 +16,10 @@ import os
 import re
 
 import tensorflow as tf
-from google.protobuf.message import DecodeError
-from tensorflow.core.protobuf import saved_model_pb2
 
 UNFINISHED = ("_temp", ".partial", ".unfinished-", "checkpoint.tmp")
 RATES = ("examples_per_second", "tokens_per_second", "model_flop_utilisation", "steps_per_second")
+DRAWN_DIGITS = re.compile(rb"(?<=_)[0-9a-f]{32}")  # of a variable's shared name in a SavedModel
 CHECKPOINT_FILE = re.compile(r"(.*ckpt-)(\d+)\.(?:index|data-00000-of-00001)")
 
 
@@ -60,24 +58,17 @@ def contents(folder):
                 found[path] = _state(whole)
             elif os.path.isfile(whole):
                 with open(whole, "rb") as file:
-                    found[path] = _without_order(os.path.basename(path), file.read())
+                    found[path] = _compared(os.path.basename(path), file.read())
         except FileNotFoundError:  # removed by what a killed job leaves behind for a moment, its workers
             pass
     return found
 
 
-def _without_order(name, content):
-    """What is compared of a file, bytes: of an export's protocol buffers what does not depend on the order of maps."""
-    if name in ("fingerprint.pb", "tf_serving_warmup_requests"):
+def _compared(name, content):
+    """What is compared of a file's bytes."""
+    if name == "fingerprint.pb":
         return bool(content)
-    if name != "saved_model.pb":
-        return content
-    try:
-        graph = saved_model_pb2.SavedModel.FromString(content).meta_graphs[0]
-    except (DecodeError, IndexError):
-        return "damaged"
-    functions = graph.graph_def.library.function
-    return sorted(graph.signature_def), len(functions), sum(len(each.node_def) for each in functions)
+    return DRAWN_DIGITS.sub(b"", content) if name == "saved_model.pb" else content
 
 
 def _state(path):

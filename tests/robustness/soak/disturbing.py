@@ -12,6 +12,8 @@ from tests.robustness.soak import comparison
 
 MOST_KILLS = 3  # of one job, before it is let to its end
 LONGEST = 1800  # seconds of a job, on a machine that others use too
+# Of an output within the folder of a job; the requests in an export have the name of its folder.
+NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}
 HEADER = ("jobs", "kills", "while saving", "by SIGTERM", "different", "half-written", "left behind")
 
 
@@ -54,7 +56,7 @@ class Disturber:
         flags = {**own, **flags}
         output = next(name for name in ("output_file", "output_dir", "export_dir") if name in flags)
         self._line = lambda place, **more: scripts.command(f"{module}.{command}", **{
-            **flags, output: f"{place}/out.tfrecord" if output == "output_file" else place, **more})
+            **flags, output: os.path.join(place, NAMES.get(output, "")).rstrip("/"), **more})
         start = time.monotonic()
         whole = self._undisturbed("whole")
         seconds = time.monotonic() - start

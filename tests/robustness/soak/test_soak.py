@@ -93,3 +93,14 @@ def test_every_variant_is_killed_at_any_share():
     whole_size = {kind: sum(variants.kills_of(kind, 1).values()) for kind in variants.KINDS}
     assert whole_size["data creation"] >= 98
     assert whole_size["training"] >= 99
+
+
+def test_digits_that_tensorflow_draws_are_left_out(tmp_path):
+    digits = [format(number, "032x").encode() for number in (7, 3 << 100)]
+    found = []
+    for number, name in enumerate((b"kernel_" + digits[0], b"kernel_" + digits[1], b"bias_" + digits[0])):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "saved_model.pb").write_bytes(name + b"\x00")
+        found.append(comparison.contents(folder))
+    assert found[0] == found[1] != found[2]
