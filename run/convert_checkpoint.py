@@ -71,7 +71,7 @@ def check_output(source, output, overwrite):
     source_folder = source if files.is_dir(source) else os.path.dirname(source)
     if files.absolute(output) == files.absolute(source_folder):
         raise InputError(f"--output={output}: is the folder of --input; give another")
-    if files.is_dir(output) and files.names_in(output) and not overwrite:
+    if not files.is_empty(output) and not overwrite:
         raise InputError(f"--output={output}: is not empty; give another folder, or --overwrite")
 
 

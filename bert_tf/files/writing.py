@@ -157,6 +157,12 @@ def new_files(folder):
                 os.rmdir(folder)
 
 
+def is_empty(folder):
+    """Whether a folder is missing or holds nothing but what a process that was killed had begun to write."""
+    return not places.is_dir(folder) or all(
+        name.endswith(PARTIAL_SUFFIX) or name.startswith(_UNFINISHED_PREFIX) for name in places.names_in(folder))
+
+
 @contextlib.contextmanager
 def folder_for(path):
     """A context for whose time a folder is there; one that it made is gone after an error if nothing is in it."""

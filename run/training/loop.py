@@ -174,6 +174,7 @@ class TrainingRun:
         ended = self._ended()
         if ended and not (evaluate and self._evaluation_is_due()):
             print(f"{folder}: {ended}")
+            self._draw_curves()  # which a run that was killed at its end may have left out
             return None
         print(f"{folder}: resuming at step {self.step} of {self._num_train_steps}" if self.step else
               f"{folder}: a new run of {self._num_train_steps} steps")
@@ -199,11 +200,14 @@ class TrainingRun:
                       file=sys.stderr)
                 raise
         self._write_logs()
-        if self._writes:
-            plots.loss_curves(folder, self._log, self._eval_log)
+        self._draw_curves()
         if self.step < self._num_train_steps:
             print(f"{folder}: {self._ended()}")
         return results
+
+    def _draw_curves(self):
+        if self._writes:
+            plots.loss_curves(self._settings.output_dir, self._log, self._eval_log)
 
     def restore_best(self):
         """Gives the model the weights kept in best/; returns the step they are of, None if none are kept."""

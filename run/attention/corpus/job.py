@@ -172,7 +172,7 @@ def _keep_settings(settings, observer):
     if files.exists(path):
         run_metadata.check_started_with(output_dir, path, started_with)
         return
-    if files.is_dir(output_dir) and files.names_in(output_dir):
+    if not files.is_empty(output_dir):
         raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no analysis that could go on; choose "
                          "another folder")
     files.make_dirs(output_dir)

@@ -244,7 +244,7 @@ def _check_started_with(output_dir, started_with):
     path = os.path.join(output_dir, SETTINGS_FILE)
     if exists(path):
         run_metadata.check_started_with(output_dir, path, started_with)
-    elif files.is_dir(output_dir) and files.names_in(output_dir):
+    elif not files.is_empty(output_dir):
         raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no pruning that could go on; choose "
                          "another folder")
 

@@ -345,3 +345,14 @@ def test_many_files_are_uploaded_when_the_old_ones_are_gone(store, monkeypatch):
     fill(store, ["model.index", "model.data"])
     assert seen == [["kept"], ["kept", "model.data"]]
     assert files.names_in(store) == ["kept", "model.data", "model.index"]
+
+
+@pytest.mark.parametrize(("names", "empty"), [
+    ([], True), (["run.json.partial", ".unfinished-x1"], True), (["run.json.partial", "run.json"], False),
+    (["a"], False),
+    (["partial"], False)])
+def test_what_a_killed_process_was_writing_counts_as_nothing(tmp_path, names, empty):
+    for name in names:
+        (tmp_path / name).touch()
+    assert files.is_empty(tmp_path) is empty
+    assert files.is_empty(tmp_path / "missing")

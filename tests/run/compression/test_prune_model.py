@@ -176,6 +176,8 @@ def test_a_killed_pruning_ends_as_an_undisturbed_one(folder, undisturbed, monkey
     """It is killed in the training of its second round."""
     command = scripts.command("run.prune_model", init_checkpoint="sst", output_dir="killed", **toy_runs.DATA["sst"],
                               **STEPS, **LOSSES, train_batch_size=4, iterations_per_loop=1, save_checkpoints_steps=1)
+    (folder / "killed").mkdir()
+    (folder / "killed" / "prune.json.partial").touch()  # of a run that was killed at its very start
     scripts.kill_when(command, folder, (folder / "killed" / "round_2" / "tuned" / "checkpoint").exists)
     assert not (folder / "killed" / "pruning.json").exists()
     monkeypatch.chdir(folder)

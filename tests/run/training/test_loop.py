@@ -76,9 +76,13 @@ def test_evaluations_best_weights_and_early_stopping(tmp_path, capsys):
     assert run.restore_best() == 4
     assert float(model.weight) == seen[4]
 
+    curves = (tmp_path / "loss.png").read_bytes()
+    (tmp_path / "loss.png").rename(tmp_path / "loss.png.partial")  # as if killed while they were drawn
     again, model = start(tmp_path, **settings)
     assert again.train(batches, evaluate_by_step(again, model, seen)) is None
     assert "training has stopped at step 10" in capsys.readouterr().out
+    assert (tmp_path / "loss.png").read_bytes() == curves
+    assert not (tmp_path / "loss.png.partial").exists()
     assert again.step == 10
     assert again.restore_best() == 4
 
