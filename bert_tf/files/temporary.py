@@ -1,4 +1,4 @@
-"""The folder of a process for temporary files, which the next process clears where this one was killed."""
+"""Folders of a process for unfinished and temporary files, which the next process clears where this one was killed."""
 
 import contextlib
 import fcntl
@@ -7,7 +7,7 @@ import shutil
 import tempfile
 
 PREFIX = "bert_tf_temporary_"
-_UNLOCKED_PREFIX = ".bert_tf_temporary_"  # of a folder that has no lock yet, so that nobody clears it
+_UNLOCKED_PREFIX = ".unlocked-"  # of a folder that has no lock yet, so that nobody clears it
 
 
 @contextlib.contextmanager
@@ -21,8 +21,8 @@ def own_temporary_folder():
     above, before = None, tempfile.tempdir
     with contextlib.suppress(OSError):
         above = tempfile.gettempdir()
-        _clear(above)
-    folder, lock = _make(above) if above else (None, None)
+        clear(above, PREFIX)
+    folder, lock = make_locked(above, PREFIX) if above else (None, None)
     if folder is None:
         yield
         return
@@ -35,8 +35,13 @@ def own_temporary_folder():
         os.close(lock)
 
 
-def _make(above):
-    """The path of a new folder, locked, and the file descriptor of the lock; (None, None) where it cannot be made."""
+def make_locked(above, prefix):
+    """Makes a folder in the folder `above` that is this process's until it closes the lock, or ends in whatever way.
+
+    Returns:
+      Path of the folder, whose name begins with `prefix`, and file descriptor of the lock; (None, None) where there can
+      be none.
+    """
     try:
         unlocked = tempfile.mkdtemp(prefix=_UNLOCKED_PREFIX, dir=above)
         lock = os.open(unlocked, os.O_RDONLY)
@@ -44,7 +49,7 @@ def _make(above):
         return None, None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        folder = os.path.join(above, PREFIX + os.path.basename(unlocked).removeprefix(_UNLOCKED_PREFIX))
+        folder = os.path.join(above, prefix + os.path.basename(unlocked).removeprefix(_UNLOCKED_PREFIX))
         os.rename(unlocked, folder)
     except OSError:  # a file system without locks
         os.close(lock)
@@ -53,11 +58,11 @@ def _make(above):
     return folder, lock
 
 
-def _clear(above):
-    """Removes the folders of this user whose processes are gone."""
+def clear(above, prefix):
+    """Removes the folders of this user that `make_locked` made there and whose processes are gone."""
     with os.scandir(above) as entries:
         left = [entry.path for entry in entries
-                if entry.name.startswith(PREFIX) and entry.is_dir(follow_symlinks=False)
+                if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)
                 and entry.stat(follow_symlinks=False).st_uid == os.getuid()]
     for path in left:
         with contextlib.suppress(OSError):

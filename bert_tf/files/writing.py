@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 
-from bert_tf.files import places, remote
+from bert_tf.files import places, remote, temporary
 from bert_tf.files.remote import is_object_store, is_remote
 
 PARTIAL_SUFFIX = ".partial"  # of a file or folder that is being written
@@ -125,7 +125,8 @@ def new_folder(path):
 def new_files(folder):
     """A context that gives an empty local folder to write files into; at its end they move into `folder`, all or none.
 
-    Files of the same names there are replaced. After an error `folder` is as it was. Into a remote folder files are
+    Files of the same names there are replaced. After an error `folder` is as it was; what a process that was killed had
+    begun is removed. Into a remote folder files are
     uploaded by name, once all old ones of these names are gone: what the last one tells of is whole. After an error in
     that, none of them is there.
 
@@ -145,13 +146,18 @@ def new_files(folder):
     with _write_errors_named(folder):
         os.makedirs(folder, exist_ok=True)
         # Inside, since what is beside a folder may be of another file system, where no rename leads.
-        unfinished = tempfile.mkdtemp(prefix=_UNFINISHED_PREFIX, dir=folder)
+        temporary.clear(folder, _UNFINISHED_PREFIX)
+        unfinished, lock = temporary.make_locked(folder, _UNFINISHED_PREFIX)
+        if unfinished is None:
+            unfinished = tempfile.mkdtemp(prefix=_UNFINISHED_PREFIX, dir=folder)
     try:
         yield unfinished
         _move_all(unfinished, folder)
         was_there = True
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
         if not was_there:
             with contextlib.suppress(OSError):
                 os.rmdir(folder)

@@ -356,3 +356,12 @@ def test_what_a_killed_process_was_writing_counts_as_nothing(tmp_path, names, em
         (tmp_path / name).touch()
     assert files.is_empty(tmp_path) is empty
     assert files.is_empty(tmp_path / "missing")
+
+
+def test_files_that_a_killed_process_had_begun_are_removed(tmp_path):
+    (tmp_path / ".unfinished-dead").mkdir()
+    (tmp_path / ".unfinished-dead" / "a").write_text("half")
+    with files.new_files(tmp_path) as first, files.new_files(tmp_path) as second:  # the first lives still
+        (pathlib.Path(first) / "a").write_text("whole")
+        (pathlib.Path(second) / "b").write_text("whole")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
