@@ -8,8 +8,9 @@ Every file is compared byte for byte, and so are their names, with these excepti
   their steps. A killed run may have written some twice, which must be equal.
 - A SavedModel has variables whose shared names TensorFlow ends with 32 digits drawn by chance, which are left out, and
   a fingerprint with such digits, which is only looked for.
-- After SIGTERM, a checkpoint at another step takes a place among those that are kept: the others must be of those that
-  an undisturbed run that keeps all has saved, and no more than are to be kept.
+- After SIGTERM, a checkpoint at another step takes a place among those that are kept, or stands beside them where they
+  are fewer than may be kept: the others must be of those that an undisturbed run that keeps all has saved, and no more
+  than are to be kept.
 """
 
 import os
@@ -110,9 +111,11 @@ def differences(after, whole, all_saved, by_sigterm):
             yield f"{path}: is there too"
         elif after[path] != whole[path]:
             yield f"{path}: is another"
-    kept, expected = ({path for path in each if CHECKPOINT_FILE.fullmatch(path)} for each in (after, whole))
+    kept, expected, saved = ({path for path in each if CHECKPOINT_FILE.fullmatch(path)}
+                             for each in (after, whole, all_saved))
     on_one_side = sorted(kept ^ expected)
-    may_be = by_sigterm and len(kept) == len(expected) and all(is_older(path, whole) for path in on_one_side)
+    is_right_number = len(kept) == len(expected) or (len(kept) > len(expected) == len(saved))  # none made room there
+    may_be = by_sigterm and is_right_number and all(is_older(path, whole) for path in on_one_side)
     if on_one_side and not may_be:
         yield f"checkpoints: {', '.join(on_one_side)} on one side alone"
     for path in sorted(kept & all_saved.keys()):

@@ -95,6 +95,13 @@ def test_every_variant_is_killed_at_any_share():
     assert whole_size["training"] >= 99
 
 
+def test_a_checkpoint_of_sigterm_beside_all_others(tmp_path):
+    all_saved = write(tmp_path / "all", steps=(10, 15))
+    after = write(tmp_path / "run", steps=(10, 12, 15))
+    assert list(comparison.differences(after, all_saved, all_saved, by_sigterm=True)) == []
+    assert len(list(comparison.differences(after, all_saved, all_saved, by_sigterm=False))) == 1
+
+
 def test_digits_that_tensorflow_draws_are_left_out(tmp_path):
     digits = [format(number, "032x").encode() for number in (7, 3 << 100)]
     found = []
