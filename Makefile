@@ -1,6 +1,6 @@
 # make demo    BERT from raw text to a served model on CPython's documentation, into demo_output/
 # make test    the tests
-# make soak    kills by the hundred and a served model under fire: hours; make soak SHARE=0.05 TABLE=survived.md is a
+# make soak    kills by the hundred and a served model under fire: about an hour; make soak SHARE=0.05 TABLE=survived.md is a
 #              twentieth of it, with the table in a file too
 # make lint    ruff
 # make bench   this project beside its peers, and docs/peers.png of it (benchmarks.tpu_compile needs the extra tpu-check:

@@ -1,6 +1,6 @@
 """Kills by the hundred, and a served model under fire: what was survived, as a table.
 
-    python -m tests.robustness.soak                                     the whole size, some hours
+    python -m tests.robustness.soak                                     the whole size, about an hour
     python -m tests.robustness.soak --share=0.05 --table=survived.md    a twentieth of it, its table in a file too
 
 Jobs are killed at random moments, half of them while they save, and started again until they end. Their ends are
