@@ -5,7 +5,7 @@
 Each arm trains a model of 4 layers and width 256 on the same text, CPython's documentation topics with it, for the same
 number of FLOPs, padding counted. Judged are the masked LM loss on held-out documents, the same records and masks for
 all; accuracy after fine-tuning on part of SST-2; and tokens a second. A comparison that was stopped goes on where it
-was. It takes an hour and a half on two cores.
+was; one of other settings needs another folder. Each of the runs takes some ten minutes of a core.
 """
 
 import dataclasses
@@ -67,6 +67,8 @@ def measure(settings):
     """Runs what is left to run, prints the table, and writes results.json and curves.png; ObjectivesSettings."""
     if settings.text_file:
         paths.check_file("text_file", settings.text_file)
+    for name in ("train.tsv", "dev.tsv") if settings.sst2_dir else ():
+        paths.check_file("sst2_dir", os.path.join(settings.sst2_dir, name))
     paths.check_output_dir("output_dir", settings.output_dir)
     config = small_config(settings)
     compared = arms.chosen(settings.arms)

@@ -4,6 +4,8 @@ What is there is not made again, so that a comparison which was stopped goes on.
 """
 
 import concurrent.futures
+import dataclasses
+import json
 import os
 import queue
 import random
@@ -14,17 +16,23 @@ from benchmarks.objectives.arms import Arm
 from benchmarks.pretraining_data import write_topics
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_text
+from run.training import run_metadata
 
 EVERY_HELD_OUT = 8  # one document of so many is not trained on
 HELD_OUT_OBJECTIVES = ("doc_sentences", "segment_pairs")  # forms in which held-out text is predicted
 DATA_SEED = 12345
 SENTENCE = 64  # tokens, in fine-tuning
+SETTINGS_FILE = "settings.json"  # with which alone a comparison goes on
+CHANGEABLE = ("output_dir", "seeds", "arms", "jobs", "rounds")
 PEAK_RATE, WARM_UP = 1e-3, 0.1  # the second a share of the steps
 
 
 def prepare(settings, config, arms):
     """Writes text, vocabulary, bert_config.json, records and SST-2's rows into the output folder."""
     os.makedirs(settings.output_dir, exist_ok=True)
+    started_with = {name: value for name, value in dataclasses.asdict(settings).items() if name not in CHANGEABLE}
+    run_metadata.check_started_with(settings.output_dir, settings.path(SETTINGS_FILE), started_with)
+    _write(SETTINGS_FILE, settings, lambda: json.dumps(started_with, indent=1) + "\n")
     _write("config.json", settings, config.to_json)
     for text in ("train", "held_out"):
         _write(f"{text}.txt", settings, lambda text=text: _corpus(settings, text))
@@ -60,15 +68,20 @@ def run_all(settings, config, arms):
 
     def run_one(arm, seed):
         cores = free.get()
+        os.sched_setaffinity(0, cores)  # of this thread, and of the processes that it starts
         try:
             for module, arguments in commands(settings, config, arm, seed):
-                run(module, arguments, cores)
+                run(module, arguments)
         finally:
             free.put(cores)
 
     with concurrent.futures.ThreadPoolExecutor(settings.jobs) as pool:
-        for done in [pool.submit(run_one, arm, seed) for arm in arms for seed in settings.seeds]:
-            done.result()
+        try:
+            for done in [pool.submit(run_one, arm, seed) for arm in arms for seed in settings.seeds]:
+                done.result()
+        except BaseException:  # Ctrl-C too: no further one begins
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def commands(settings, config, arm, seed):
@@ -94,12 +107,11 @@ def commands(settings, config, arm, seed):
             f"--random_seed={seed}"]
 
 
-def run(module, arguments, cores=None):
-    """Runs a script of this project on some cores, or all; its output is shown if it fails."""
+def run(module, arguments):
+    """Runs a script of this project; its output is shown if it fails."""
     print(" ".join(["python -m", module, *arguments]), flush=True)
     done = subprocess.run([sys.executable, "-m", module, *arguments], text=True, errors="replace", check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores or os.sched_getaffinity(0)))
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise InputError(f"python -m {module} ended with status {done.returncode}:\n{done.stdout[-2000:]}")
 
@@ -116,7 +128,9 @@ def _corpus(settings, name):
 
 def _rows(path, most):
     """A tab-separated file's header and `most` of its rows, drawn without replacement, or all for None."""
-    header, *rows = read_text(path).splitlines()
+    header, *rows = read_text(path).splitlines() or [""]
+    if not rows:
+        raise InputError(f"{path}: holds no rows")
     if most is not None:
         rows = random.Random(DATA_SEED).sample(rows, min(most, len(rows)))
     return "\n".join([header, *rows]) + "\n"

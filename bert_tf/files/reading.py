@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import sys
 import tempfile
 
 from bert_tf.errors import InputError
@@ -69,6 +70,11 @@ class LineDecoder:
     def note(self):
         """What there is to say, "" for nothing."""
         return garbled_note(self.num_garbled)
+
+    def tell(self, path):
+        """Says on standard error of how many lines of a file bytes were dropped, if of any."""
+        if self.num_garbled:
+            print(f"{path}: {self.note()}", file=sys.stderr)
 
 
 def garbled_note(num_lines):

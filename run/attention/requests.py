@@ -1,7 +1,6 @@
 """What a model is asked: texts that are given, lines of a file, rows of development data that it gets wrong."""
 
 import dataclasses
-import sys
 
 import numpy as np
 from official.nlp.tools import squad_evaluate_v2_0
@@ -46,8 +45,7 @@ def given(looked_at, kind):
     if looked_at.input_file:
         decoder = files.LineDecoder()
         found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
-        if decoder.num_garbled:
-            print(f"{looked_at.input_file}: {decoder.note()}", file=sys.stderr)
+        decoder.tell(looked_at.input_file)
         return found
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
     if kind == "multiple_choice":

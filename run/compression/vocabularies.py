@@ -3,7 +3,6 @@
 import atexit
 import os
 import shutil
-import sys
 import tempfile
 from typing import NamedTuple
 
@@ -66,8 +65,7 @@ def ids_in_use(corpus, tokenizer):
         paths.check_file("prune_vocabulary", path)
         decoder = files.LineDecoder()
         lines = files.read_lines(path, decoder)
-        if decoder.num_garbled:
-            print(f"{path}: {decoder.note()}", file=sys.stderr)
+        decoder.tell(path)
         for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="pieces in use", dynamic_ncols=True):
             used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
     bare = [piece.removeprefix(SUFFIX_INDICATOR) for piece in tokenizer.vocabulary]

@@ -42,8 +42,7 @@ def run(settings, config):
                                            strict=True):
             writer.write(pieces, vectors, " ||| ".join(filter(None, pair)))
     print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{extractor.cut}")
-    if decoder.num_garbled:
-        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
+    decoder.tell(settings.input_file)
 
 
 class Extractor:

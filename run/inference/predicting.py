@@ -1,7 +1,6 @@
 """Answers a whole file of texts by any model: what run.predict does."""
 
 import itertools
-import sys
 
 from tqdm import tqdm
 
@@ -39,8 +38,7 @@ def run(settings, given):
             progress.update()
         if not num_rows:
             raise InputError(f"`input_file`={settings.input_file}: holds no row")
-    if decoder.num_garbled:
-        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
+    decoder.tell(settings.input_file)
     if settings.output_file != answer_files.STANDARD_OUTPUT:
         cut = f"; {num_cut:,} were longer than the model takes, and were cut" if num_cut else ""
         print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} row{'s' * (num_rows > 1)}{cut}")

@@ -52,8 +52,7 @@ def read(argument, path, settings, encoder, tokenizer):
     """
     decoder = LineDecoder()
     sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
-    if decoder.num_garbled:
-        print(f"{path}: {decoder.note()}", file=sys.stderr)
+    decoder.tell(path)
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(lambda features, words: _word_vectors(encoder, features, words)),
         autograph=False, reduce_retracing=True)

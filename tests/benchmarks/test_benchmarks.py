@@ -207,7 +207,7 @@ def test_objectives(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(runs, "write_topics", lambda path: write_documents(path, 30))
     commands = []
 
-    def run(module, arguments, cores=None):
+    def run(module, arguments):
         commands.append(module)
         done = run_command([sys.executable, "-m", module, *arguments])
         assert done.returncode == 0, done.stderr
@@ -230,6 +230,8 @@ def test_objectives(capsys, monkeypatch, tmp_path):
     assert (tmp_path / "out" / "curves.png").stat().st_size > 10_000
     assert len(commands) == 6  # vocabulary, three files of records, two trainings
     assert list(runs.commands(settings, config, arm, "3")) == []  # what is there is not made again
+    with pytest.raises(InputError, match=r"holds a run with `flops` 3000000\.0, not 4000000\.0; choose another folder"):
+        runs.prepare(dataclasses.replace(settings, flops=4e6), config, [arm])
 
 
 def write_documents(path, number):

@@ -8,7 +8,6 @@ import dataclasses
 import itertools
 import json
 import os
-import sys
 
 import tensorflow as tf
 from tqdm import tqdm
@@ -51,7 +50,7 @@ def run(settings, given):
         decoder = files.LineDecoder()
         for _ in treebank.read_sentences(corpus.treebank, decoder):  # before anything is written
             pass
-        _say_garbled(corpus.treebank, decoder)
+        decoder.tell(corpus.treebank)
     observations = report.observe(observer, asked, is_page=True)
     _keep_settings(settings, observer)
     with files.only_writer("output_dir", output_dir):
@@ -61,11 +60,6 @@ def run(settings, given):
                      observations)
         curve = matters.run(output_dir) if matters else None
         outputs.write(output_dir, settings, observer.heads, sums, curve, REPORT_FILE)
-
-
-def _say_garbled(path, decoder):
-    if decoder.num_garbled:
-        print(f"{path}: {decoder.note()}", file=sys.stderr)
 
 
 class _Reader:
@@ -97,7 +91,7 @@ class _Reader:
                 self._add_texts(sums, first, window)
                 sums.write(self._output_dir)
                 progress.update(len(window))
-        _say_garbled(corpus.input_file, decoder)
+        decoder.tell(corpus.input_file)
         if not corpus.treebank:
             return
         sentences = itertools.islice(treebank.read_sentences(corpus.treebank), sums.num_sentences,

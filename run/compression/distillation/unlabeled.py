@@ -34,8 +34,7 @@ def _classifier(path, settings, metadata, tokenizer):
     del settings
     decoder = LineDecoder()
     rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
-    if decoder.num_garbled:
-        print(f"{path}: {decoder.note()}", file=sys.stderr)
+    decoder.tell(path)
     columns = 2 if metadata.pairs else 1
     for number, row in enumerate(rows, 1):
         if len(row) != columns:

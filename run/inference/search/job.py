@@ -28,8 +28,7 @@ def run(settings, config):
     lines = list(extraction.read_texts(settings.input_file, decoder))
     if not lines:
         raise InputError(f"`input_file`={settings.input_file}: holds no line")
-    if decoder.num_garbled:
-        print(f"{settings.input_file}: {decoder.note()}", file=sys.stderr)
+    decoder.tell(settings.input_file)
     kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
     extractor = extraction.Extractor(settings, config, [settings.layer])
     vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept

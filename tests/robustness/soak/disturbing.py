@@ -86,8 +86,9 @@ class Disturber:
             if how is None:  # it had come to its end
                 break
             hows.append(how.name)
-            found += comparison.half_written(comparison.contents(place), all_saved)
-            if is_export and whole.keys() <= comparison.contents(place).keys():
+            there = comparison.contents(place)
+            found += comparison.half_written(there, all_saved)
+            if is_export and whole.keys() <= there.keys():
                 how = None  # it was killed after its work: started again it would write another version
                 break
         tally.half_written += len(found)

@@ -222,7 +222,7 @@ def test_bytes_that_are_not_utf8_are_left_out_and_said(tmp_path, capsys):
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()
     assert list(reading.texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
-    job._say_garbled(path, decoder)
+    decoder.tell(path)
     assert capsys.readouterr().err.endswith(note)
 
 
