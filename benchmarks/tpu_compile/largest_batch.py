@@ -13,8 +13,8 @@ def batch_sizes(most):
     return [size for size in sizes if size <= most]
 
 
-def find(try_batch, first, capacity, most=8192):
-    """The largest of `batch_sizes` that fits, or None if 1 does not.
+def find(try_batch, first, capacity, most=8192, tries=None):
+    """The largest of `batch_sizes` that fits, or None if none does; of those that were tried, after `tries`.
 
     Memory grows with the batch by nearly the same amount for each example, so each try is where a line through the two
     nearest ones says that memory ends; the answer is sure only once the next larger size was tried too.
@@ -24,11 +24,12 @@ def find(try_batch, first, capacity, most=8192):
       first: the first size to try.
       capacity: bytes that there are; a guess is enough.
       most: the largest batch to try.
+      tries: how many sizes to try at most; None for as many as it takes.
     """
     sizes = batch_sizes(most)
     needed, fitting, too_large = {}, -1, len(sizes)  # positions in sizes
     position = max(0, bisect.bisect_right(sizes, first) - 1)
-    while too_large - fitting > 1:
+    while too_large - fitting > 1 and len(needed) != tries:
         memory, fits = try_batch(sizes[position])
         needed[sizes[position]] = memory
         if fits:

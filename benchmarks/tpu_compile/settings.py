@@ -55,6 +55,8 @@ class TpuCompileSettings(Settings):
     table_dir: str = setting(TABLE_DIR, "Folder for the rows of the table, a JSON file each.")
     only: str = setting("", "Compile those rows of the table alone in whose name this is found; the printed table has "
                             "all that are kept.")
+    tries: int = setting(0, "At most so many compilations in each search for the largest batch; 0 for as many as it "
+                            "takes to be sure.", lower=0)
     format: str = setting("text", "How the table is printed.", choices=("text", "markdown"))
 
     def check(self):

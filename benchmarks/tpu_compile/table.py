@@ -54,7 +54,8 @@ def complete(plan, settings, measure):
     for batch_size in plan.batch_sizes:
         try_batch(batch_size)
     if plan.search:
-        largest_batch.find(try_batch, max(plan.batch_sizes), settings.chip.memory - RESERVED)
+        largest_batch.find(try_batch, max(plan.batch_sizes), settings.chip.memory - RESERVED,
+                           tries=settings.tries or None)
 
 
 def kept_rows(plan, settings):

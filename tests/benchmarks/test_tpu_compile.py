@@ -197,6 +197,18 @@ def test_the_largest_batch_by_few_tries(largest, fixed, first):
     assert len(tried) == len(set(tried)) <= 5, tried
 
 
+def test_a_search_of_two_tries():
+    tried = []
+
+    def try_batch(batch):
+        tried.append(batch)
+        return 3 + 0.1 * batch, batch <= 130
+
+    assert largest_batch.find(try_batch, 32, 16.0, tries=2) == 128  # half of 6.2 is taken to be fixed
+    assert tried == [32, 128]
+    assert largest_batch.find(lambda batch: (17.0 + batch, False), 8, 16.0, tries=1) is None
+
+
 def test_no_batch_fits():
     assert largest_batch.find(lambda batch: (17.0 + batch, False), 8, 16.0) is None
 
@@ -226,6 +238,8 @@ def test_the_table_is_kept_and_goes_on(tmp_path, capsys):
         compiled.append((row.workload, row.batch_size))
         return made_up(4 + row.batch_size, row.batch_size <= 11)
 
+    table.run(dataclasses.replace(settings, only="pretraining", tries=1), plans, measure_made_up)
+    assert compiled == [("pretraining", 8)]
     table.run(dataclasses.replace(settings, only="pretraining"), plans, measure_made_up)
     assert sorted(compiled) == [("pretraining", 8), ("pretraining", 10), ("pretraining", 12)]
     kept = json.loads((tmp_path / "pretraining_base_128_adamw_batch8_v5e_2x2.json").read_text())
