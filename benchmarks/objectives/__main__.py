@@ -16,6 +16,7 @@ from benchmarks.objectives import arms, report, runs, scores
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from run.settings import DTYPE_POLICIES
 from run.settings.model import read_config
 
@@ -29,6 +30,10 @@ class ObjectivesSettings(Settings):
     sst2_dir: str | None = setting(None, "Folder of SST-2's train.tsv and dev.tsv; unset means no fine-tuning.")
     output_dir: str = setting(os.path.join("build", "objectives"), "Folder for records, runs, results.json and curves.")
     bert_config_file: str | None = setting(None, "bert_config.json of another model than 4 layers of width 256.")
+    vocab_file: str | None = setting(None, "Vocabulary; unset means one learned of the text.")
+    init_checkpoint: str | None = setting(None, "Weights that all start from, of the model of --bert_config_file and "
+                                                "--vocab_file; unset means at random.")
+    learning_rate: float = setting(1e-3, "Peak of the learning rate in pre-training.", lower=0)
     flops: float = setting(4e13, "FLOPs of matrix products to train each with.", lower=1)
     seeds: tuple[str, ...] = setting(("1", "2"), "Random seeds of training.")
     arms: tuple[str, ...] = setting((), "Numbers of the arms, from 1 on; unset means all.")
@@ -50,6 +55,8 @@ class ObjectivesSettings(Settings):
         """See Settings."""
         measurements.whole_numbers("seeds", self.seeds)
         arms.chosen(self.arms)
+        if self.init_checkpoint and not (self.vocab_file and self.bert_config_file):
+            raise InputError("`init_checkpoint` needs its `vocab_file` and `bert_config_file`")
 
 
 def define_flags():
@@ -67,6 +74,8 @@ def measure(settings):
     """Runs what is left to run, prints the table, and writes results.json and curves.png; ObjectivesSettings."""
     if settings.text_file:
         paths.check_file("text_file", settings.text_file)
+    if settings.vocab_file:
+        paths.check_file("vocab_file", settings.vocab_file)
     for name in ("train.tsv", "dev.tsv") if settings.sst2_dir else ():
         paths.check_file("sst2_dir", os.path.join(settings.sst2_dir, name))
     paths.check_output_dir("output_dir", settings.output_dir)

@@ -24,7 +24,7 @@ DATA_SEED = 12345
 SENTENCE = 64  # tokens, in fine-tuning
 SETTINGS_FILE = "settings.json"  # with which alone a comparison goes on
 CHANGEABLE = ("output_dir", "seeds", "arms", "jobs", "rounds")
-PEAK_RATE, WARM_UP = 1e-3, 0.1  # the second a share of the steps
+WARM_UP = 0.1  # a share of the steps
 
 
 def prepare(settings, config, arms):
@@ -37,6 +37,8 @@ def prepare(settings, config, arms):
     for text in ("train", "held_out"):
         _write(f"{text}.txt", settings, lambda text=text: _corpus(settings, text))
     vocabulary = settings.path("vocab.txt")
+    if settings.vocab_file:
+        _write("vocab.txt", settings, lambda: read_text(settings.vocab_file))
     if not os.path.exists(vocabulary):
         run("data_prep.learn_vocab", [f"--input_file={settings.path('train.txt')}", f"--vocab_file={vocabulary}",
                                       f"--vocab_size={config.vocab_size}"])
@@ -92,10 +94,11 @@ def commands(settings, config, arm, seed):
         yield "run.run_pretraining", [
             config_file, f"--input_file={records_file(settings, 'train', arm)}", f"--output_dir={trained}",
             "--do_train", f"--num_train_steps={steps}", f"--num_warmup_steps={round(WARM_UP * steps)}",
-            f"--learning_rate={PEAK_RATE}", f"--train_batch_size={settings.train_batch_size}",
+            f"--learning_rate={settings.learning_rate}", f"--train_batch_size={settings.train_batch_size}",
             f"--mixed_precision={settings.mixed_precision}",
             f"--save_checkpoints_steps={-(-steps // settings.points)}", f"--keep_checkpoint_max={settings.points}",
-            f"--random_seed={seed}", *arm.training_flags(settings)]
+            f"--random_seed={seed}", *arm.training_flags(settings),
+            *([f"--init_checkpoint={settings.init_checkpoint}"] if settings.init_checkpoint else [])]
     tuned = f"{trained}-sst2"
     if settings.sst2_dir and not os.path.exists(os.path.join(tuned, "eval_results.txt")):
         yield "run.run_classifier", [

@@ -250,6 +250,24 @@ def test_equal_compute():
     assert steps["full_sentences, 30% masked"] < steps["full_sentences"] == steps["doc_sentences, packed"]
 
 
+def test_all_start_from_the_same_weights(monkeypatch, tmp_path, vocab_file, config_file):
+    monkeypatch.setattr(runs, "write_topics", lambda path: write_documents(path, 2))
+    made = []
+    monkeypatch.setattr(runs, "run", lambda module, arguments: made.append(module))
+    settings = objectives.ObjectivesSettings(
+        output_dir=str(tmp_path / "out"), init_checkpoint="weights", vocab_file=str(vocab_file), learning_rate=5e-4,
+        bert_config_file=str(config_file), max_seq_length=16)
+    config = objectives.small_config(settings)
+    runs.prepare(settings, config, [])
+    assert (tmp_path / "out" / "vocab.txt").read_text().splitlines() == VOCABULARY
+    assert set(made) == {"data_prep.create_pretraining_data"}  # no vocabulary is learned
+    (module, flags), = runs.commands(settings, config, arms.ARMS["sentence_pairs"], "1")
+    assert module == "run.run_pretraining"
+    assert {"--init_checkpoint=weights", "--learning_rate=0.0005"} <= {*flags}
+    with pytest.raises(InputError, match="`init_checkpoint` needs its `vocab_file` and `bert_config_file`"):
+        objectives.ObjectivesSettings(init_checkpoint="weights")
+
+
 def test_arm_that_is_not_there():
     with pytest.raises(InputError, match="`arms`=8: there are 1 to 7"):
         objectives.ObjectivesSettings(arms=("8",))
