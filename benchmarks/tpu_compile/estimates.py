@@ -38,13 +38,18 @@ class Estimate:
         return sum(self.cycles.values()) / chip.clock
 
 
-def estimate(executable, needed_flops):
-    """The Estimate of an executable that compiler.compile_for_tpu returned."""
+def estimate(executable, needed_flops, micro_batches=1):
+    """The Estimate of an executable that compiler.compile_for_tpu returned.
+
+    The compiler counts the FLOPs of a loop's body once. With micro-batches, which go round a loop, its count is taken
+    as often; the optimizer's update, which is outside of it, is less than a thousandth of what a micro-batch takes.
+    """
     memory = executable.get_compiled_memory_stats()
+    flops = executable.cost_analysis()["flops"] * micro_batches
     return Estimate(
         memory.argument_size_in_bytes, memory.output_size_in_bytes - memory.alias_size_in_bytes,
-        memory.temp_size_in_bytes, memory.generated_code_size_in_bytes, executable.cost_analysis()["flops"],
-        needed_flops, dict(estimated_cycles(executable.hlo_modules()[0].to_string()).most_common()))
+        memory.temp_size_in_bytes, memory.generated_code_size_in_bytes, flops, needed_flops,
+        dict(estimated_cycles(executable.hlo_modules()[0].to_string()).most_common()))
 
 
 def needed_flops(settings, config, lookup):
@@ -92,6 +97,7 @@ def rounds_of(compiled):
 
     A computation that is not in it runs once each time that it is called from outside of loops.
     """
+    bounds = rounds_by_condition(compiled)
     callers = {}  # name -> (computation that calls it, times it does)
     computation = None
     for line in compiled.splitlines():
@@ -99,9 +105,11 @@ def rounds_of(compiled):
         if opened:
             computation = opened[1]
             continue
+        called = dict(re.findall(r"(body|condition|calls|to_apply)=%([\w.-]+)", line))
         trips = re.search(r'"known_trip_count":\{"n":"(\d+)"', line)
-        for attribute, name in re.findall(r"(body|condition|calls|to_apply)=%([\w.-]+)", line):
-            callers[name] = computation, int(trips[1]) if trips and attribute == "body" else 1
+        rounds = int(trips[1]) if trips else bounds.get(called.get("condition"), 1)
+        for attribute, name in called.items():
+            callers[name] = computation, rounds if attribute == "body" else 1
     found = {}
     for name in callers:
         rounds, caller = 1, name
@@ -110,4 +118,16 @@ def rounds_of(compiled):
             rounds *= times
         if rounds > 1:
             found[name] = rounds
+    return found
+
+
+def rounds_by_condition(compiled):
+    """What a loop's condition lets a count from 0 rise to: dict of the condition's name -> int."""
+    conditions = re.findall(r"^%([\w.-]+) \([^\n]*-> pred\[\] \{\n(.*?)^\}", compiled, re.MULTILINE | re.DOTALL)
+    found = {}
+    for name, body in conditions:
+        bound = re.search(r"compare\(%[\w.-]+, %([\w.-]+)\), direction=LT", body)
+        constant = bound and re.search(rf"%{re.escape(bound[1])} = s32\[\]\S* constant\((\d+)\)", body)
+        if constant:
+            found[name] = int(constant[1])
     return found

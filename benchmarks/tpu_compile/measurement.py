@@ -48,5 +48,6 @@ def measure_step(settings, lookup):
         executable = compiler.compile_for_tpu(module, device)
     except compiler.OutOfMemoryError as error:
         return Measurement(None, error.needed, lowered - start, time.monotonic() - lowered)
-    estimate = estimates.estimate(executable, estimates.needed_flops(settings, config, lookup))
+    estimate = estimates.estimate(executable, estimates.needed_flops(settings, config, lookup),
+                                  settings.accumulate_steps)
     return Measurement(estimate, estimate.peak_memory, lowered - start, time.monotonic() - lowered)

@@ -149,6 +149,26 @@ ENTRY %main (a: f32[2]) -> f32[2] {
     assert estimates.estimated_cycles(compiled) == {"in": 100, "deep": 35, "out": 3}
 
 
+@pytest.mark.parametrize(("direction", "expected"), [("LT", 80), ("GT", 20)])
+def test_cycles_in_a_loop_whose_condition_says_how_often(direction, expected):
+    compiled = f"""
+%body.3 (p: s32[]) -> s32[] {{
+  %fusion.1 = f32[2] fusion(%p), metadata={{op_name="in"}}, backend_config={{"estimated_cycles":"20"}}
+}}
+
+%condition.3 (p: (s32[], f32[2])) -> pred[] {{
+  %constant.7 = s32[]{{:T(128)}} constant(4), metadata={{op_name="call"}}
+  %count = s32[]{{:T(128)}} get-tuple-element(%p), index=0
+  ROOT %Less = pred[]{{:T(512)}} compare(%count, %constant.7), direction={direction}
+}}
+
+ENTRY %main (a: s32[]) -> s32[] {{
+  %while.1 = s32[] while(%a), condition=%condition.3, body=%body.3, metadata={{op_name="while"}}
+}}
+"""
+    assert estimates.estimated_cycles(compiled) == {"in": expected}
+
+
 @pytest.mark.parametrize(("workload", "expected"), [("served", 1), ("classifier", 3)])
 def test_flops_without_a_language_model(workload, expected):
     settings = TpuCompileSettings(workload=workload, batch_size=B, max_seq_length=S)
