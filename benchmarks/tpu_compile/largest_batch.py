@@ -2,7 +2,13 @@
 
 import bisect
 
+RESERVED = 0.25 * 2**30  # bytes of its memory that a chip keeps for itself; the compiler says 15.75 of 16 GiB
 STEPS = 4  # batch sizes to choose from between two powers of two
+
+
+def capacity(chip):
+    """Bytes of a Chip's memory that a program can have."""
+    return chip.memory - RESERVED
 
 
 def batch_sizes(most):
@@ -13,7 +19,7 @@ def batch_sizes(most):
     return [size for size in sizes if size <= most]
 
 
-def find(try_batch, first, capacity, most=8192, tries=None):
+def find(try_batch, first, available, most=8192, tries=None):
     """The largest of `batch_sizes` that fits, or None if none does; of those that were tried, after `tries`.
 
     Memory grows with the batch by nearly the same amount for each example, so each try is where a line through the two
@@ -22,7 +28,7 @@ def find(try_batch, first, capacity, most=8192, tries=None):
     Args:
       try_batch: function from a batch size to (bytes that it needs, whether it fits).
       first: the first size to try.
-      capacity: bytes that there are; a guess is enough.
+      available: bytes that there are; a guess is enough.
       most: the largest batch to try.
       tries: how many sizes to try at most; None for as many as it takes.
     """
@@ -36,23 +42,23 @@ def find(try_batch, first, capacity, most=8192, tries=None):
             fitting = position
         else:
             too_large = position
-        guess = bisect.bisect_right(sizes, predict(needed, capacity)) - 1
+        guess = bisect.bisect_right(sizes, predict(needed, available)) - 1
         position = min(max(guess, fitting + 1), too_large - 1)
     return sizes[fitting] if fitting >= 0 else None
 
 
-def predict(needed, capacity):
+def predict(needed, available):
     """The batch, a float, at which memory ends.
 
     Args:
       needed: dict from batch size to bytes. Of one size alone, half of its memory is taken to be fixed.
-      capacity: bytes that there are.
+      available: bytes that there are.
     """
-    nearest = sorted(needed, key=lambda batch: abs(needed[batch] - capacity))[:2]
+    nearest = sorted(needed, key=lambda batch: abs(needed[batch] - available))[:2]
     small, large = min(nearest), max(nearest)
     if small == large:
         each, fixed = needed[small] / 2 / small, needed[small] / 2
     else:
         each = (needed[large] - needed[small]) / (large - small)
         fixed = needed[small] - each * small
-    return (capacity - fixed) / each if each > 0 else 2.0 * large
+    return (available - fixed) / each if each > 0 else 2.0 * large

@@ -33,17 +33,27 @@ def largest_lines(rows, chip):
     for plan, kept in rows:
         fitting = [batch for batch, measurement in kept.items() if measurement.fits]
         if plan.search and fitting:
-            lines.append((describe(plan), largest(kept), *figures(kept[max(fitting)], max(fitting), chip)))
+            lines.append((describe(plan), largest(kept, chip), *figures(kept[max(fitting)], max(fitting), chip)))
     return lines
 
 
-def largest(kept):
-    """The largest batch in words: a number, or "at least" one while the next larger was not tried."""
+def largest(kept, chip):
+    """The largest batch in words: a number; "at least" one while the next larger was not tried.
+
+    Then comes, of two batches or more, the one at which memory ends by a line through the two nearest to that.
+    """
     best = max(batch for batch, measurement in kept.items() if measurement.fits)
     too_large = [batch for batch, measurement in kept.items() if not measurement.fits]
     sizes = largest_batch.batch_sizes(2 * best)
     following = next((size for size in sizes if size > best), None)
-    return f"{best}" if following in too_large else f"at least {best}"
+    if following in too_large:
+        return f"{best}"
+    if len(kept) == 1:
+        return f"at least {best}"
+    line = largest_batch.predict({batch: measurement.needed_memory for batch, measurement in kept.items()},
+                                 largest_batch.capacity(chip))
+    guess = max(size for size in largest_batch.batch_sizes(line) if size < min(too_large, default=line + 1))
+    return f"at least {best}, by the line {max(best, guess)}"
 
 
 def all_lines(rows, chip):

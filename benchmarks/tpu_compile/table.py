@@ -14,7 +14,6 @@ from bert_tf.cli.paths import check_output_dir
 from bert_tf.files import exists, make_dirs, new_file, read_json_object
 
 PACKAGES = ("tensorflow", "tf-models-official", "jax", "jaxlib", "libtpu")
-RESERVED = 0.25 * 2**30  # bytes of its memory that a chip keeps for itself; the compiler says 15.75 of 16 GiB
 
 
 def run(settings, plans=PLANS, measure=None):
@@ -54,7 +53,7 @@ def complete(plan, settings, measure):
     for batch_size in plan.batch_sizes:
         try_batch(batch_size)
     if plan.search:
-        largest_batch.find(try_batch, max(plan.batch_sizes), settings.chip.memory - RESERVED,
+        largest_batch.find(try_batch, max(plan.batch_sizes), largest_batch.capacity(settings.chip),
                            tries=settings.tries or None)
 
 

@@ -289,10 +289,11 @@ def test_figures_of_a_row():
 
 
 @pytest.mark.parametrize(("fitting", "too_large", "expected"), [
-    ((8, 10), (12,), "10"), ((8, 10), (14,), "at least 10"), ((8,), (), "at least 8")])
+    ((8, 10), (12,), "10"), ((8, 10), (14,), "at least 10, by the line 12"), ((8,), (), "at least 8"),
+    ((8, 16), (), "at least 16, by the line 28")])  # half a GiB for each example: 15.75 by 29.5
 def test_the_largest_batch_is_sure_when_the_next_was_tried(fitting, too_large, expected):
-    assert layout.largest({**dict.fromkeys(fitting, made_up(3)), **dict.fromkeys(too_large, made_up(17, False))}
-                          ) == expected
+    assert layout.largest({batch: made_up(1 + batch / 2, batch in fitting) for batch in (*fitting, *too_large)},
+                          CHIP) == expected
 
 
 def test_text_is_aligned():
