@@ -26,6 +26,31 @@ def packed_attention_bias(sequences, dtype=tf.float32):
     return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
 
 
+def softmax(scores, bias):
+    """scores [B, N, S, S], with a float32 bias added, -> probabilities of the scores' type, computed in float32."""
+    return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), scores.dtype)
+
+
+def softmax_of_training(scores, bias):
+    """`softmax`, whose gradient needs the probabilities in the scores' type alone.
+
+    TensorFlow's would keep them in float32 too, in 16 bits the largest of all that a long sequence has to keep.
+    """
+    if scores.dtype == tf.float32:
+        return softmax(scores, bias)
+
+    @tf.custom_gradient
+    def compute(scores):
+        probabilities = softmax(scores, bias)
+
+        def gradient(upstream):
+            share, upstream = tf.cast(probabilities, tf.float32), tf.cast(upstream, tf.float32)
+            product = share * upstream
+            return tf.cast(product - share * tf.reduce_sum(product, axis=-1, keepdims=True), scores.dtype)
+        return probabilities, gradient
+    return compute(scores)
+
+
 class SelfAttention(tf_keras.layers.Layer):
     """Every token attends to every real token of its sequence.
 
@@ -72,8 +97,8 @@ class SelfAttention(tf_keras.layers.Layer):
                 bias = tf.gather(bias, positions, axis=2, batch_dims=1)  # [B, 1, P, S]
         query *= self._head_width**-0.5
         scores = tf.einsum(SCORES, query, key) if self.use_einsum else tf.matmul(query, key, transpose_b=True)
-        probabilities = tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), x.dtype)  # [B, N, S, S]
-        dropped = probabilities
+        compute = softmax if dropout_seed is None else softmax_of_training
+        dropped = probabilities = compute(scores, bias)  # [B, N, S, S]
         if dropout_seed is not None:
             shape = tf.stack([tf.shape(probabilities)[0], self._num_heads, tf.shape(bias)[-1]])
             dropped = self._drop(probabilities, shape, dropout_seed, positions)

@@ -12,7 +12,7 @@ import tf_keras
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.layers.attention import attention_bias
+from bert_tf.layers.attention import attention_bias, softmax_of_training
 from bert_tf.layers.padding import AllTokens, RealTokens
 from bert_tf.optimization import create_optimizer
 
@@ -239,6 +239,34 @@ def test_softmax_and_layer_norm_stay_in_float32(reference_config):
     normed = tf.cast(layer.attention_norm(x), tf.float32).numpy()
     expected = (x.numpy().astype(np.float32) - 28) / np.sqrt(336)
     np.testing.assert_allclose(normed, expected, rtol=2**-8)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-7), ("bfloat16", 2**-8), ("float16", 2**-10)])
+def test_the_gradient_of_probabilities_in_16_bits(dtype, tolerance):
+    """Beside TensorFlow's own in float64, of values near 1; and what is kept for it is in 16 bits too."""
+    random = np.random.default_rng(3)
+    scores, upstream = (tf.constant(random.normal(size=(2, 3, 5, 7)), dtype) for _ in range(2))
+    bias = tf.constant(random.normal(size=(2, 1, 1, 7)), tf.float32)
+
+    @tf.function
+    def gradient(scores):
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            probabilities = softmax_of_training(scores, bias)
+        return probabilities, tape.gradient(probabilities, scores, upstream)
+
+    wide = tf.cast(scores, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(wide)
+        expected = tf.nn.softmax(wide + tf.cast(bias, tf.float64))
+    ours = gradient(scores)
+    assert [value.dtype for value in ours] == [scores.dtype] * 2
+    exact = expected, tape.gradient(expected, wide, tf.cast(upstream, tf.float64))
+    for value, other in zip(ours, exact, strict=True):
+        np.testing.assert_allclose(tf.cast(value, tf.float64), other, rtol=0, atol=tolerance)
+    operations = gradient.get_concrete_function(scores).graph.get_operations()
+    softmax, = (operation for operation in operations if operation.type == "Softmax")
+    assert (len(softmax.outputs[0].consumers()) == 1) == (dtype != "float32")  # else the gradient reads it again
 
 
 def test_loss_scaling_with_float16(reference, reference_config, batch):
