@@ -69,7 +69,8 @@ class Store:
         """The requests answered so far: list of dicts of kind, bucket, name (of the object), size (bytes) and time."""
         with contextlib.suppress(FileNotFoundError), open(os.path.join(self._folder, "requests.jsonl"),
                                                           encoding="utf-8") as file:
-            return [json.loads(line) for line in file if line.endswith("\n")]
+            # Read at once: line by line, the rest of a line that is being written would be taken for one of its own.
+            return [json.loads(line) for line in file.read().rpartition("\n")[0].splitlines()]
         return []
 
     def make_bucket(self, bucket):

@@ -98,7 +98,8 @@ def pretrained(cloud, data):
     scripts.succeed("run.run_pretraining", **pretraining(data))
     command = scripts.command("run.run_pretraining", **pretraining(CLOUD))
     saved = f"{CLOUD}/pretrained/checkpoint"
-    status, _ = scripts.kill_when(command, None, lambda: has(cloud, saved))
+    with cloud.ordered(hold=rf"pretrained/.*ckpt-{2 * SAVE_STEPS}\.index"):  # it cannot end before it is killed
+        status, _ = scripts.kill_when(command, None, lambda: has(cloud, saved))
     assert status == -signal.SIGKILL
     first = latest_step(cloud)
     assert first < STEPS
