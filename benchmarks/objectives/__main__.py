@@ -13,6 +13,7 @@ import os
 
 from benchmarks import measurements
 from benchmarks.objectives import arms, report, runs, scores
+from bert_tf.checkpoints import find_checkpoint
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
@@ -76,6 +77,8 @@ def measure(settings):
         paths.check_file("text_file", settings.text_file)
     if settings.vocab_file:
         paths.check_file("vocab_file", settings.vocab_file)
+    if settings.init_checkpoint:
+        find_checkpoint(settings.init_checkpoint)
     for name in ("train.tsv", "dev.tsv") if settings.sst2_dir else ():
         paths.check_file("sst2_dir", os.path.join(settings.sst2_dir, name))
     paths.check_output_dir("output_dir", settings.output_dir)

@@ -42,7 +42,7 @@ def estimate(executable, needed_flops, micro_batches=1):
     """The Estimate of an executable that compiler.compile_for_tpu returned.
 
     The compiler counts the FLOPs of a loop's body once. With micro-batches, which go round a loop, its count is taken
-    as often; the optimizer's update, which is outside of it, is less than a thousandth of what a micro-batch takes.
+    as often; the optimizer's update, which is outside of it, is less than a hundredth of what a micro-batch takes.
     """
     memory = executable.get_compiled_memory_stats()
     flops = executable.cost_analysis()["flops"] * micro_batches

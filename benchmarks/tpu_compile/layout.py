@@ -52,8 +52,8 @@ def largest(kept, chip):
         return f"at least {best}"
     line = largest_batch.predict({batch: measurement.needed_memory for batch, measurement in kept.items()},
                                  largest_batch.capacity(chip))
-    guess = max(size for size in largest_batch.batch_sizes(line) if size < min(too_large, default=line + 1))
-    return f"at least {best}, by the line {max(best, guess)}"
+    below = [size for size in largest_batch.batch_sizes(line) if size < min(too_large, default=line + 1)]
+    return f"at least {best}, by the line {max([best, *below])}"
 
 
 def all_lines(rows, chip):

@@ -126,9 +126,8 @@ def new_files(folder):
     """A context that gives an empty local folder to write files into; at its end they move into `folder`, all or none.
 
     Files of the same names there are replaced. After an error `folder` is as it was; what a process that was killed had
-    begun is removed. Into a remote folder files are
-    uploaded by name, once all old ones of these names are gone: what the last one tells of is whole. After an error in
-    that, none of them is there.
+    begun is removed. Into a remote folder files are uploaded by name, once all old ones of these names are gone: what
+    the last one tells of is whole. After an error in that, none of them is there.
 
     Args:
       folder: made if missing.

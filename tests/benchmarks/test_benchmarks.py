@@ -266,6 +266,8 @@ def test_all_start_from_the_same_weights(monkeypatch, tmp_path, vocab_file, conf
     assert {"--init_checkpoint=weights", "--learning_rate=0.0005"} <= {*flags}
     with pytest.raises(InputError, match="`init_checkpoint` needs its `vocab_file` and `bert_config_file`"):
         objectives.ObjectivesSettings(init_checkpoint="weights")
+    with pytest.raises(InputError, match="weights: no checkpoint there"):
+        objectives.measure(settings)
 
 
 def test_arm_that_is_not_there():

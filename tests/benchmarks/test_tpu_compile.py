@@ -296,6 +296,11 @@ def test_the_largest_batch_is_sure_when_the_next_was_tried(fitting, too_large, e
                           CHIP) == expected
 
 
+def test_a_line_that_ends_below_all_batches():
+    kept = {1: made_up(3), 3: made_up(17, fits=False), 4: made_up(17.1, fits=False)}
+    assert layout.largest(kept, CHIP) == "at least 1, by the line 1"
+
+
 def test_text_is_aligned():
     assert layout.aligned([("a", "b"), ("long", "100")]) == ["a       b", "long  100"]
 
