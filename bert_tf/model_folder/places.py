@@ -9,12 +9,16 @@ TASK_FILE = "task.json"  # what a fine-tuning run of this project says of its mo
 
 
 def folders_of(checkpoint):
-    """The folders where the files of a checkpoint, a folder or a prefix, may lie: its own, and of best/ the run's."""
+    """The folders where the files of a checkpoint, a folder or a prefix, may lie: its own, and of best/ the run's.
+
+    Of a symbolic link to best/ too.
+    """
     checkpoint = os.fsdecode(checkpoint)
     folder = checkpoint if is_dir(checkpoint) else os.path.dirname(checkpoint) or os.curdir
     folder = folder.rstrip("/") or folder
-    whole = folder if is_remote(folder) else os.path.abspath(folder)
-    return [folder, os.path.dirname(whole)] if os.path.basename(whole) == BEST_FOLDER else [folder]
+    ways = [folder] if is_remote(folder) else [os.path.abspath(folder), os.path.realpath(folder)]
+    best = next((way for way in ways if os.path.basename(way) == BEST_FOLDER), None)
+    return [folder, os.path.dirname(best)] if best else [folder]
 
 
 def files_there(checkpoint, names):

@@ -11,6 +11,7 @@ import time
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
+from bert_tf.model_folder import find_config
 from run.inference.settings import LATENCY_CALLS, QuestionSettings
 from run.settings import TokenizerSettings
 
@@ -75,7 +76,8 @@ def load(kind, given):
         if path.endswith(LITERT_SUFFIX):
             _check_effect(name, path, given)
             return _load_litert(kind, path, given.get("top_k"))
-        name = "saved_model" if _find_version(path) else "init_checkpoint"
+        whole = _find_version(path) or (_litert_in(path) and not find_config(path))  # the latter is refused there
+        name = "saved_model" if whole else "init_checkpoint"
         if name == "init_checkpoint" and not (files.exists(path) or files.exists(f"{path}.index")):
             raise InputError(f"`model`={path}: no such file or folder")
     if name == "saved_model":
@@ -83,7 +85,8 @@ def load(kind, given):
     from run.inference import tensorflow_models
 
     if name == "saved_model":
-        return ServedModel(*tensorflow_models.load_saved_model(kind, newest_version(path), path, given.get("top_k")))
+        return ServedModel(*tensorflow_models.load_saved_model(
+            kind, newest_version(path, places[0]), path, given.get("top_k")))
     try:
         return ServedModel(*tensorflow_models.load_checkpoint(kind, {**given, "init_checkpoint": path}))
     except InputError as error:
@@ -102,7 +105,9 @@ def newest_version(folder, argument="saved_model"):
     """The folder itself, or that of the highest version in it, which holds a saved_model.pb; InputError without one."""
     path = _find_version(folder)
     if path is None:
-        raise InputError(f"`{argument}`={folder}: holds no SavedModel (looked for {SAVED_MODEL_FILE})")
+        alone = _litert_in(folder)
+        raise InputError(f"`{argument}`={folder}: holds no SavedModel (looked for {SAVED_MODEL_FILE})"
+                         + f"; of the LiteRT model there give the file, {alone}" * bool(alone))
     return path
 
 
@@ -113,6 +118,12 @@ def _find_version(folder):
         if files.is_file(os.path.join(path, SAVED_MODEL_FILE)):
             return path
     return None
+
+
+def _litert_in(folder):
+    """The path of a LiteRT file in a folder; None if there is none."""
+    names = files.names_in(folder) if files.is_dir(folder) else ()
+    return next((os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None)
 
 
 def _load_litert(kind, path, top_k):

@@ -1,6 +1,7 @@
 """run.evaluate_export: a checkpoint and its export, judged alike on development data."""
 
 import json
+import re
 import shutil
 
 import numpy as np
@@ -9,9 +10,10 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.export import litert
 from run.finetuning.task_metadata import TaskMetadata
-from run.inference import export_evaluation, feature_models, loading
+from run.inference import export_evaluation, feature_models, loading, served_models
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings
 from tests import scripts, toy_runs
@@ -141,3 +143,15 @@ def test_probabilities_become_logits():
 ])
 def test_flags_that_are_refused(folder, flags, message):
     assert message in scripts.fail("run.evaluate_export", folder, **flags)
+
+
+def test_a_folder_of_a_litert_file_alone(tmp_path):
+    (tmp_path / "texts.txt").write_text("a\n")
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export" / "model.tflite").write_text("")
+    message = (f"`model`={tmp_path}/export: holds no SavedModel (looked for saved_model.pb); of the LiteRT model there "
+               f"give the file, {tmp_path}/export/model.tflite")
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        feature_models.open_export(str(tmp_path / "export"))
+    with pytest.raises(InputError, match="give the file, "):
+        served_models.load(None, {"model": str(tmp_path / "export")})

@@ -21,6 +21,18 @@ def test_the_folders_of_a_checkpoint(tmp_path, monkeypatch):
     assert folders_of("ckpt-7") == ["."]
 
 
+def test_links_to_and_from_best_weights(tmp_path):
+    run, weights = tmp_path / "run", tmp_path / "weights"
+    (run / "best").mkdir(parents=True)
+    weights.mkdir()
+    (tmp_path / "latest").symlink_to(run / "best")
+    assert folders_of(tmp_path / "latest") == [f"{tmp_path}/latest", str(run)]
+    (run / "best").rmdir()
+    (run / "best").symlink_to(weights)
+    assert folders_of(run / "best") == [f"{run}/best", str(run)]
+    assert folders_of(weights) == [str(weights)]
+
+
 def test_the_same_in_a_remote_folder():
     import tensorflow as tf
 
