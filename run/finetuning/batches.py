@@ -118,7 +118,8 @@ def _rng(seed, *stream):
     return np.random.default_rng((seed % 2**64, *stream))
 
 
-def _dataset(batches, arrays, num_rows, static_shapes):
+def signature(arrays, num_rows, static_shapes=False):
+    """Dict of the tf.TensorSpec of what `take_rows` gives of `num_rows` rows, of any length unless `static_shapes`."""
     width = arrays["input_mask"].shape[-1]
 
     def spec(values):
@@ -129,5 +130,9 @@ def _dataset(batches, arrays, num_rows, static_shapes):
             shape[-1] = None
         return tf.TensorSpec(shape, values.dtype)
 
-    signature = {name: spec(values) for name, values in arrays.items()}
-    return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(tf.data.AUTOTUNE)
+    return {name: spec(values) for name, values in arrays.items()}
+
+
+def _dataset(batches, arrays, num_rows, static_shapes):
+    dataset = tf.data.Dataset.from_generator(batches, output_signature=signature(arrays, num_rows, static_shapes))
+    return dataset.prefetch(tf.data.AUTOTUNE)

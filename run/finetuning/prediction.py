@@ -14,7 +14,7 @@ from run.training.host_batches import HostShare
 
 
 class Predictor:
-    """Runs a model over arrays of features; traced once, for all calls.
+    """Runs a model over arrays of features; traced once for all calls with batches of one size.
 
     Batches are of examples of similar length and as long as their longest, unless shapes are to be static.
 
@@ -83,6 +83,8 @@ class Predictor:
             self._cast_weights.refresh()
         replicas = self._strategy.num_replicas_in_sync
         batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
+        if replicas == 1:  # the trace of the first batch, of its length alone, would not do for the others
+            self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
         order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
                   leave=None) as progress:  # within another bar it vanishes when done

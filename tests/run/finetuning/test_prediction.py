@@ -48,18 +48,20 @@ def test_choices(reference_config, features):
     np.testing.assert_allclose(outputs["logits"], expected, atol=1e-6)
 
 
-def test_it_is_traced_for_two_shapes_at_most(reference_config, features):
+@pytest.mark.parametrize(("replicas", "shapes"), [(1, [[BATCH, None]]), (2, [[2, 4], [2, None]])])
+def test_it_is_traced_once_for_all_lengths(features, two_replicas, replicas, shapes):
+    """Under several replicas a second time, when a second length comes."""
     traces = []
 
     def model(batch, training):
-        traces.append(batch["input_ids"].shape)
+        traces.append(batch["input_ids"].shape.as_list())
         return {"sums": tf.reduce_sum(batch["input_ids"], axis=1)}
 
-    predictor = Predictor(tf.distribute.get_strategy(), model)
+    predictor = Predictor(two_replicas if replicas == 2 else tf.distribute.get_strategy(), model)
     for _ in range(2):
         outputs = predictor(features, BATCH)
         np.testing.assert_array_equal(outputs["sums"], features["input_ids"].sum(axis=1))
-    assert len(traces) <= 2
+    assert traces[::replicas] == shapes
 
 
 def test_no_examples(features):
