@@ -4,7 +4,8 @@
 
 First ids to answer, for each of some batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
 tf-models-official's BertEncoder and, where it is installed, ONNX Runtime with the weights of Hugging Face's BertModel
-quantized by quantize_dynamic. Then raw text to answer: the LiteRT model beside tf-models-official's export with its
+quantized by quantize_dynamic. Among them, as "products", a LiteRT file of the encoder's matrix products alone: what
+LiteRT cannot be faster than. Then raw text to answer: the LiteRT model beside tf-models-official's export with its
 preprocessing. All have random weights, take turns in one process, on the same input, and use all cores.
 """
 
@@ -28,6 +29,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel
 from bert_tf.litert.buckets import Buckets
+from bert_tf.litert.compiled_graphs import CompiledGraphs
 from bert_tf.litert.inputs import Row
 from bert_tf.tokenization import BertTokenizer
 from run.settings.model import read_config
@@ -79,7 +81,7 @@ def measure(settings):
         path = write_litert(config, settings, folder)
         print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "
               f"a LiteRT file of {os.path.getsize(path) / 1e6:.1f} MB")
-        comparisons = measure_ids(config, settings, path, None if missing else write_onnx(config, folder))
+        comparisons = measure_ids(config, settings, path, None if missing else write_onnx(config, folder), folder)
         comparisons += measure_texts(config, settings, path, texts, folder)
     measurements.keep("litert", settings, comparisons, left_out=["ONNX Runtime"] if missing else [])
 
@@ -132,8 +134,11 @@ def write_onnx(config, folder):
     return small
 
 
-def measure_ids(config, settings, litert_path, onnx_path):
-    """Prints seconds from ids to answer of all, for each shape; returns the Comparisons."""
+def measure_ids(config, settings, litert_path, onnx_path, folder):
+    """Prints milliseconds from ids to answer of all, for each shape; returns the Comparisons."""
+    products = Products(config)
+    shapes = list(zip(settings.batch_sizes, settings.lengths, strict=True))
+    graphs = write_products(products, {batch_size * length for batch_size, length in shapes}, folder)
     buckets = Buckets(litert_path)
     ours = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length))
     answer = ours.signatures()["ids"]
@@ -142,9 +147,9 @@ def measure_ids(config, settings, litert_path, onnx_path):
     session = onnx_session(onnx_path) if onnx_path else None
     names = ["LiteRT int8", "ours float32", "official", *(["ONNX int8"] if session else [])]
     print(f"\n{'ids to answer, ms':<18}" + "".join(f"{name:>14}" for name in names)
-          + "".join(f"{name + '/LiteRT':>22}" for name in names[1:]))
+          + "".join(f"{name + '/LiteRT':>22}" for name in names[1:]) + f"{'products':>14}{'of LiteRT':>11}{'GOP/s':>8}")
     comparisons = []
-    for batch_size, length in zip(settings.batch_sizes, settings.lengths, strict=True):
+    for batch_size, length in shapes:
         batch = encoder_benchmark.make_batch(config, batch_size, length, 1)
         features = {name: batch[name] for name in ("input_ids", "input_mask", "segment_ids")}
         rows = [Row(ids, segments, False) for ids, segments in zip(
@@ -152,7 +157,9 @@ def measure_ids(config, settings, litert_path, onnx_path):
         inputs = encoder_benchmark.garden_inputs(features)
         turns = {"LiteRT int8": functools.partial(buckets.run, rows),
                  "ours float32": lambda features=features: answer(**features)["probabilities"].numpy(),
-                 "official": lambda inputs=inputs: official(inputs).numpy()}
+                 "official": lambda inputs=inputs: official(inputs).numpy(),
+                 "products": functools.partial(graphs.run, f"{batch_size * length}", {
+                     "rows": np.ones([batch_size * length, products.width], np.float32)})}
         if session:
             turns["ONNX int8"] = functools.partial(session.run, None, {
                 name: value.numpy().astype(np.int64) for name, value in zip(
@@ -160,10 +167,46 @@ def measure_ids(config, settings, litert_path, onnx_path):
                     (features["input_mask"], features["input_ids"], features["segment_ids"]), strict=True)})
         times = measurements.medians(measurements.time_turns(turns, rounds_of(settings, batch_size * length), 2))
         print(f"{f'{batch_size} x {length}':<18}" + "".join(f"{1000 * times[name]:>14.1f}" for name in names)
-              + "".join(f"{times[name] / times['LiteRT int8']:>22.2f}" for name in names[1:]), flush=True)
+              + "".join(f"{times[name] / times['LiteRT int8']:>22.2f}" for name in names[1:])
+              + f"{1000 * times['products']:>14.1f}{times['products'] / times['LiteRT int8']:>11.0%}"
+              f"{products.operations * batch_size * length / times['products'] / 1e9:>8.3g}", flush=True)
         comparisons += [Comparison(f"LiteRT int8, {batch_size} x {length}", PEERS[name], 1000 * times["LiteRT int8"],
                                    1000 * times[name], "ms", False) for name in PEERS if name in times]
     return comparisons
+
+
+class Products(tf.Module):
+    """The matrix products of an encoder's layers one after the other, and nothing between them."""
+
+    def __init__(self, config):
+        """Args: config, BertConfig."""
+        super().__init__()
+        hidden, middle = config.hidden_size, config.intermediate_size
+        generator = np.random.default_rng(1)
+        self.width = hidden
+        self._kernels = [tf.Variable(generator.normal(0, shape[0]**-0.5, shape).astype(np.float32))
+                         for _ in range(config.num_hidden_layers)
+                         for shape in ((hidden, 3 * hidden), (hidden, hidden), (hidden, middle), (middle, hidden))]
+        self.operations = 2 * sum(kernel.shape.num_elements() for kernel in self._kernels)  # of one row
+
+    @tf.function(autograph=False)
+    def __call__(self, rows):
+        """float32 [n, hidden_size] -> the same."""
+        for kernel in self._kernels:
+            rows = tf.matmul(rows[:, : kernel.shape[0]], kernel)
+        return {"rows": rows}
+
+
+def write_products(products, sizes, folder):
+    """CompiledGraphs of int8 weights with a signature for each number of rows in `sizes`: its decimal digits."""
+    saved, path = (os.path.join(folder, name) for name in ("products", "products.tflite"))
+    tf.saved_model.save(products, saved, {f"{size}": products.__call__.get_concrete_function(tf.TensorSpec(
+        [size, products.width], tf.float32, "rows")) for size in sizes})
+    converter = tf.lite.TFLiteConverter.from_saved_model(saved, signature_keys=[f"{size}" for size in sizes])
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    with open(path, "wb") as file:
+        file.write(converter.convert())
+    return CompiledGraphs(path, os.cpu_count())
 
 
 def onnx_session(path):
