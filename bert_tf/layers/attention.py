@@ -7,6 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.layers.basic import Dropout, Projection
+from bert_tf.layers.positions import rows_at
 
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # einsum of query and key, and of probabilities and value
 MASKED_SCORE = -10000.0  # the original's; -inf would turn a row without any real token into NaN
@@ -92,7 +93,7 @@ class SelfAttention(tf_keras.layers.Layer):
         """
         query, key, value = self._project(x, tokens, tf.shape(bias)[-1])
         if positions is not None:
-            query = tf.gather(query, positions, axis=1 if self.use_einsum else 2, batch_dims=1)
+            query = self._at_positions(query, positions)
             if bias.shape[2] != 1:
                 bias = tf.gather(bias, positions, axis=2, batch_dims=1)  # [B, 1, P, S]
         query *= self._head_width**-0.5
@@ -120,6 +121,12 @@ class SelfAttention(tf_keras.layers.Layer):
         kernels = tf.unstack(tf.reshape(self.qkv.whole_kernel, [x.shape[-1], 3, *heads]), axis=1)  # each [H, N, D]
         biases = tf.unstack(tf.reshape(self.qkv.bias, [3, *heads]))
         return [tf.einsum("bsh,hnd->bsnd", x, kernel) + bias for kernel, bias in zip(kernels, biases, strict=True)]
+
+    def _at_positions(self, query, positions):
+        """The query, as of `_project`, at positions int32 [B, P]."""
+        if self.use_einsum:
+            return tf.gather(query, positions, axis=1, batch_dims=1)
+        return rows_at(tf.reshape(query, [-1, self._head_width]), tf.shape(query)[:2], positions[:, tf.newaxis])
 
     def _drop(self, probabilities, shape, seed, positions):
         """Drops probabilities by the mask of all positions; shape: [B, N, S]."""

@@ -6,6 +6,7 @@ import tf_keras
 from bert_tf.layers import compiled
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.layers.basic import Dropout, LayerNorm, Projection
+from bert_tf.layers.positions import rows_at
 
 
 class EncoderLayer(tf_keras.layers.Layer):
@@ -88,6 +89,4 @@ class EncoderLayer(tf_keras.layers.Layer):
 
 def _at_positions(x, positions):
     """Rows of x [B * S, W] at positions int32 [B, P] of each sequence -> [B * P, W]."""
-    batch_size = tf.shape(positions)[0]
-    x = tf.reshape(x, tf.concat([[batch_size, -1], tf.shape(x)[1:]], axis=0))
-    return tf.reshape(tf.gather(x, positions, batch_dims=1), [-1, x.shape[-1]])
+    return tf.reshape(rows_at(x, tf.shape(positions)[:1], positions), [-1, x.shape[-1]])

