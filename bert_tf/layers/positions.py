@@ -19,7 +19,8 @@ def rows_at(rows, sizes, positions):
     """
     count = tf.shape(rows)[0]
     sequences = tf.reduce_prod(sizes)
-    starts = tf.reshape(tf.range(sequences) * (count // sequences), tf.concat([sizes, [1]], axis=0))
+    length = count // tf.maximum(sequences, 1)
+    starts = tf.reshape(length * tf.range(sequences), tf.concat([sizes, [1]], axis=0))
     indices = positions + starts
 
     @tf.custom_gradient

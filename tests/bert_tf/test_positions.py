@@ -23,3 +23,7 @@ def test_rows_and_gradient_are_those_of_a_gather(sizes):
         losses = [tf.reduce_sum(output * weights) for output in (expected, rows)]
     np.testing.assert_array_equal(rows, expected)
     np.testing.assert_array_equal(*(tape.gradient(loss, x) for loss in losses))
+
+
+def test_no_sequences():
+    assert rows_at(tf.zeros([0, W]), [0], tf.zeros([0, P], tf.int32)).shape == [0, P, W]

@@ -122,8 +122,8 @@ def test_two_devices_learn_what_one_does(folder, flat, monkeypatch, two_replicas
     assert "the vectors of the train file are taken from there" in capsys.readouterr().out.partition("two_devices")[0]
 
 
-@pytest.mark.parametrize("precision", ["bfloat16", "float16"])
-def test_vectors_of_another_precision_are_others(folder, flat, monkeypatch, precision):
+@pytest.mark.parametrize(("precision", "mean"), [("bfloat16", 0.01), ("float16", 0.001)])
+def test_vectors_of_another_precision_are_others(folder, flat, monkeypatch, precision, mean):
     flags = {**FLAGS, "init_checkpoint": flat, "frozen_features": "last", "vectors_dir": precision,
              "frozen_epochs": 1.0}
     run({**flags, "output_dir": f"in_{precision}", "mixed_precision": precision})  # float16 with a loss scale
@@ -134,4 +134,6 @@ def test_vectors_of_another_precision_are_others(folder, flat, monkeypatch, prec
             for path in folder.glob(f"{precision}/*/vectors.json")}
     ours, expected = np.load(told[precision]), np.load(told["float32"])
     assert not np.array_equal(ours, expected)
-    np.testing.assert_allclose(ours, expected, rtol=0, atol=0.06)
+    differences = np.abs(ours - expected)  # how far a single one is off depends on the CPU
+    assert differences.max() < 10 * mean
+    assert differences.mean() < mean
