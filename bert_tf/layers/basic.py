@@ -154,9 +154,9 @@ class Dropout(tf_keras.layers.Layer):
         The upper halves of the words drawn decide over the first half of the first axis, the lower over the second.
         Were they neighbours, a TPU would have to move all the bits from where they are drawn to where they are used.
         """
-        num_rows = shape[0]
-        words = tf.random.stateless_uniform(
-            tf.concat([[(num_rows + 1) // 2], shape[1:]], axis=0), seed, minval=None, maxval=None, dtype=tf.uint32)
+        first_axis = [1] + [0] * (shape.shape[0] - 1)
+        half = (shape + first_axis) // [1 + axis for axis in first_axis]  # of the first axis, rounded up
+        words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
         least = tf.constant(self._dropped_values << 16, tf.uint32)  # of the words whose upper half keeps an element
         lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
-        return tf.concat([words >= least, lower >= least], axis=0)[:num_rows]
+        return tf.slice(tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape)
