@@ -1,6 +1,6 @@
 """Rows of some positions of each sequence.
 
-`tf.gather` with batch_dims gives the same; but its gradient is 130 operations of a graph, and this one's three.
+`tf.gather` with batch_dims gives the same. With its gradient it takes 122 operations of a graph, and this 41.
 """
 
 import tensorflow as tf
