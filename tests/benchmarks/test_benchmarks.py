@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 from absl import flags as absl_flags
 
@@ -290,14 +289,6 @@ def test_litert(capsys, monkeypatch, config_file, vocab_file, text_file, results
         ("LiteRT int8, 1 x 9", "tf-models-official, float32"), ("LiteRT int8, 3 x 8", "tf-models-official, float32"),
         ("LiteRT int8 from text, 1 sentence", "tf-models-official's export"),
         ("LiteRT int8 from text, 3 sentences", "tf-models-official's export")}
-
-
-def test_the_products_of_the_litert_benchmark_are_the_encoders(tmp_path):
-    products = litert.Products(TOY)
-    assert products.operations == 2 * (8 * 24 + 8 * 8 + 8 * 12 + 12 * 8)
-    rows = np.random.default_rng(0).normal(size=[5, 8]).astype(np.float32)
-    int8 = litert.write_products(products, [3, 5], str(tmp_path)).run("5", {"rows": rows})["rows"]
-    np.testing.assert_allclose(int8, products(rows)["rows"], atol=0.05)
 
 
 def test_pretraining_data(capsys, tmp_path, vocab_file, results_dir):

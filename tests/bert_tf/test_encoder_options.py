@@ -72,9 +72,9 @@ def test_loss_and_gradients_stay(reference, reference_config, batch, options):
         np.testing.assert_allclose(first, second, rtol=0, atol=CLOSE, err_msg=variable.name)
 
 
-@pytest.mark.parametrize(("policy", "close"), [("float32", 1e-6), ("mixed_bfloat16", 1e-2), ("mixed_float16", 1e-3)])
+@pytest.mark.parametrize(("policy", "close"), [("float32", 1e-6), ("mixed_bfloat16", 0), ("mixed_float16", 0)])
 def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, reference_config, batch, policy, close):
-    """120 entries become 126 rows in the product. On CPUs with AVX-512 the results are bitwise the same, not on all."""
+    """120 entries become 126 rows in the product: bitwise the same, but in float32 on CPUs without AVX-512."""
     plain, filled = (make_pretrainer(reference, reference_config, multiple, dtype=policy) for multiple in (1, 9))
     assert filled(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
     loss, gradients = loss_and_gradients(plain, batch)

@@ -146,7 +146,6 @@ def test_flags_that_are_refused(folder, flags, message):
 
 
 def test_a_folder_of_a_litert_file_alone(tmp_path):
-    (tmp_path / "texts.txt").write_text("a\n")
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "model.tflite").write_text("")
     message = (f"`model`={tmp_path}/export: holds no SavedModel (looked for saved_model.pb); of the LiteRT model there "
