@@ -24,7 +24,7 @@ from bert_tf.litert.signatures import HEAD, ROWS
 from bert_tf.tokenization.model_inputs import FEATURES
 
 KINDS = ("float32", "float16", "int8")
-LENGTHS = (16, 32, 64, 128, 256, 384, 512)
+LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 BATCH_SIZES = (1, 8)
 HEAD_SIZES = (1, 8, 32)
 KINDS_OF_ROWS = ("classifier", "multiple_choice")  # whose numbers are of rows, not of tokens

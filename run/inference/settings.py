@@ -142,8 +142,9 @@ class ExportSettings(Settings):
         None, "With a SavedModel: weights of a LiteRT model that is put into its folder as model.tflite, where "
               "TensorFlow Serving finds it with its flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
     lengths: tuple[int, ...] = setting(
-        (16, 32, 64, 128, 256, 384, 512), "Lengths of LiteRT's graphs in WordPieces: a text goes through the shortest "
-                                          "that holds it. Those over --max_seq_length become one of that.", lower=1)
+        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512),
+        "Lengths of LiteRT's graphs in WordPieces: a text alone goes through the shortest that holds it. Those over "
+        "--max_seq_length become one of that.", lower=1)
     batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes of LiteRT's graphs.", lower=1)
     compute: str = setting(
         "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 "

@@ -16,7 +16,6 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel, Metadata
 from bert_tf.litert import metadata as metadata_file
-from bert_tf.litert.buckets import cut
 from tests import scripts, toy_servables
 from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, make_model, make_servable
 
@@ -216,15 +215,6 @@ def test_conversions_that_are_refused(tokenizer, options, message):
 def test_a_conversion_needs_static_lengths(tokenizer):
     with pytest.raises(ValueError, match="a LiteRT model has fixed lengths"):
         litert.convert(make_servable("squad", tokenizer))
-
-
-def test_batches_fill_the_largest_sizes():
-    assert cut(list("abc"), [1, 8]) == [(1, ["a"]), (1, ["b"]), (1, ["c"])]
-    assert cut(list("abcdefg"), [1, 8]) == [(8, list("abcdefg"))]  # seven of eight places
-    assert [(size, len(part)) for size, part in cut(list(range(43)), [8, 1, 32])] == [
-        (32, 32), (8, 8), (1, 1), (1, 1), (1, 1)]
-    assert cut([1, 2], [8]) == [(8, [1, 2])]
-    assert cut([], [8]) == []
 
 
 def test_the_model_is_as_before(tokenizer):
