@@ -23,6 +23,8 @@ from bert_tf.files import new_file, read_json_object
 
 RESULTS_DIR = os.path.join("build", "bench_results")
 VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # for want of one
+# Seconds before each turn. ONNX Runtime's threads look for more work for 50 ms after an answer, and hold a core for it.
+PAUSE = 0.1
 PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official")  # whose versions are kept with a measurement
 
 
@@ -90,6 +92,8 @@ def read_results(results_dir):
 def time_turns(turns, rounds, warm_up=1):
     """Lets functions take turns, so that a machine that slows down slows all of them.
 
+    Before each turn is a pause, in which the threads of the turn before go to sleep.
+
     Args:
       turns: dict of name -> function without arguments, which returns when its work is done.
       rounds: how often each has its turn.
@@ -101,6 +105,7 @@ def time_turns(turns, rounds, warm_up=1):
     times = {name: [] for name in turns}
     for number in range(-warm_up, rounds):
         for name, function in turns.items():
+            time.sleep(PAUSE)
             start = time.perf_counter()
             function()
             if number >= 0:

@@ -12,7 +12,7 @@ import platform
 import tensorflow as tf
 
 from benchmarks import chart, measurements
-from bert_tf.cli import flags, script
+from bert_tf.cli import flags, processor, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_text
@@ -106,22 +106,13 @@ def figure(value):
 
 def describe_machine():
     """A sentence on the machine: processor, memory, and what it makes of large matrix products just now."""
-    model, sets = read_processor()
-    sets = ", ".join(sets)
+    model, has = processor.read()
+    sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
     rates = [f"{name} {utilisation.matmul_rate(tf.distribute.get_strategy(), dtype) / 1e9:,.0f}"
              for name, dtype in (("float32", tf.float32), ("bfloat16", tf.bfloat16))]
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (f"{model or platform.machine()}{f' ({sets})' if sets else ''}, {memory:.0f} GiB; matrix products "
             f"of TensorFlow after the benchmarks, GFLOP/s: {', '.join(rates)}.")
-
-
-def read_processor(path="/proc/cpuinfo"):
-    """The name of the processor and those of INSTRUCTION_SETS that it has; "" and none where Linux does not say."""
-    if not os.path.exists(path):
-        return "", []
-    lines = (line.partition(":") for line in read_text(path).splitlines())
-    told = {name.strip(): value.strip() for name, _, value in lines}
-    return told.get("model name", ""), [name for name in INSTRUCTION_SETS if name in told.get("flags", "").split()]
 
 
 if __name__ == "__main__":

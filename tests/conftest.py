@@ -1,12 +1,9 @@
 """Fixtures that the whole suite shares: the reference numbers computed with the original."""
 
-import os
-
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-
 import faulthandler
 import gc
 import json
+import os
 import pathlib
 import signal
 

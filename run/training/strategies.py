@@ -3,7 +3,6 @@
 import glob
 import json
 import os
-import re
 import socket
 import sys
 import time
@@ -11,9 +10,9 @@ import time
 import tensorflow as tf
 from official.common import distribute_utils
 
+from bert_tf.cli import processor
 from bert_tf.errors import InputError
 
-CPU_INFO = "/proc/cpuinfo"
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
 LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
 GRPC = "grpc://"  # a TPU's address begins with
@@ -128,12 +127,8 @@ def device_type(strategy):
 
 def multiplies_bfloat16():
     """Whether this machine's CPU has instructions for products in bfloat16; True where nothing tells."""
-    try:
-        with open(CPU_INFO, encoding="utf-8") as file:
-            flags = re.search(r"^(?:flags|Features)\s*:(.*)$", file.read(), re.MULTILINE)
-    except OSError:
-        return True
-    return not flags or not BFLOAT16_FLAGS.isdisjoint(flags[1].split())
+    _, sets = processor.read()
+    return not sets or not BFLOAT16_FLAGS.isdisjoint(sets)
 
 
 def warn_of_slow_precision(precision, device):

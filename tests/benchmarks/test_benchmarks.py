@@ -18,6 +18,7 @@ from benchmarks import (
     input_pipeline,
     length_groups,
     litert,
+    measurements,
     packing,
     pretraining_data,
     recompute,
@@ -31,8 +32,7 @@ from benchmarks.objectives import arms, runs
 from benchmarks.tpu_compile import __main__ as tpu_compile
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from tests.scripts import ROOT
-from tests.scripts import run as run_command
+from tests import scripts
 
 TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12,
                  max_position_embeddings=24, type_vocab_size=2)
@@ -43,9 +43,10 @@ VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "a", "cat", "
 
 
 @pytest.fixture(autouse=True)
-def small_products(monkeypatch):
-    """Matrix products that benchmarks take turns with are toys too."""
+def toy_turns(monkeypatch):
+    """Matrix products that benchmarks take turns with are toys too; nobody waits between turns."""
     monkeypatch.setattr(bfloat16, "PRODUCT_WIDTH", 64)
+    monkeypatch.setattr(measurements, "PAUSE", 0)
 
 
 @pytest.fixture
@@ -209,7 +210,7 @@ def test_objectives(capsys, monkeypatch, tmp_path):
 
     def run(module, arguments):
         commands.append(module)
-        done = run_command([sys.executable, "-m", module, *arguments])
+        done = scripts.run([sys.executable, "-m", module, *arguments])
         assert done.returncode == 0, done.stderr
 
     monkeypatch.setattr(runs, "run", run)
@@ -311,7 +312,7 @@ def test_pretraining_data(capsys, tmp_path, vocab_file, results_dir):
 
 def test_workers_that_make_records_start_without_tensorflow():
     code = "import benchmarks.pretraining_data, sys; sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=scripts.ROOT, check=False).returncode == 0
 
 
 def test_recompute(capsys, config_file):

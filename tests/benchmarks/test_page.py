@@ -1,6 +1,7 @@
 """The page and its picture show every comparison that was kept, and nothing else."""
 
 import json
+import time
 
 import pytest
 
@@ -48,12 +49,6 @@ def test_a_page_without_marks_is_left_alone(settings, tmp_path):
     assert not (tmp_path / "peers.png").exists()
 
 
-def test_the_processor_is_read(tmp_path):
-    (tmp_path / "cpuinfo").write_text("model name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16 x\n\n")
-    assert page.read_processor(str(tmp_path / "cpuinfo")) == ("A CPU @ 2 GHz", ["avx2", "avx512_bf16"])
-    assert page.read_processor(str(tmp_path / "none")) == ("", [])
-
-
 @pytest.mark.parametrize(("value", "text"), [(1234.5, "1,234"), (99.96, "100"), (12.345, "12.3"), (0.0058, "0.00580")])
 def test_figures_have_three_digits(value, text):
     assert page.figure(value) == text
@@ -88,10 +83,13 @@ def test_measurements_of_several_versions(settings, tmp_path):
         page.write(settings, "")
 
 
-def test_turns_are_taken():
+def test_turns_are_taken(monkeypatch):
     order = []
     turns = {name: lambda name=name: order.append(name) for name in "ab"}
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
     times = measurements.time_turns(turns, 2, warm_up=1)
+    assert slept == [measurements.PAUSE] * 6
     assert order == ["a", "b"] * 3
     assert {name: len(seconds) for name, seconds in times.items()} == {"a": 2, "b": 2}
 

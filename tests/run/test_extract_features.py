@@ -256,6 +256,11 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
         assert [float(row.split()[0]) for row in said[0][start + 1 : start + 9]] == pytest.approx(cosines, abs=2e-3)
         for lines in said:
             assert lines[start + 1].split()[:2] == ["1.000", str(line + 1)]
+    extract(folder, flags, output_format="npz", output_file=str(tmp_path / "w.npz"), pooling="mean", layers="-1",
+            whiten=True)
+    wrong = dataclasses.replace(settings, vectors=str(tmp_path / "w.npz"))
+    with pytest.raises(InputError, match="are whitened, which queries could not be"):
+        search.run(wrong, wrong.read_config())
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
     with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
         search.run(wrong, wrong.read_config())

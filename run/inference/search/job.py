@@ -12,6 +12,7 @@ from bert_tf.errors import InputError
 from run.inference import extraction, terminal
 
 LEAST_NORM = 1e-12  # of the vector of an empty direction
+WHITENED = 1e-4  # a mean of vectors nearer to 0, measured by their deviation, comes of whitening: BERT's never are
 
 
 def run(settings, config):
@@ -80,4 +81,8 @@ def _read(settings, num_lines, width):
         raise InputError(f"`vectors`={path}: holds {vectors.shape[0]:,} vectors of width {vectors.shape[2]}; one of "
                          f"width {width} for each of the {num_lines:,} lines is needed, as `pooling` of "
                          "extract_features gives them")
-    return vectors[:, layers.index(settings.layer)]
+    vectors = vectors[:, layers.index(settings.layer)]
+    if num_lines > 1 and np.abs(vectors.mean(axis=0)).max() < WHITENED * vectors.std():
+        raise InputError(f"`vectors`={path}: are whitened, which queries could not be: have extract_features write "
+                         "them as they are, and give `whiten` here")
+    return vectors

@@ -22,8 +22,8 @@ class NearestSettings(Settings):
         repeated=True)
     vectors: str | None = setting(
         None, "An .npz that extract_features wrote of --input_file with --pooling: its vectors are taken, and only the "
-              "queries go through the model. Give the same model, --pooling and --max_seq_length, and do not whiten it "
-              "there.")
+              "queries go through the model. Give the same model, --pooling and --max_seq_length; --whiten is for "
+              "here, not there.")
     layer: int = setting(
         -1, "Layer of the vectors: 0 is the first, -1 the last; of --vectors as it was asked for there.")
     pooling: str = setting(

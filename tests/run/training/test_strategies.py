@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.cli import processor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.settings import DeviceSettings
@@ -46,7 +47,7 @@ def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
 def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, is_slow):
     if cpu_info is not None:
         (tmp_path / "cpuinfo").write_text(cpu_info)
-    monkeypatch.setattr(strategies, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
     for precision, device in (("float32", "CPU"), ("float16", "CPU"), ("bfloat16", "GPU"), ("bfloat16", "TPU")):
         strategies.warn_of_slow_precision(precision, device)
     assert capsys.readouterr().err == ""

@@ -1,0 +1,19 @@
+"""What Linux tells of the processor; TensorFlow is not needed for it."""
+
+CPU_INFO = "/proc/cpuinfo"
+
+
+def read():
+    """Reads what the system says of its first processor.
+
+    Returns:
+      (str, its name, "" where there is none; frozenset of str, the instruction sets that it has, such as "avx2", empty
+      where the system does not say).
+    """
+    try:
+        with open(CPU_INFO, encoding="utf-8", errors="replace") as file:
+            first = file.read().partition("\n\n")[0]
+    except OSError:
+        return "", frozenset()
+    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
+    return told.get("model name", ""), frozenset(told.get("flags", told.get("Features", "")).split())

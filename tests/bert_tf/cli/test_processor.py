@@ -1,0 +1,39 @@
+"""What the system says of its processor, and which of TensorFlow's products go with it."""
+
+import os
+
+import pytest
+from tensorflow.python.framework import test_util
+
+from bert_tf.cli import processor, script
+
+AMD = "processor\t: 0\nmodel name\t: A CPU @ 2 GHz\nflags\t\t: fpu avx2 avx512_bf16\n\nprocessor\t: 1\nflags : fpu\n"
+ARM = "processor\t: 0\nFeatures\t: fp asimd bf16\n"
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    (AMD, ("A CPU @ 2 GHz", {"fpu", "avx2", "avx512_bf16"})), (ARM, ("", {"fp", "asimd", "bf16"})), ("", ("", set())),
+    (None, ("", set()))])
+def test_the_processor_is_read(tmp_path, monkeypatch, text, expected):
+    if text is not None:
+        (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    assert processor.read() == expected
+
+
+@pytest.mark.parametrize(("text", "before", "after"), [
+    (AMD, None, "1"), (AMD, "0", "0"), (AMD, "1", "1"), (ARM, None, None), ("flags : sse4_2 avx\n", None, None)])
+def test_products_of_onednn(tmp_path, monkeypatch, text, before, after):
+    (tmp_path / "cpuinfo").write_text(text)
+    monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
+    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
+    if before:
+        monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before)
+    script.prepare_tensorflow()
+    assert os.environ.get("TF_ENABLE_ONEDNN_OPTS") == after
+
+
+def test_tensorflow_heeds_it():
+    if "avx2" not in processor.read()[1]:
+        pytest.skip("this CPU has no AVX2")
+    assert test_util.IsMklEnabled() == (os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1")
