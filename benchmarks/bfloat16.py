@@ -91,7 +91,7 @@ def measure(settings):
             calls["PyTorch"] = torch_call(ids)
         calls["product"] = make_product()
         rounds = settings.rounds * max(1, 1024 // (batch_size * length))
-        times = measurements.medians(measurements.time_turns(calls, rounds, warm_up=2))
+        times = measurements.medians(measurements.time_turns(calls, rounds, calls_before=1))
         print_row(f"{batch_size} x {length}", names, times, utilisation.encoder_flops(config, batch_size, length))
         comparisons += compare(f"{batch_size} x {length} tokens", times)
     measurements.keep("bfloat16", settings, comparisons, left_out=[] if torch_call else ["PyTorch"])

@@ -4,8 +4,8 @@
 
 First ids to answer, for each of some batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
 tf-models-official's BertEncoder and, where it is installed, ONNX Runtime with the weights of Hugging Face's BertModel
-quantized by quantize_dynamic. Among them, as "products", a LiteRT file of the encoder's matrix products alone: what
-LiteRT cannot be faster than. Then raw text to answer: the LiteRT model beside tf-models-official's export with its
+quantized by quantize_dynamic. Among them, as "products", a LiteRT file of the encoder's matrix products and little else:
+about the best that LiteRT can do. Then raw text to answer: the LiteRT model beside tf-models-official's export with its
 preprocessing. All have random weights, take turns in one process, on the same input, and use all cores.
 """
 
@@ -165,7 +165,8 @@ def measure_ids(config, settings, litert_path, onnx_path, folder):
                 name: value.numpy().astype(np.int64) for name, value in zip(
                     ("attention_mask", "input_ids", "token_type_ids"),
                     (features["input_mask"], features["input_ids"], features["segment_ids"]), strict=True)})
-        times = measurements.medians(measurements.time_turns(turns, rounds_of(settings, batch_size * length), 2))
+        times = measurements.medians(measurements.time_turns(
+            turns, rounds_of(settings, batch_size * length), calls_before=1))
         print(f"{f'{batch_size} x {length}':<18}" + "".join(f"{1000 * times[name]:>14.1f}" for name in names)
               + "".join(f"{times[name] / times['LiteRT int8']:>22.2f}" for name in names[1:])
               + f"{1000 * times['products']:>14.1f}{times['products'] / times['LiteRT int8']:>11.0%}"
@@ -176,7 +177,7 @@ def measure_ids(config, settings, litert_path, onnx_path, folder):
 
 
 class Products(tf.Module):
-    """The matrix products of an encoder's layers one after the other, and nothing between them."""
+    """The matrix products of an encoder's layers one after the other, and between them a slice of one in four."""
 
     def __init__(self, config):
         """Args: config, BertConfig."""
@@ -230,7 +231,8 @@ def measure_texts(config, settings, path, texts, folder):
         turns = {"LiteRT": functools.partial(_answer_next, model, itertools.cycle(batches)),
                  "official": functools.partial(serving.answer_next, official,
                                                itertools.cycle(map(tf.constant, batches)))}
-        times = measurements.time_turns(turns, rounds_of(settings, 32 * count), 2)
+        times = measurements.time_turns(turns, rounds_of(settings, 32 * count),
+                                        calls_before=serving.calls_before(count))
         middle = {name: 1000 * seconds for name, seconds in measurements.medians(times).items()}
         late = {name: 1000 * np.percentile(each, 99) for name, each in times.items()}
         print(f"{f'{count} sentences':<26}{middle['LiteRT']:>12.1f}{late['LiteRT']:>9.1f}{middle['official']:>14.1f}"

@@ -89,7 +89,7 @@ def read_results(results_dir):
     return results
 
 
-def time_turns(turns, rounds, warm_up=1):
+def time_turns(turns, rounds, warm_up=1, calls_before=0):
     """Lets functions take turns, so that a machine that slows down slows all of them.
 
     Before each turn is a pause, in which the threads of the turn before go to sleep.
@@ -98,6 +98,8 @@ def time_turns(turns, rounds, warm_up=1):
       turns: dict of name -> function without arguments, which returns when its work is done.
       rounds: how often each has its turn.
       warm_up: rounds before these, which are not counted.
+      calls_before: calls at the beginning of each turn that are not counted: what is called again and again, as by a
+        server, finds its weights in the caches.
 
     Returns:
       dict of name -> list of seconds, one a round.
@@ -106,6 +108,8 @@ def time_turns(turns, rounds, warm_up=1):
     for number in range(-warm_up, rounds):
         for name, function in turns.items():
             time.sleep(PAUSE)
+            for _ in range(calls_before):
+                function()
             start = time.perf_counter()
             function()
             if number >= 0:

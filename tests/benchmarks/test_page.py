@@ -92,6 +92,10 @@ def test_turns_are_taken(monkeypatch):
     assert slept == [measurements.PAUSE] * 6
     assert order == ["a", "b"] * 3
     assert {name: len(seconds) for name, seconds in times.items()} == {"a": 2, "b": 2}
+    order.clear()
+    times = measurements.time_turns(turns, 1, warm_up=0, calls_before=2)
+    assert order == ["a"] * 3 + ["b"] * 3
+    assert {name: len(seconds) for name, seconds in times.items()} == {"a": 1, "b": 1}
 
 
 @pytest.mark.parametrize("values", [("3", "0"), ("x",), ("-1",), ("",)])
