@@ -4,9 +4,9 @@
 
 First ids to answer, for each of some batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
 tf-models-official's BertEncoder and, where it is installed, ONNX Runtime with the weights of Hugging Face's BertModel
-quantized by quantize_dynamic. Among them, as "products", a LiteRT file of the encoder's matrix products and little else:
-about the best that LiteRT can do. Then raw text to answer: the LiteRT model beside tf-models-official's export with its
-preprocessing. All have random weights, take turns in one process, on the same input, and use all cores.
+quantized by quantize_dynamic. Among them, as "products", a LiteRT file of the encoder's matrix products and little
+else: about the best that LiteRT can do. Then raw text to answer: the LiteRT model beside tf-models-official's export
+with its preprocessing. All have random weights, take turns in one process, on the same input, and use all cores.
 """
 
 import dataclasses

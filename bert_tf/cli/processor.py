@@ -1,5 +1,7 @@
 """What Linux tells of the processor; TensorFlow is not needed for it."""
 
+import itertools
+
 CPU_INFO = "/proc/cpuinfo"
 
 
@@ -12,8 +14,8 @@ def read():
     """
     try:
         with open(CPU_INFO, encoding="utf-8", errors="replace") as file:
-            first = file.read().partition("\n\n")[0]
+            first = list(itertools.takewhile(str.strip, file))  # up to the empty line before the second processor
     except OSError:
         return "", frozenset()
-    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first.splitlines())}
+    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in first)}
     return told.get("model name", ""), frozenset(told.get("flags", told.get("Features", "")).split())

@@ -13,8 +13,8 @@ from bert_tf.errors import InputError
 from bert_tf.litert import compiled_graphs
 from bert_tf.litert.signatures import HEAD, ROWS
 
-# What a call costs beside its places, in places. BERT-Base, 2 cores: 4 with AVX2; 9 with AVX-512, where a place takes
-# 0.35 ms in batches of 1 x 32 and 0.27 in those of 8 x 128.
+# What a call costs beside its places, in places: of BERT-Base on 2 cores 3 or 4 with AVX2, by the times of graphs of
+# one row; some 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
 CALL = 8
 
 
