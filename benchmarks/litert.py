@@ -27,7 +27,7 @@ from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from bert_tf.litert import LiteRTModel
+from bert_tf.litert import LiteRTModel, signatures
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
 from bert_tf.litert.inputs import Row
@@ -97,7 +97,7 @@ def make_servable(config, settings, max_seq_length, **options):
 def write_litert(config, settings, folder):
     """Path of the LiteRT model, with a graph for each shape that is measured."""
     servable = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length), static_length=True)
-    lengths = {*settings.lengths, *(length for length in litert.LENGTHS if length <= settings.max_seq_length)}
+    lengths = {*settings.lengths, *(length for length in signatures.LENGTHS if length <= settings.max_seq_length)}
     path = os.path.join(folder, "model.tflite")
     with open(path, "wb") as file:
         file.write(litert.convert(servable, "int8", tuple(lengths), tuple({1, 8, *settings.batch_sizes})))
@@ -167,9 +167,9 @@ def measure_ids(config, settings, litert_path, onnx_path, folder):
                     (features["input_mask"], features["input_ids"], features["segment_ids"]), strict=True)})
         times = measurements.medians(measurements.time_turns(
             turns, rounds_of(settings, batch_size * length), calls_before=1))
-        print(f"{f'{batch_size} x {length}':<18}" + "".join(f"{1000 * times[name]:>14.1f}" for name in names)
+        print(f"{f'{batch_size} x {length}':<18}" + "".join(f"{1000 * times[name]:>14.2f}" for name in names)
               + "".join(f"{times[name] / times['LiteRT int8']:>22.2f}" for name in names[1:])
-              + f"{1000 * times['products']:>14.1f}{times['products'] / times['LiteRT int8']:>11.0%}"
+              + f"{1000 * times['products']:>14.2f}{times['products'] / times['LiteRT int8']:>11.0%}"
               f"{products.operations * batch_size * length / times['products'] / 1e9:>8.3g}", flush=True)
         comparisons += [Comparison(f"LiteRT int8, {batch_size} x {length}", PEERS[name], 1000 * times["LiteRT int8"],
                                    1000 * times[name], "ms", False) for name in PEERS if name in times]
@@ -235,7 +235,7 @@ def measure_texts(config, settings, path, texts, folder):
                                         calls_before=serving.calls_before(count))
         middle = {name: 1000 * seconds for name, seconds in measurements.medians(times).items()}
         late = {name: 1000 * np.percentile(each, 99) for name, each in times.items()}
-        print(f"{f'{count} sentences':<26}{middle['LiteRT']:>12.1f}{late['LiteRT']:>9.1f}{middle['official']:>14.1f}"
+        print(f"{f'{count} sentences':<26}{middle['LiteRT']:>12.2f}{late['LiteRT']:>9.2f}{middle['official']:>14.1f}"
               f"{late['official']:>9.1f}{middle['official'] / middle['LiteRT']:>17.2f}", flush=True)
         comparisons.append(Comparison(f"LiteRT int8 from text, {count} sentence{'s'[:count - 1]}",
                                       "tf-models-official's export", middle["LiteRT"], middle["official"], "ms", False))

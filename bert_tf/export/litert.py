@@ -20,12 +20,10 @@ from bert_tf.errors import InputError
 from bert_tf.litert import compaction, metadata
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.inputs import rows_of
-from bert_tf.litert.signatures import HEAD, ROWS
+from bert_tf.litert.signatures import BATCH_SIZES, HEAD, LENGTHS, ROWS
 from bert_tf.tokenization.model_inputs import FEATURES
 
 KINDS = ("float32", "float16", "int8")
-LENGTHS = (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-BATCH_SIZES = (1, 8)
 HEAD_SIZES = (1, 8, 32)
 KINDS_OF_ROWS = ("classifier", "multiple_choice")  # whose numbers are of rows, not of tokens
 

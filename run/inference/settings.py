@@ -10,6 +10,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes, read_text
+from bert_tf.litert import signatures
 from run.finetuning import task_settings
 from run.inference.formats import request_files
 from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
@@ -142,10 +143,9 @@ class ExportSettings(Settings):
         None, "With a SavedModel: weights of a LiteRT model that is put into its folder as model.tflite, where "
               "TensorFlow Serving finds it with its flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
     lengths: tuple[int, ...] = setting(
-        (16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512),
-        "Lengths of LiteRT's graphs in WordPieces: a text alone goes through the shortest that holds it. Those over "
-        "--max_seq_length become one of that.", lower=1)
-    batch_sizes: tuple[int, ...] = setting((1, 8), "Batch sizes of LiteRT's graphs.", lower=1)
+        signatures.LENGTHS, "Lengths of LiteRT's graphs in WordPieces: a text alone goes through the shortest that "
+                            "holds it. Those over --max_seq_length become one of that.", lower=1)
+    batch_sizes: tuple[int, ...] = setting(signatures.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
     compute: str = setting(
         "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 "
                    "is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",

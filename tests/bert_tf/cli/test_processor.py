@@ -26,9 +26,9 @@ def test_the_processor_is_read(tmp_path, monkeypatch, text, expected):
 def test_products_of_onednn(tmp_path, monkeypatch, text, before, after):
     (tmp_path / "cpuinfo").write_text(text)
     monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
-    monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
-    if before:
-        monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before)
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before or "")  # noted, also where it was unset, and undone at the end
+    if not before:
+        monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
     script.prepare_tensorflow()
     assert os.environ.get("TF_ENABLE_ONEDNN_OPTS") == after
 
