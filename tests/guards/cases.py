@@ -1,0 +1,184 @@
+"""The guarded commands: three training steps of each task, technique and option, by command-line flags alone."""
+
+import dataclasses
+
+from tests import scripts
+
+MODEL = {"bert_config_file": "config.json", "vocab_file": "vocab.txt"}
+TRAINING = {"train_batch_size": 4, "learning_rate": 1e-3, "random_seed": 7, "iterations_per_loop": 1}
+TUNING = {**TRAINING, "do_train": True, "num_train_epochs": 1.0, "max_seq_length": 24}
+CLASSIFIER = {**MODEL, **TUNING, "task_name": "sst-2", "data_dir": "sst-2"}
+OWN = {**MODEL, **TUNING, "task_name": "own", "data_dir": "own"}
+TAGGER = {**MODEL, **TUNING, "train_file": "train.txt", "dev_file": "dev.txt"}
+SQUAD = {**MODEL, **TUNING, "doc_stride": 8, "max_query_length": 8, "train_file": "squad_v1.json"}
+CHOICE = {**MODEL, **TUNING, "train_file": "choices.csv"}
+RECORD = {"max_seq_length": 32, "max_predictions_per_seq": 5}
+PRETRAINING = {**MODEL, **TRAINING, **RECORD, "do_train": True, "num_train_steps": 3, "num_warmup_steps": 1}
+DYNAMIC = {"masking": "dynamic", "vocab_file": "vocab.txt", "do_whole_word_mask": True}
+LOSSES = {"hidden_weight": 1, "attention_weight": 0.5, "cls_weight": 2}
+DISTILLATION = {**TRAINING, "num_train_epochs": 1.0}
+OF_CLASSIFIER = {**DISTILLATION, "teacher": "teacher", "data_dir": "sst-2", "student_layers": "0,2"}
+OF_TAGGER = {**DISTILLATION, "teacher": "tagger", "train_file": "train.txt", "dev_file": "dev.txt"}
+GENERAL = {**TRAINING, **RECORD, "teacher": "pretraining", "input_file": "sentence_pairs.tfrecord",
+           "num_train_steps": 3, "num_warmup_steps": 1}
+REPLACED = {**OF_CLASSIFIER, "teacher": "classifier", "student_layers": "0", "replacing_rate": 0.4}
+FROZEN = {"init_checkpoint": "pretraining", "lstm_width": 9, "frozen_epochs": 1.0,
+          **dict.fromkeys(("learning_rate", "num_train_epochs", "bert_config_file"))}
+PRUNING = {**DISTILLATION, "init_checkpoint": "classifier", "data_dir": "sst-2", "keep_heads": 0.5, "keep_neurons": 0.5}
+MIRRORED = {"distribution_strategy": "mirrored", "num_cpu_devices": 2}
+OPTIONS = {
+    "bfloat16": {"mixed_precision": "bfloat16"},
+    "float16": {"mixed_precision": "float16"},
+    "accumulate": {"accumulate_steps": 2},
+    "jit": {"jit_compile": True},
+    "recompute": {"recompute_activations": True},
+    "mirrored": MIRRORED,
+    "lamb": {"optimizer": "lamb"},
+    "float16_accumulate_mirrored": {"mixed_precision": "float16", "accumulate_steps": 2, **MIRRORED},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A command whose checkpoint is guarded; its name is also its output directory.
+
+    Attributes:
+      module: of the script.
+      flags: dict of its flags, `output_dir` excepted.
+      needs: names of the cases and of the records whose output it reads.
+    """
+
+    module: str
+    flags: dict
+    needs: tuple[str, ...] = ()
+
+
+def pretraining(objective, records=None, needs=(), **flags):
+    records = f"{records or objective}.tfrecord"
+    return Case("run.run_pretraining", {**PRETRAINING, "objective": objective, "input_file": records, **flags},
+                (records, *needs))
+
+
+RECORDS = {  # name -> flags of data_prep.create_pretraining_data
+    f"{name}.tfrecord": {"input_file": "corpus.txt", "vocab_file": "vocab.txt", "dupe_factor": 2, "random_seed": 3,
+                         "num_workers": 1, **RECORD, **flags}
+    for name, flags in {
+        "sentence_pairs": {"objective": "sentence_pairs"},
+        "full_sentences": {"objective": "full_sentences"},
+        "sentence_order": {"objective": "sentence_order", "short_seq_prob": 0.5},
+        "packed": {"objective": "segment_pairs", "pack_sequences": True, "short_seq_prob": 0.9},
+        "dynamic": {"objective": "sentence_pairs", "masking": "dynamic", "dupe_factor": 1},
+        "packed_dynamic": {"objective": "sentence_order", "masking": "dynamic", "dupe_factor": 1,
+                           "pack_sequences": True, "short_seq_prob": 0.9},
+    }.items()
+}
+CASES = {
+    # Tasks.
+    "classifier": Case("run.run_classifier", CLASSIFIER),
+    "own_pairs": Case("run.run_classifier", {**OWN, "text_b_column": "second"}),
+    "regression": Case("run.run_classifier", {**OWN, "regression": True, "label_column": "number"}),
+    "multi_label": Case("run.run_classifier", {**OWN, "label_column": "labels", "label_separator": "|"}),
+    "windows": Case("run.run_classifier", {**OWN, "max_seq_length": 10, "long_texts": "windows", "window_stride": 4,
+                                           "max_windows": 3}),
+    "windows_max": Case("run.run_classifier", {**OWN, "max_seq_length": 10, "long_texts": "windows",
+                                               "window_pooling": "max", "max_windows": 4}),
+    "tagger": Case("run.run_tagger", TAGGER),
+    "document_context": Case("run.run_tagger", {**TAGGER, "document_context": True, "train_batch_size": 3}),
+    "squad_v1": Case("run.run_squad", SQUAD),
+    "squad_v2": Case("run.run_squad", {**SQUAD, "train_file": "squad_v2.json", "version_2_with_negative": True}),
+    "multiple_choice": Case("run.run_multiple_choice", CHOICE),
+    "pretraining": pretraining("sentence_pairs"),
+    "full_sentences": pretraining("full_sentences"),
+    "sentence_order": pretraining("sentence_order"),
+    "packed_pretraining": pretraining("segment_pairs", "packed", pack_sequences=True),
+    "dynamic_masking": pretraining("sentence_pairs", "dynamic", **DYNAMIC),
+    "packed_dynamic": pretraining("sentence_order", "packed_dynamic", pack_sequences=True, **DYNAMIC),
+    # Where a model comes from, and what it is like.
+    "from_pretraining": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None,
+                                                    "init_checkpoint": "pretraining"}, ("pretraining",)),
+    "from_classifier": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None, "vocab_file": None,
+                                                   "init_checkpoint": "classifier"}, ("classifier",)),
+    "shared_weights": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "shared.json"}),
+    "shared_pretraining": pretraining("sentence_pairs", bert_config_file="shared.json"),
+    "best": Case("run.run_classifier", {**CLASSIFIER, "do_eval": True, "eval_steps": 2}),
+    "no_groups": Case("run.run_classifier", {**CLASSIFIER, "group_by_length": False}),
+    "optimizer": Case("run.run_classifier", {
+        **CLASSIFIER, "beta_1": 0.8, "beta_2": 0.98, "clip_norm": 0.1, "weight_decay_rate": 0.2, "decay_power": 2.0,
+        "epsilon": 1e-4, "no_weight_decay": "bias", "warmup_proportion": 0.5}),
+    "teacher": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": "deep.json"}),
+    # Techniques.
+    "lora": Case("run.run_classifier", {**CLASSIFIER, "lora_rank": 3}),
+    "lora_frozen": Case("run.run_squad", {**SQUAD, "lora_rank": 2, "lora_alpha": 4.0, "freeze_layers": 1}),
+    "freeze_layers": Case("run.run_classifier", {**CLASSIFIER, "freeze_layers": 1}),
+    "freeze_embeddings": Case("run.run_tagger", {**TAGGER, "freeze_layers": 0}),
+    "layerwise_decay": Case("run.run_classifier", {**CLASSIFIER, "layerwise_learning_rate_decay": 0.5}),
+    "magnitude_pruning": Case("run.run_classifier", {
+        **CLASSIFIER, "weight_pruning": "magnitude", "keep_weights": 0.5, "pruning_begin": 0.0, "pruning_end": 0.67}),
+    "quantize": Case("run.run_classifier", {**CLASSIFIER, "quantize_from_step": 1}),
+    "quantize_choice": Case("run.run_multiple_choice", {**CHOICE, "quantize_from_step": 0}),
+    "packed_classifier": Case("run.run_classifier", {**CLASSIFIER, "pack_sequences": True, "jit_compile": True}),
+    "packed_tagger": Case("run.run_tagger", {**TAGGER, "pack_sequences": True, "group_by_length": False}),
+    "frozen_features": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "last"}, ("pretraining",)),
+    "frozen_weighted": Case("run.run_tagger", {**TAGGER, **FROZEN, "frozen_features": "weighted_sum_all"},
+                            ("pretraining",)),
+    "distillation": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "keep_answers": False}, ("teacher",)),
+    "kept_answers": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES}, ("teacher",)),
+    "inner_first": Case("run.run_distillation", {**OF_CLASSIFIER, **LOSSES, "inner_proportion": 0.34,
+                                                 "temperature": 2.0}, ("teacher",)),
+    "unlabeled": Case("run.run_distillation", {**OF_CLASSIFIER, "unlabeled_file": "texts.txt", "label_weight": 0},
+                      ("teacher",)),
+    "narrow_student": Case("run.run_distillation", {**OF_TAGGER, "student_config_file": "narrow.json",
+                                                    "hidden_weight": 1, "cls_weight": 1}, ("tagger",)),
+    "theseus": Case("run.run_distillation", REPLACED, ("classifier",)),
+    "of_regression": Case("run.run_distillation", {
+        **OF_CLASSIFIER, "teacher": "regression", "data_dir": "own", "student_layers": "0"}, ("regression",)),
+    "of_squad": Case("run.run_distillation", {
+        **DISTILLATION, "teacher": "squad_v1", "train_file": "squad_v1.json", "predict_file": "squad_v1.json",
+        "student_layers": "1"}, ("squad_v1",)),
+    "of_choice": Case("run.run_distillation", {
+        **DISTILLATION, "teacher": "multiple_choice", "train_file": "choices.csv", "dev_file": "choices.csv",
+        "student_layers": "1", "keep_answers": False, **LOSSES, "cls_weight": 0}, ("multiple_choice",)),
+    "general_distillation": Case("run.run_general_distillation", {
+        **GENERAL, **LOSSES, "student_config_file": "narrow.json", "attention_weight": 0},
+        ("pretraining", "sentence_pairs.tfrecord")),
+    "general_packed": Case("run.run_general_distillation", {
+        **GENERAL, "student_layers": "1", "teacher": "packed_pretraining", "objective": "segment_pairs",
+        "pack_sequences": True, "input_file": "packed.tfrecord"}, ("packed_pretraining", "packed.tfrecord")),
+    "prune_model": Case("run.prune_model", PRUNING, ("classifier",)),
+    "prune_and_distill": Case("run.prune_model", {**PRUNING, **LOSSES, "attention_weight": 0, "distill": True},
+                              ("classifier",)),
+    "pruned_words": Case("run.prune_model", {**PRUNING, "keep_heads": 1.0, "keep_neurons": 0.5, "embedding_size": 12,
+                                             "drop_layers": "0"}, ("classifier",)),
+    # Options.
+    **{f"classifier_{name}": Case("run.run_classifier", {**CLASSIFIER, **flags}) for name, flags in OPTIONS.items()},
+    **{f"pretraining_{name}": pretraining("sentence_pairs", **flags) for name, flags in OPTIONS.items()},
+    "squad_float16_recompute": Case("run.run_squad", {**SQUAD, **OPTIONS["float16"], **OPTIONS["recompute"]}),
+    "packed_mirrored": pretraining("segment_pairs", "packed", pack_sequences=True, accumulate_steps=2, **MIRRORED),
+    "lora_mirrored_recompute": Case("run.run_classifier", {**CLASSIFIER, **MIRRORED, "lora_rank": 3,
+                                                           **OPTIONS["recompute"]}),
+    "quantize_bfloat16_accumulate": Case("run.run_classifier", {
+        **CLASSIFIER, "quantize_from_step": 1, **OPTIONS["bfloat16"], **OPTIONS["accumulate"]}),
+    "pruning_lamb_mirrored": Case("run.run_classifier", {
+        **CLASSIFIER, "weight_pruning": "magnitude", "keep_weights": 0.5, "pruning_end": 0.67, "optimizer": "lamb",
+        **MIRRORED}),
+    "theseus_float16": Case("run.run_distillation", {**REPLACED, **OPTIONS["float16"]}, ("classifier",)),
+    "distillation_mirrored": Case("run.run_distillation", {
+        **OF_CLASSIFIER, **LOSSES, **MIRRORED, **OPTIONS["accumulate"], "keep_answers": False}, ("teacher",)),
+}
+
+
+def run(name, folder):
+    """Runs a case, and before it those that it needs, in a folder that `toy.write` filled; a finished one stays.
+
+    Raises:
+      AssertionError: if a command fails, with the end of what it printed on standard error.
+    """
+    if (folder / name).exists():
+        return
+    if name in RECORDS:
+        scripts.succeed("data_prep.create_pretraining_data", folder, output_file=name, **RECORDS[name])
+        return
+    case = CASES[name]
+    for needed in case.needs:
+        run(needed, folder)
+    scripts.succeed(case.module, folder, output_dir=name, **case.flags)

@@ -1,0 +1,138 @@
+"""Digests of what each case leaves, recorded in one tree and compared in another on the same machine."""
+
+import concurrent.futures
+import csv
+import json
+import multiprocessing
+import pathlib
+import re
+import tempfile
+
+import numpy as np
+
+from tests.guards import cases, checkpoints, toy
+
+
+def results(folder):
+    """What a run left that depends on its numbers alone: dict of name -> array.
+
+    The tensors of its checkpoints, and the columns of training_log.csv.
+    """
+    found = checkpoints.read(folder)
+    if (folder / "training_log.csv").exists():
+        with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        found |= {f"training_log/{name}": np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+    return dict(sorted(found.items()))
+
+
+def chosen(only):
+    return [name for name in cases.CASES if re.search(only, name)]
+
+
+def run_all(names, jobs):
+    """Runs cases; yields (name, folder of its output or the error's text), each folder only until the next."""
+    with tempfile.TemporaryDirectory() as root:
+        if jobs == 1:
+            toy.write(pathlib.Path(root))
+            for name in names:
+                yield name, run_one(name, root)
+            return
+        context = multiprocessing.get_context("spawn")
+        with concurrent.futures.ProcessPoolExecutor(jobs, context, _begin, (root,)) as pool:
+            for name, result in zip(names, pool.map(_run_in_own, names), strict=True):
+                yield name, result
+
+
+def run_one(name, root):
+    """Runs a case; returns its folder, or the text of the error."""
+    root = pathlib.Path(root)
+    try:
+        cases.run(name, root)
+    except AssertionError as error:
+        return str(error)
+    return root / name
+
+
+def _begin(root):
+    """Gives a process of a pool a folder of its own, as two may need the same case."""
+    global own
+    own = tempfile.mkdtemp(dir=root)
+    toy.write(pathlib.Path(own))
+
+
+def _run_in_own(name):
+    return run_one(name, own)
+
+
+def record(path, only="", jobs=1):
+    """Writes the digests of cases to a JSON file, their tensors and object graphs to a folder beside it.
+
+    Returns:
+      Whether all cases ran.
+    """
+    path = pathlib.Path(path)
+    tensors_folder(path).mkdir(parents=True, exist_ok=True)
+    recorded = {}
+    for name, folder in run_all(chosen(only), jobs):
+        if isinstance(folder, str):
+            print(f"{name}: FAILED: {folder.strip()}", flush=True)
+            continue
+        found = results(folder)
+        recorded[name] = {"digest": checkpoints.digest_of_all(found), "object_graph": checkpoints.object_graphs(folder)}
+        np.savez(tensors_folder(path) / f"{name}.npz", **{
+            key.replace("/", "|"): value for key, value in found.items()})  # a file of which no part is a folder
+        print(f"{name}: {recorded[name]['digest'][:16]}", flush=True)
+    path.write_text(json.dumps(recorded, indent=1) + "\n")
+    return len(recorded) == len(chosen(only))
+
+
+def tensors_folder(path):
+    return path.with_name(f"{path.stem}_tensors")
+
+
+def compare(path, only="", jobs=1):
+    """Prints a line for each case that was recorded; returns whether all are equal."""
+    path = pathlib.Path(path)
+    recorded = json.loads(path.read_text())
+    names = [name for name in chosen(only) if name in recorded]
+    differ = [name for name in recorded if re.search(only, name) and name not in cases.CASES]
+    for name in differ:
+        print(f"{name}: DIFFERS: no such case")
+    for name, folder in run_all(names, jobs):
+        difference = f"failed: {folder.strip()}" if isinstance(folder, str) else _difference(
+            folder, recorded[name], tensors_folder(path) / f"{name}.npz")
+        print(f"{name}: DIFFERS: {difference}" if difference else f"{name}: equal", flush=True)
+        if difference:
+            differ.append(name)
+    print(f"{len(names) + len(differ) - len(set(names) & set(differ))} cases, {len(differ)} differ"
+          + (f": {', '.join(differ)}" if differ else ""))
+    return not differ
+
+
+def _difference(folder, recorded, tensors):
+    """How a run differs from the recorded one, in words; None if it does not."""
+    graph = checkpoints.object_graphs(folder)
+    if graph != recorded["object_graph"]:
+        gone = [line for line in recorded["object_graph"] if line not in graph]
+        new = [line for line in graph if line not in recorded["object_graph"]]
+        return (f"object graph: {len(gone)} lines less, {len(new)} more; first without: {gone[:1]}, "
+                f"first with: {new[:1]}")
+    found = results(folder)
+    if checkpoints.digest_of_all(found) == recorded["digest"]:
+        return None
+    with np.load(tensors) as arrays:
+        before = {key.replace("|", "/"): arrays[key] for key in arrays.files}
+    if before.keys() != found.keys():
+        return f"tensors: {sorted(before.keys() ^ found.keys())}"
+    differ = [key for key in before if checkpoints.digest(before[key]) != checkpoints.digest(found[key])]
+    return f"{len(differ)} of {len(before)} tensors; {differ[0]}: {_distance(before[differ[0]], found[differ[0]])}"
+
+
+def _distance(before, after):
+    if (before.shape, before.dtype) != (after.shape, after.dtype):
+        return f"{before.dtype}{list(before.shape)} is now {after.dtype}{list(after.shape)}"
+    if not np.issubdtype(before.dtype, np.number):
+        return "other values"
+    least = np.abs(before.astype(np.float64) - after.astype(np.float64))
+    return f"max abs difference {np.max(least):.3g}, of values up to {np.max(np.abs(before.astype(np.float64))):.3g}"

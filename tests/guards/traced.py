@@ -1,0 +1,49 @@
+"""`python -m tests.guards.traced FILE MODULE FLAGS...` runs a script and writes the operations of its training step.
+
+Of all functions that TensorFlow traces the one with the most operations, those of the functions that it calls
+included, is the training step; FILE gets a JSON dict of type of operation -> count. Nothing of the project is touched:
+TensorFlow's own FuncGraph, which every traced function is, is watched.
+"""
+
+import atexit
+import collections
+import json
+import runpy
+import sys
+
+
+def count(graph_def):
+    """How many operations of each type a GraphDef has, its functions included: Counter of type -> count."""
+    nodes = [*graph_def.node, *(node for function in graph_def.library.function for node in function.node_def)]
+    return collections.Counter(node.op for node in nodes)
+
+
+def watch():
+    """Returns a list that holds each FuncGraph that is made from now on."""
+    from tensorflow.python.framework import func_graph
+
+    made, begin = [], func_graph.FuncGraph.__init__
+
+    def kept(graph, *values, **named):
+        begin(graph, *values, **named)
+        made.append(graph)
+
+    func_graph.FuncGraph.__init__ = kept
+    return made
+
+
+def write(path, graphs):
+    counts = [count(graph.as_graph_def()) for graph in graphs]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(max(counts, key=lambda found: found.total()), file, sort_keys=True)
+
+
+def main():
+    _, path, module, *arguments = sys.argv
+    atexit.register(write, path, watch())
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
