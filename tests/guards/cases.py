@@ -1,6 +1,7 @@
 """The guarded commands: three training steps of each task, technique and option, by command-line flags alone."""
 
 import dataclasses
+import shutil
 
 from tests import scripts
 
@@ -181,4 +182,8 @@ def run(name, folder):
     case = CASES[name]
     for needed in case.needs:
         run(needed, folder)
-    scripts.succeed(case.module, folder, output_dir=name, **case.flags)
+    try:
+        scripts.succeed(case.module, folder, output_dir=name, **case.flags)
+    except AssertionError:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        raise

@@ -10,7 +10,9 @@ import tempfile
 
 import numpy as np
 
-from tests.guards import cases, checkpoints, toy
+from tests.guards import cases, checkpoints, model_graphs, operations, reference, toy
+
+LOG = "training_log/"  # before the names of the columns
 
 
 def results(folder):
@@ -22,7 +24,7 @@ def results(folder):
     if (folder / "training_log.csv").exists():
         with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        found |= {f"training_log/{name}": np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+        found |= {f"{LOG}{name}": np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
     return dict(sorted(found.items()))
 
 
@@ -91,6 +93,12 @@ def tensors_folder(path):
     return path.with_name(f"{path.stem}_tensors")
 
 
+def recorded_tensors(path, name):
+    """The tensors of a recorded case, as `results` gave them."""
+    with np.load(tensors_folder(path) / f"{name}.npz") as arrays:
+        return {key.replace("|", "/"): arrays[key] for key in arrays.files}
+
+
 def compare(path, only="", jobs=1):
     """Prints a line for each case that was recorded; returns whether all are equal."""
     path = pathlib.Path(path)
@@ -101,16 +109,15 @@ def compare(path, only="", jobs=1):
         print(f"{name}: DIFFERS: no such case")
     for name, folder in run_all(names, jobs):
         difference = f"failed: {folder.strip()}" if isinstance(folder, str) else _difference(
-            folder, recorded[name], tensors_folder(path) / f"{name}.npz")
+            folder, path, recorded[name])
         print(f"{name}: DIFFERS: {difference}" if difference else f"{name}: equal", flush=True)
         if difference:
             differ.append(name)
-    print(f"{len(names) + len(differ) - len(set(names) & set(differ))} cases, {len(differ)} differ"
-          + (f": {', '.join(differ)}" if differ else ""))
+    print(f"{len({*names, *differ})} cases, {len(differ)} differ" + (f": {', '.join(differ)}" if differ else ""))
     return not differ
 
 
-def _difference(folder, recorded, tensors):
+def _difference(folder, path, recorded):
     """How a run differs from the recorded one, in words; None if it does not."""
     graph = checkpoints.object_graphs(folder)
     if graph != recorded["object_graph"]:
@@ -121,8 +128,7 @@ def _difference(folder, recorded, tensors):
     found = results(folder)
     if checkpoints.digest_of_all(found) == recorded["digest"]:
         return None
-    with np.load(tensors) as arrays:
-        before = {key.replace("|", "/"): arrays[key] for key in arrays.files}
+    before = recorded_tensors(path, folder.name)
     if before.keys() != found.keys():
         return f"tensors: {sorted(before.keys() ^ found.keys())}"
     differ = [key for key in before if checkpoints.digest(before[key]) != checkpoints.digest(found[key])]
@@ -134,5 +140,37 @@ def _distance(before, after):
         return f"{before.dtype}{list(before.shape)} is now {after.dtype}{list(after.shape)}"
     if not np.issubdtype(before.dtype, np.number):
         return "other values"
-    least = np.abs(before.astype(np.float64) - after.astype(np.float64))
-    return f"max abs difference {np.max(least):.3g}, of values up to {np.max(np.abs(before.astype(np.float64))):.3g}"
+    distance = np.abs(before.astype(np.float64) - after.astype(np.float64))
+    return f"max abs difference {np.max(distance):.3g}, of values up to {np.max(np.abs(before.astype(np.float64))):.3g}"
+
+
+def check(only="", jobs=1):
+    """Prints a line for each case, by what is landed in tests/reference/guards; returns whether all agree."""
+    agree = True
+    for name, folder in run_all(chosen(only), jobs):
+        differences = [folder.strip()] if isinstance(folder, str) else [
+            reference.graph_difference(name, checkpoints.object_graphs(folder)),
+            reference.summary_difference(name, checkpoints.summary(checkpoints.read(folder)))]
+        print("\n".join([f"{name}: {'DIFFERS' if any(differences) else 'agrees'}", *filter(None, differences)]),
+              flush=True)
+        agree = agree and not any(differences)
+    with tempfile.TemporaryDirectory() as root:
+        toy.write(pathlib.Path(root))
+        for name, found in operations.all_of_them(pathlib.Path(root), only):
+            difference = reference.operations_difference(name, found)
+            print(f"{name}: {difference or 'no more operations'}", flush=True)
+            agree = agree and not difference
+    return agree
+
+
+def write_reference(path):
+    """Writes tests/reference/guards from what `record` wrote."""
+    path = pathlib.Path(path)
+
+    def tensors_of(name):
+        return {key: value for key, value in recorded_tensors(path, name).items() if not key.startswith(LOG)}
+
+    with tempfile.TemporaryDirectory() as root:
+        toy.write(pathlib.Path(root))
+        counts = dict(operations.all_of_them(pathlib.Path(root)))
+    reference.write_from(path, tensors_of, {name: model_graphs.lines(name) for name in model_graphs.NAMES}, counts)

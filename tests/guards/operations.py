@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 from tensorflow.core.protobuf import saved_model_pb2
 
@@ -22,6 +23,7 @@ EXPORTS = {  # name -> case whose model it is, flags of run.export_saved_model
     "masked_lm": ("pretraining", {"task": "masked_lm", **OF_PRETRAINING}),
     "encoder": ("pretraining", {"task": "encoder", **OF_PRETRAINING}),
 }
+OF_KINDS = ("classifier", "token_classifier", "span_labeler", "multiple_choice", "masked_lm", "encoder")
 LITERT = {"format": "litert", "lengths": 16, "batch_sizes": 1, **SIZES}
 
 
@@ -69,8 +71,11 @@ def export(case, export_dir, folder, **flags):
     return pathlib.Path(folder) / export_dir
 
 
-def all_of_them(folder):
-    """The operations of all: dict of what -> dict of type -> count."""
-    return {**{f"training/{name}": of_training(name, folder) for name in TRAINED},
-            **{f"export/{name}": of_export(name, folder) for name in EXPORTS},
-            "litert/classifier": of_litert("classifier", folder)}
+def all_of_them(folder, only=""):
+    """Yields what of, and the operations as dict of type -> count, where the regular expression `only` is found."""
+    every = {**{f"training/{name}": (of_training, name) for name in TRAINED},
+             **{f"export/{name}": (of_export, name) for name in EXPORTS},
+             "litert/classifier": (of_litert, "classifier")}
+    for name, (count_of, argument) in every.items():
+        if re.search(only, name):
+            yield name, count_of(argument, folder)
