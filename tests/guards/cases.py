@@ -1,4 +1,4 @@
-"""The guarded commands: three training steps of each task, technique and option, by command-line flags alone."""
+"""The guarded commands: three training steps of each task, technique, and option, set only by command-line flags."""
 
 import dataclasses
 import shutil
@@ -41,12 +41,12 @@ OPTIONS = {
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A command whose checkpoint is guarded; its name is also its output directory.
+    """A command whose checkpoints are guarded. Its key in `CASES` is also its output directory.
 
     Attributes:
-      module: of the script.
-      flags: dict of its flags, `output_dir` excepted.
-      needs: names of the cases and of the records whose output it reads.
+      module: Name of the script's module.
+      flags: Dict of flag name to value, without `output_dir`.
+      needs: Names of the cases and records whose output the command reads.
     """
 
     module: str
@@ -94,7 +94,7 @@ CASES = {
     "packed_pretraining": pretraining("segment_pairs", "packed", pack_sequences=True),
     "dynamic_masking": pretraining("sentence_pairs", "dynamic", **DYNAMIC),
     "packed_dynamic": pretraining("sentence_order", "packed_dynamic", pack_sequences=True, **DYNAMIC),
-    # Where a model comes from, and what it is like.
+    # Initial weights, configs, and other settings of training.
     "from_pretraining": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None,
                                                     "init_checkpoint": "pretraining"}, ("pretraining",)),
     "from_classifier": Case("run.run_classifier", {**CLASSIFIER, "bert_config_file": None, "vocab_file": None,
@@ -169,10 +169,10 @@ CASES = {
 
 
 def run(name, folder):
-    """Runs a case, and before it those that it needs, in a folder that `toy.write` filled; a finished one stays.
+    """Runs a case and the cases that it needs in a directory that `toy.write` filled, each only once.
 
     Raises:
-      AssertionError: if a command fails, with the end of what it printed on standard error.
+      AssertionError: If a command fails, with the end of its standard error.
     """
     if (folder / name).exists():
         return

@@ -1,4 +1,4 @@
-"""What the checkpoints of a run hold: their tensors, the digest, a summary, and the object graphs."""
+"""The checkpoints of a run: tensors, digests, summaries, and object graphs."""
 
 import hashlib
 import re
@@ -12,16 +12,16 @@ NUMBER = re.compile(r"/_variables/\d+$")
 
 
 def prefixes(folder):
-    """The prefixes of all checkpoints in a folder and those in it: dict of "" or "best/ckpt-2/" -> pathlib.Path.
+    """Finds all checkpoints below a directory: dict of name, such as "" or "best/ckpt-2/", to prefix.
 
-    That of a run's last step has no name: it is the only one that the run leaves in its output directory.
+    The checkpoint of the last step has no name. It is the only one that a run leaves in its output directory.
     """
     paths = sorted(path.with_suffix("") for path in folder.rglob("*.index"))
     return {"" if path.parent == folder else f"{path.relative_to(folder)}/": path for path in paths}
 
 
 def read(folder):
-    """Reads all checkpoints in a folder: dict of object-graph key -> array, in the order of the keys."""
+    """Reads all checkpoints below a directory: dict of object-graph key to array, sorted by key."""
     found = {}
     for name, path in prefixes(folder).items():
         reader = tf.train.load_checkpoint(str(path))
@@ -30,23 +30,23 @@ def read(folder):
 
 
 def digest(array):
-    """The SHA-256 of a tensor: its type, its shape and its bytes."""
+    """Returns the SHA-256 of a tensor: its dtype, its shape, and its bytes."""
     header = f"{array.dtype} {list(array.shape)} ".encode()
     return hashlib.sha256(header + np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
 def digest_of_all(tensors):
-    """The SHA-256 of all tensors with their keys, in the order of the keys."""
+    """Returns the SHA-256 of all tensors with their keys, sorted by key."""
     return hashlib.sha256("".join(f"{key} {digest(tensors[key])}\n" for key in sorted(tensors)).encode()).hexdigest()
 
 
 def summary(tensors):
-    """Numbers that another machine computes too, but for rounding, in float64.
+    """Computes numbers in float64 that are equal on all machines, except for rounding.
 
     Returns:
-      dict: "weights", the L2 norm of the model's; "others", that of all other floating-point tensors (the optimizer's
-      moments, adapters' too); "checksum", the sum of all floating-point numbers, each times the cosine of its place
-      among all.
+      Dict: "weights", the L2 norm of the model's weights; "others", the L2 norm of all other floating-point tensors,
+      such as the optimizer state; "checksum", the sum of all floating-point numbers, each multiplied by the cosine
+      of its 0-based position.
     """
     floats = {key: np.ravel(value).astype(np.float64) for key, value in sorted(tensors.items())
               if np.issubdtype(value.dtype, np.floating)}
@@ -62,15 +62,15 @@ def norm(arrays):
 
 
 def object_graphs(folder):
-    """The lines "key | name of the variable | shape | type" of all checkpoints in a folder."""
+    """Lists all checkpoints below a directory, in lines "key | name of the variable | shape | dtype"."""
     return [name + line for name, path in prefixes(folder).items()
             for line in lines_of(tf.train.load_checkpoint(str(path)))]
 
 
 def lines_of(reader):
-    """The lines of a checkpoint; of TensorFlow's first version, whose keys are the names, without names.
+    """Lists a checkpoint as `object_graphs` does. A checkpoint of TensorFlow 1 has names as keys, and no other names.
 
-    The optimizer's variables, whose keys are consecutive numbers, come in the order of these, without them.
+    The keys of the optimizer's variables are consecutive numbers. The lines are in their order, without the numbers.
     """
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     names = {}

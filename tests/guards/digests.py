@@ -1,4 +1,4 @@
-"""Digests of what each case leaves, recorded in one tree and compared in another on the same machine."""
+"""Digests of the results of each case, recorded in one tree and compared in another on the same machine."""
 
 import concurrent.futures
 import csv
@@ -16,9 +16,9 @@ LOG = "training_log/"  # before the names of the columns
 
 
 def results(folder):
-    """What a run left that depends on its numbers alone: dict of name -> array.
+    """Reads the numbers that a run wrote: dict of name to array.
 
-    The tensors of its checkpoints, and the columns of training_log.csv.
+    They are the tensors of its checkpoints and the columns of training_log.csv.
     """
     found = checkpoints.read(folder)
     if (folder / "training_log.csv").exists():
@@ -33,7 +33,7 @@ def chosen(only):
 
 
 def run_all(names, jobs):
-    """Runs cases; yields (name, folder of its output or the error's text), each folder only until the next."""
+    """Runs cases. Yields for each its name, and its output directory or the text of the error."""
     with tempfile.TemporaryDirectory() as root:
         if jobs == 1:
             toy.write(pathlib.Path(root))
@@ -47,7 +47,7 @@ def run_all(names, jobs):
 
 
 def run_one(name, root):
-    """Runs a case; returns its folder, or the text of the error."""
+    """Runs a case. Returns its output directory, or the text of the error."""
     root = pathlib.Path(root)
     try:
         cases.run(name, root)
@@ -57,7 +57,7 @@ def run_one(name, root):
 
 
 def _begin(root):
-    """Gives a process of a pool a folder of its own, as two may need the same case."""
+    """Creates a directory for one process of a pool, since two processes may need the same case."""
     global own
     own = tempfile.mkdtemp(dir=root)
     toy.write(pathlib.Path(own))
@@ -68,10 +68,10 @@ def _run_in_own(name):
 
 
 def record(path, only="", jobs=1):
-    """Writes the digests of cases to a JSON file, their tensors and object graphs to a folder beside it.
+    """Writes digests and object graphs to a JSON file, and tensors to a directory next to it.
 
     Returns:
-      Whether all cases ran.
+      Whether all cases succeeded.
     """
     path = pathlib.Path(path)
     tensors_folder(path).mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def record(path, only="", jobs=1):
         found = results(folder)
         recorded[name] = {"digest": checkpoints.digest_of_all(found), "object_graph": checkpoints.object_graphs(folder)}
         np.savez(tensors_folder(path) / f"{name}.npz", **{
-            key.replace("/", "|"): value for key, value in found.items()})  # a file of which no part is a folder
+            key.replace("/", "|"): value for key, value in found.items()})  # a "/" would create directories in the file
         print(f"{name}: {recorded[name]['digest'][:16]}", flush=True)
     path.write_text(json.dumps(recorded, indent=1) + "\n")
     return len(recorded) == len(chosen(only))
@@ -94,13 +94,13 @@ def tensors_folder(path):
 
 
 def recorded_tensors(path, name):
-    """The tensors of a recorded case, as `results` gave them."""
+    """Reads the tensors of a recorded case, as returned by `results`."""
     with np.load(tensors_folder(path) / f"{name}.npz") as arrays:
         return {key.replace("|", "/"): arrays[key] for key in arrays.files}
 
 
 def compare(path, only="", jobs=1):
-    """Prints a line for each case that was recorded; returns whether all are equal."""
+    """Prints a line per recorded case. Returns whether all are equal."""
     path = pathlib.Path(path)
     recorded = json.loads(path.read_text())
     names = [name for name in chosen(only) if name in recorded]
@@ -118,7 +118,7 @@ def compare(path, only="", jobs=1):
 
 
 def _difference(folder, path, recorded):
-    """How a run differs from the recorded one, in words; None if it does not."""
+    """Describes how a run differs from the recorded one. Returns None if it does not."""
     graph = checkpoints.object_graphs(folder)
     if graph != recorded["object_graph"]:
         gone = [line for line in recorded["object_graph"] if line not in graph]
@@ -145,7 +145,7 @@ def _distance(before, after):
 
 
 def check(only="", jobs=1):
-    """Prints a line for each case, by what is landed in tests/reference/guards; returns whether all agree."""
+    """Compares each case with tests/reference/guards, and prints a line per case. Returns whether all agree."""
     agree = True
     for name, folder in run_all(chosen(only), jobs):
         differences = [folder.strip()] if isinstance(folder, str) else [
@@ -164,7 +164,7 @@ def check(only="", jobs=1):
 
 
 def write_reference(path):
-    """Writes tests/reference/guards from what `record` wrote."""
+    """Writes tests/reference/guards from a file that `record` wrote."""
     path = pathlib.Path(path)
 
     def tensors_of(name):

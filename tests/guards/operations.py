@@ -1,4 +1,4 @@
-"""How many operations a training step has as traced, and an export as written."""
+"""Counts of the operations of traced training steps and of exports."""
 
 import json
 import pathlib
@@ -10,10 +10,10 @@ from tests import scripts
 from tests.guards import cases
 from tests.guards.traced import count
 
-TRAINED = ("classifier", "pretraining")  # whose steps are counted
+TRAINED = ("classifier", "pretraining")  # cases with a counted training step
 SIZES = {"max_seq_length": 24}
 OF_PRETRAINING = {**SIZES, "vocab_file": "vocab.txt", "do_lower_case": True}
-EXPORTS = {  # name -> case whose model it is, flags of run.export_saved_model
+EXPORTS = {  # name -> case that trains the model, flags of run.export_saved_model
     "classifier": ("classifier", {}),
     "classifier_bfloat16": ("classifier", {"compute": "bfloat16"}),
     "windows": ("windows", {}),
@@ -28,7 +28,7 @@ LITERT = {"format": "litert", "lengths": 16, "batch_sizes": 1, **SIZES}
 
 
 def of_training(name, folder):
-    """Runs a case; returns the operations of its step, dict of type -> count."""
+    """Runs a case. Returns the operations of its training step, dict of type to count."""
     case = cases.CASES[name]
     for needed in case.needs:
         cases.run(needed, folder)
@@ -41,7 +41,7 @@ def of_training(name, folder):
 
 
 def of_export(name, folder):
-    """Writes a SavedModel of EXPORTS; returns the operations of all its functions, dict of type -> count."""
+    """Writes a SavedModel of EXPORTS. Returns the operations of all its functions, dict of type to count."""
     case, flags = EXPORTS[name]
     exported = export(case, f"export_{name}", folder, **flags)
     model = saved_model_pb2.SavedModel.FromString((exported / "1" / "saved_model.pb").read_bytes())
@@ -49,7 +49,7 @@ def of_export(name, folder):
 
 
 def of_litert(case, folder):
-    """Writes a LiteRT model of a case; returns the operations of its graphs, dict of type -> count."""
+    """Writes a LiteRT model of a case. Returns the operations of its graphs, dict of type to count."""
     from tensorflow.lite.python import schema_py_generated as schema
 
     exported = export(case, f"litert_{case}", folder, **LITERT)
@@ -65,14 +65,14 @@ def of_litert(case, folder):
 
 
 def export(case, export_dir, folder, **flags):
-    """Exports the model of a case; returns the folder that it is in."""
+    """Exports the model of a case. Returns the directory of the export."""
     cases.run(case, folder)
     scripts.succeed("run.export_saved_model", folder, init_checkpoint=case, export_dir=export_dir, **flags)
     return pathlib.Path(folder) / export_dir
 
 
 def all_of_them(folder, only=""):
-    """Yields what of, and the operations as dict of type -> count, where the regular expression `only` is found."""
+    """Yields names in which the regular expression `only` is found, each with a dict of type to count."""
     every = {**{f"training/{name}": (of_training, name) for name in TRAINED},
              **{f"export/{name}": (of_export, name) for name in EXPORTS},
              "litert/classifier": (of_litert, "classifier")}

@@ -1,6 +1,6 @@
-"""What every machine computes alike, as landed in tests/reference/guards/: object graphs, summaries, operations.
+"""The files of tests/reference/guards/: object graphs, summaries, and operations, which do not depend on the machine.
 
-Object graphs are written as what they have more and less than a similar one.
+The file of object graphs is short: an entry lists only the lines that a similar entry has or lacks.
 """
 
 import collections
@@ -14,7 +14,7 @@ from tests.guards import checkpoints
 
 FOLDER = pathlib.Path(__file__).parents[1] / "reference" / "guards"
 GRAPHS, SUMMARIES, OPERATIONS = (FOLDER / f"{name}.json" for name in ("object_graphs", "summaries", "operations"))
-TOLERANCE = 1e-4  # relative, as that of the reference runs; of the checksum, relative to the norms
+TOLERANCE = 1e-4  # relative, as in the reference runs; for the checksum relative to the norms
 
 
 def read(path):
@@ -22,7 +22,7 @@ def read(path):
 
 
 def write(path, values):
-    """Writes a dict as JSON, a line an entry, where an entry is not a list of lines or differences."""
+    """Writes a dict as JSON: object graphs with a line per variable, other values with a line per entry."""
     entries = (f"{json.dumps(name)}: {json.dumps(value, indent=1 if path == GRAPHS else None)}"
                for name, value in values.items())
     path.parent.mkdir(exist_ok=True)
@@ -30,7 +30,7 @@ def write(path, values):
 
 
 def encode(graphs):
-    """Shortens object graphs, dict of name -> list of lines, as GRAPHS holds them."""
+    """Shortens object graphs, dict of name to list of lines, for the file GRAPHS."""
     encoded = {}
     for place, (name, lines) in enumerate(graphs.items()):
         counted = collections.Counter(lines)
@@ -48,7 +48,7 @@ def digest(lines):
 
 
 def graph_difference(name, lines):
-    """How an object graph differs from that of the name in GRAPHS, in words; "" if it does not."""
+    """Describes how an object graph differs from the one in GRAPHS. Returns "" if it does not."""
     encoded = read(GRAPHS)
     expected = _lines_in(encoded, name)
     counted = collections.Counter(lines)
@@ -68,7 +68,7 @@ def _lines_in(encoded, name):
 
 
 def summary_difference(name, found):
-    """How a summary differs from that of the name in SUMMARIES, in words; "" if it does not by TOLERANCE."""
+    """Describes how a summary differs from the one in SUMMARIES. Returns "" if it is within TOLERANCE."""
     expected = read(SUMMARIES)[name]
     scale = {**expected, "checksum": np.hypot(expected["weights"], expected["others"])}
     return ", ".join(f"{key}: {found[key]!r} instead of {value!r}" for key, value in expected.items()
@@ -76,7 +76,7 @@ def summary_difference(name, found):
 
 
 def operations_difference(name, found):
-    """Which operations there are more of than in OPERATIONS, in words; "" if all together are no more."""
+    """Describes how counts differ from those in OPERATIONS. Returns "" if their sum is not higher."""
     expected = read(OPERATIONS)[name]
     if sum(found.values()) <= sum(expected.values()):
         return ""
@@ -89,10 +89,10 @@ def write_from(path, tensors_of, models, operations):
     """Writes the three files.
 
     Args:
-      path: pathlib.Path of what `digests.record` wrote.
-      tensors_of: function from a case's name to what `digests.results` found in it.
-      models: dict of name -> lines of an object graph.
-      operations: dict of name -> dict of type -> count.
+      path: `pathlib.Path` of a file that `digests.record` wrote.
+      tensors_of: Function from the name of a case to its tensors.
+      models: Dict of name to the lines of an object graph.
+      operations: Dict of name to dict of type to count.
     """
     recorded = read(path)
     write(GRAPHS, encode({**models, **{name: case["object_graph"] for name, case in recorded.items()}}))

@@ -1,4 +1,4 @@
-"""How long commands take to start, in one tree or in two by turns; without warm-up figures in tests."""
+"""Startup times of commands, in one tree or in two trees by turns."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ OF_PRETRAINING = ("--bert_config_file=config.json", "--vocab_file=vocab.txt", "-
 
 
 def commands(folder):
-    """The commands that are timed: dict of name -> (Python's arguments, exit status); makes the model of the fourth."""
+    """Returns the timed commands, dict of name to Python arguments and exit status. Exports the model of the fourth."""
     model = operations.export("pretraining", "litert_masked_lm", folder, task="masked_lm", **{
         **operations.LITERT, **operations.OF_PRETRAINING}) / "model_float32.tflite"
     return {
@@ -30,17 +30,17 @@ def commands(folder):
 
 
 def run(other=None):
-    """Prints the median seconds of each command, and beside them those of another tree and the ratio.
+    """Prints the median time of each command, in seconds. For two trees it also prints the ratio.
 
     Args:
-      other: str, the folder of the other tree; None for this one alone.
+      other: Directory of the other tree, or None.
     """
     trees = [os.getcwd(), *([os.path.abspath(other)] if other else [])]
     with tempfile.TemporaryDirectory() as folder:
         toy.write(pathlib.Path(folder))
         for name, (arguments, status) in commands(pathlib.Path(folder)).items():
             taken = [[] for _ in trees]
-            for _ in range(TIMES + 1):  # the first reads what the system has not in memory
+            for _ in range(TIMES + 1):  # the first run reads files into the page cache
                 for seconds, tree in zip(taken, trees, strict=True):
                     seconds.append(timed(arguments, status, tree, folder))
             here, *there = (statistics.median(seconds[1:]) for seconds in taken)
@@ -49,7 +49,7 @@ def run(other=None):
 
 
 def timed(arguments, status, tree, folder):
-    """The seconds that Python takes for a command of a tree; a command that ends otherwise is an error."""
+    """Times a command in a tree, in seconds. Raises AssertionError for another exit status."""
     begin = time.perf_counter()
     done = subprocess.run([sys.executable, *arguments], cwd=folder, env={**os.environ, "PYTHONPATH": tree},
                           capture_output=True, text=True, check=False)

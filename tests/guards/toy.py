@@ -1,6 +1,6 @@
-"""Data, a vocabulary and configs of a few bytes, from fixed seeds: what the guarded commands read.
+"""Toy data, a vocabulary, and configs from fixed seeds, which the guarded commands read.
 
-Nothing here imports the project, whose internals may change between two trees that are compared.
+This module does not import the project, since internals may differ between two compared trees.
 """
 
 import json
@@ -41,7 +41,7 @@ def sentence(rng, most, least=2):
 
 
 def write_tables(folder, rng):
-    """A published task's files, a data set of one's own with labels of each kind, and texts without labels."""
+    """Writes a published task, a custom dataset with each kind of label, and texts without labels."""
     for name in ("sst-2", "own"):
         (folder / name).mkdir()
     for split in ("train", "dev"):
@@ -56,7 +56,7 @@ def write_tables(folder, rng):
 
 
 def write_words(folder, rng):
-    """Sentences of a word a line, in documents, each word with a label."""
+    """Writes documents of sentences with one word and its label per line."""
     kinds = {"rome": "B-PLACE", "genoa": "B-PLACE", "mary": "B-PER", "hunt": "I-PER"}
     for split in ("train", "dev"):
         sentences = ["".join(f"{word} {kinds.get(word, 'O')}\n" for word in sentence(rng, 12).split())
@@ -67,7 +67,7 @@ def write_words(folder, rng):
 
 
 def write_questions(folder, rng):
-    """SQuAD files: contexts of several windows; in the second one question in three has no answer."""
+    """Writes SQuAD files with long contexts. In the second file, every third question has no answer."""
     for name, every in (("squad_v1.json", 0), ("squad_v2.json", 3)):
         paragraphs = []
         for number in range(EXAMPLES):

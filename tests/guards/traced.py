@@ -1,8 +1,7 @@
-"""`python -m tests.guards.traced FILE MODULE FLAGS...` runs a script and writes the operations of its training step.
+"""`python -m tests.guards.traced FILE MODULE FLAGS...` runs a script and counts the operations of its training step.
 
-Of all functions that TensorFlow traces the one with the most operations, those of the functions that it calls
-included, is the training step; FILE gets a JSON dict of type of operation -> count. Nothing of the project is touched:
-TensorFlow's own FuncGraph, which every traced function is, is watched.
+The training step is the traced function with the most operations, including the functions that it calls. FILE gets a
+JSON dict of operation type to count. The hook is in TensorFlow's FuncGraph, so that it does not depend on the project.
 """
 
 import atexit
@@ -13,13 +12,13 @@ import sys
 
 
 def count(graph_def):
-    """How many operations of each type a GraphDef has, its functions included: Counter of type -> count."""
+    """Counts the operations of a GraphDef and its functions by type."""
     nodes = [*graph_def.node, *(node for function in graph_def.library.function for node in function.node_def)]
     return collections.Counter(node.op for node in nodes)
 
 
 def watch():
-    """Returns a list that holds each FuncGraph that is made from now on."""
+    """Returns a list to which each new FuncGraph is added."""
     from tensorflow.python.framework import func_graph
 
     made, begin = [], func_graph.FuncGraph.__init__
