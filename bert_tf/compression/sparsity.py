@@ -1,9 +1,7 @@
-"""Single weights of the encoder's matrices set to 0 while a model is fine-tuned, by magnitude or by movement.
+"""Single weights of the encoder's matrices set to 0 while a model is fine-tuned, by magnitude.
 
-By magnitude (Zhu and Gupta 2017): the largest weights of each matrix stay. What is 0 once stays 0, so that the weights
-themselves say which are gone. By movement (Sanh et al. 2020): each weight has a score, which rises while training moves
-the weight away from 0 and falls while it moves it towards 0; the weights with the highest scores of each matrix stay,
-and others come back when their scores rise. From the end of the schedule on both are alike: what is gone is 0.
+The largest weights of each matrix stay (Zhu and Gupta 2017). What is 0 once stays 0, so that the weights themselves say
+which are gone.
 
 The share that stays falls by a cubic schedule. A dense product of a matrix with many zeros takes as long as of any
 other: this is for files that compress, and for research.
@@ -18,9 +16,7 @@ import zlib
 import tensorflow as tf
 
 from bert_tf.compression.masks import layers_of
-from bert_tf.errors import InputError
 
-METHODS = ("magnitude", "movement")
 REFRESHES = 100  # how often in the course of the schedule weights are chosen anew
 
 
@@ -48,70 +44,21 @@ class PruningSchedule:
         within = (step > self.begin) & (step < self.end) & ((step - self.begin) % interval == 0)
         return within | tf.equal(step, self.end)
 
-    def has_ended(self, step):
-        """Whether what is gone stays gone, bool scalar."""
-        return step >= self.end
-
     def threshold(self, values, step):
         """The least of `values`, float32 of any shape, that stays after `step` steps."""
         count = tf.round(self.share(step) * values.shape.num_elements())
         return kth_largest(values, tf.maximum(1, tf.cast(count, tf.int32)))
 
 
-class WeightPruning:
-    """The matrices of an encoder's layers in training, of which fewer and fewer weights stay.
+def prune_in_training(schedule, encoder, optimizer):
+    """Has an optimizer leave fewer and fewer weights of the matrices of an encoder's layers.
 
     Args:
-      method: "magnitude" or "movement".
       schedule: PruningSchedule.
-      encoder: BertEncoder, before a function of it is traced. To be called in the strategy's scope.
+      encoder: BertEncoder.
       optimizer: of bert_tf.optimization, that trains it.
-
-    Attributes:
-      scores: the variables that are trained beside the model's, one for each matrix, of its shape; by magnitude none.
-      kept: dict of name -> what has to be kept in checkpoints beside the model.
-
-    Raises:
-      InputError: movement, and attention is computed for TPUs.
     """
-
-    def __init__(self, method, schedule, encoder, optimizer):
-        self.scores, self.kept = [], {}
-        layers = matrices(encoder)
-        if method == "magnitude":
-            optimizer.set_rules([(layer.kernel, functools.partial(_by_magnitude, schedule)) for layer in layers])
-            return
-        if any(layer.attention.use_einsum for layer in encoder.encoder_layers):
-            raise InputError("attention that is computed for TPUs cannot be pruned by movement")
-        thresholds, rules = [], []
-        for number, layer in enumerate(layers):
-            scores = tf.Variable(tf.zeros(layer.kernel.shape), name=f"pruning_scores_{number}")
-            threshold = tf.Variable(tf.float32.min, trainable=False, name=f"pruning_threshold_{number}")
-            self.scores.append(scores)
-            thresholds.append(threshold)
-            rules += [(layer.kernel, functools.partial(_by_movement, schedule, scores)),
-                      (scores, functools.partial(_moving_scores, schedule, threshold))]
-            # Past Keras, which would make weights of the model of them.
-            vars(layer)["masked"] = functools.partial(_masked, schedule, optimizer, scores, threshold)
-        optimizer.set_rules(rules)
-        self.kept = {"pruning_scores": self.scores, "pruning_thresholds": thresholds}
-
-
-class PrunedInTraining:
-    """What a training step runs: a network, with the scores of a WeightPruning trained beside its variables."""
-
-    def __init__(self, network, pruning):
-        self._network, self._pruning = network, pruning
-        self.compute_dtype = network.compute_dtype
-
-    @property
-    def trainable_variables(self):
-        """The network's, then the scores."""
-        return [*self._network.trainable_variables, *self._pruning.scores]
-
-    def __call__(self, features, training=False):
-        """The network's outputs."""
-        return self._network(features, training=training)
+    optimizer.set_rules([(layer.kernel, functools.partial(_update, schedule)) for layer in matrices(encoder)])
 
 
 def matrices(encoder):
@@ -162,50 +109,14 @@ def compressed_bytes(variables):
     return total, compressed + len(compressor.flush())
 
 
-def _masked(schedule, optimizer, scores, threshold, kernel):
-    """A matrix with 0 for what is gone; the gradient of its scores is as if each factor were its score."""
-    step = optimizer.iterations
-    stays = (scores >= threshold) | schedule.has_ended(step)
-    moves = tf.where(schedule.has_ended(step), 0.0, 1.0)
-
-    @tf.custom_gradient
-    def mask(kernel, scores):
-        factors = tf.cast(stays, kernel.dtype)
-
-        def gradient(dy):
-            return dy * factors, tf.cast(dy, scores.dtype) * tf.cast(kernel, scores.dtype) * moves
-        return kernel * factors, gradient
-    return mask(tf.convert_to_tensor(kernel), tf.convert_to_tensor(scores))
-
-
-# How a variable is updated: (variable, steps done before, function that moves it).
-
-
-def _by_magnitude(schedule, kernel, step, move):
-    values = _moved(kernel, (kernel.read_value() != 0) | (step < schedule.begin), move)
+def _update(schedule, kernel, step, move):
+    """Updates a matrix; step: how many are done before; move: a function that moves it."""
+    stays = (kernel.read_value() != 0) | (step < schedule.begin)
+    with tf.control_dependencies([stays]):  # read before, so that nothing has to be copied
+        move()
+    values = tf.where(stays, kernel.read_value(), 0.0)
 
     def largest():
         sizes = tf.abs(values)
         return tf.where(sizes >= schedule.threshold(sizes, step + 1), values, 0.0)
     kernel.assign(tf.cond(schedule.is_due(step + 1), largest, lambda: values))
-
-
-def _by_movement(schedule, scores, kernel, step, move):
-    values = _moved(kernel, (kernel.read_value() != 0) | (step < schedule.end), move)
-
-    def highest():
-        return tf.where(scores >= schedule.threshold(scores.read_value(), step + 1), values, 0.0)
-    kernel.assign(tf.cond(tf.equal(step + 1, schedule.end), highest, lambda: values))
-
-
-def _moving_scores(schedule, threshold, scores, step, move):
-    move()
-    threshold.assign(tf.cond(schedule.is_due(step + 1),
-                             lambda: schedule.threshold(scores.read_value(), step + 1), threshold.read_value))
-
-
-def _moved(kernel, stays, move):
-    """Moves a matrix; returns its values, with 0 where `stays`, bool of its shape, is False."""
-    with tf.control_dependencies([stays]):  # read before, so that nothing has to be copied
-        move()
-    return tf.where(stays, kernel.read_value(), 0.0)

@@ -52,13 +52,11 @@ class Projection(tf_keras.layers.Layer):
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
 
     Attributes:
-      masked: maps the kernel to the one to multiply with; or None.
       quantization: what multiplies in place of tf.matmul, of bert_tf.compression.quantization; or None.
       adapter: bert_tf.layers.adapter.LowRankAdapter, or None.
     """
 
     adapter = None
-    masked = None
     quantization = None
 
     def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
@@ -70,9 +68,8 @@ class Projection(tf_keras.layers.Layer):
 
     def call(self, x, activation=None):
         """x [T, input_width] -> [T, output_width]; activation: what computes it in place of the usual operations."""
-        kernel = self.kernel if self.masked is None else self.masked(self.kernel)
         multiply = tf.matmul if self.quantization is None else self.quantization.product
-        product = multiply(x, kernel)
+        product = multiply(x, self.kernel)
         if self.adapter is not None:
             product += self.adapter(x)
         y = tf.nn.bias_add(product, self.bias)

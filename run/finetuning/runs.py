@@ -134,8 +134,8 @@ def one_run(settings, shared):
             _choose_trained_weights(settings.trained_weights, model, optimizer, seed)
         trained = task.in_training(model, optimizer, num_train_steps)
         if settings.weight_pruning.weight_pruning:
-            trained = _pruned_in_training(
-                settings.weight_pruning, trained, model.encoder, optimizer, num_train_steps)
+            sparsity.prune_in_training(
+                _pruning_schedule(settings.weight_pruning, num_train_steps), model.encoder, optimizer)
     if tuning.quantize_from_step is not None:
         # Without training there is no step: what is evaluated is the model as int8.
         is_on = (lambda: optimizer.iterations >= tuning.quantize_from_step) if tuning.do_train else None
@@ -235,22 +235,6 @@ def _merge_adapters(settings, shared, model, restored):
         lora.merge_adapters(model.encoder)
     elif restored and not settings.tuning.do_train and holds_adapters(restored):
         load_pretrained(model, restored)
-
-
-def _pruned_in_training(pruning, trained, encoder, optimizer, num_train_steps):
-    """A Trained, with the weights of the encoder pruned on the way.
-
-    Args:
-      pruning: WeightPruningSettings.
-      trained: Trained.
-      encoder: BertEncoder that it trains.
-      optimizer: of bert_tf.optimization.
-      num_train_steps: int.
-    """
-    schedule = _pruning_schedule(pruning, num_train_steps)
-    run = sparsity.WeightPruning(pruning.weight_pruning, schedule, encoder, optimizer)
-    return dataclasses.replace(trained, network=sparsity.PrunedInTraining(trained.network, run),
-                               aside={**trained.aside, **run.kept})
 
 
 def _pruning_schedule(pruning, num_train_steps):

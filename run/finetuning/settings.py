@@ -78,8 +78,8 @@ class WeightPruningSettings(Settings):
 
     weight_pruning: str | None = setting(
         None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
-              "the least magnitude, or those that training moves towards 0. Files compress better, nothing gets "
-              "faster. Needs --do_train.", choices=("magnitude", "movement"))
+              "the least magnitude. Files compress better, nothing gets faster. Needs --do_train.",
+        choices=("magnitude",))
     keep_weights: float = setting(
         0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1)
     pruning_begin: float = setting(

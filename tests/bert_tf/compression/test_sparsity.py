@@ -8,8 +8,7 @@ import tensorflow as tf
 
 from bert_tf import models, optimization
 from bert_tf.compression import sparsity
-from bert_tf.compression.sparsity import PrunedInTraining, PruningSchedule, WeightPruning
-from bert_tf.errors import InputError
+from bert_tf.compression.sparsity import PruningSchedule
 from tests import toy_servables
 
 CONFIG = dataclasses.replace(toy_servables.CONFIG, hidden_size=16, num_hidden_layers=1, intermediate_size=24,
@@ -25,34 +24,29 @@ class Run:
 
     Attributes:
       steps: after each step, the matrices as they are in the variables: list of lists of arrays.
-      network: what is trained.
-      pruning: WeightPruning, or None.
     """
 
-    def __init__(self, method, schedule=SCHEDULE, optimizer="adamw", steps=STEPS):
+    def __init__(self, schedule=SCHEDULE, optimizer="adamw", steps=STEPS):
         self.encoder = models.BertEncoder(CONFIG, seed=3)
         model = models.BertClassifier(self.encoder, 2)
         optimizer = optimization.create_optimizer(0.02, 100, 0, optimizer)
-        self.network, self.pruning = model, None
-        if method:
-            self.pruning = WeightPruning(method, schedule, self.encoder, optimizer)
-            self.network = PrunedInTraining(model, self.pruning)
-        variables = self.network.trainable_variables
-        optimizer.build(model.trainable_variables, variables[len(model.trainable_variables):])
+        if schedule:
+            sparsity.prune_in_training(schedule, self.encoder, optimizer)
+        variables = model.trainable_variables
+        optimizer.build(variables)
         features = {name: tf.constant(value) for name, value in FEATURES.items()}
 
         @tf.function(autograph=False)
         def step():
             with tf.GradientTape() as tape:
-                logits = self.network(features, training=True)["logits"]
+                logits = model(features, training=True)["logits"]
                 loss = tf.reduce_sum(tf.nn.softmax(logits)[0, :1]) + tf.reduce_sum(tf.square(logits))
             gradients = tape.gradient(loss, variables)
             optimizer.apply_gradients(zip(gradients, variables, strict=True), skip_gradients_aggregation=True)
-            return gradients
 
-        self.steps, self.gradients = [self.kernels()], []
+        self.steps = [self.kernels()]
         for _ in range(steps):
-            self.gradients.append(step()[len(model.trainable_variables):])
+            step()
             self.steps.append(self.kernels())
 
     def kernels(self):
@@ -77,7 +71,7 @@ def test_the_share_falls_as_a_cube():
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
 def test_the_largest_weights_stay(optimizer):
     """Each step's matrix is the one of before, moved, without its smallest weights; what is gone stays gone."""
-    run = Run("magnitude", optimizer=optimizer)
+    run = Run(optimizer=optimizer)
     for before, after in zip(Run(None, optimizer=optimizer, steps=2).steps, run.steps, strict=False):
         for expected, kernel in zip(before, after, strict=True):
             np.testing.assert_array_equal(kernel, expected)  # nothing is taken before its time
@@ -91,45 +85,11 @@ def test_the_largest_weights_stay(optimizer):
                 assert np.abs(old[gone]).max() < np.abs(new[new != 0]).min() + 0.1
 
 
-def test_the_weights_that_training_moves_away_from_0_stay():
-    run = Run("movement")
-    assert len(run.pruning.scores) == 4
-    kernel = run.steps[-1][0]
-    np.testing.assert_array_equal(kernel != 0, run.steps[SCHEDULE.end][0] != 0)
-    assert np.count_nonzero(kernel) == round(0.25 * kernel.size)
-    assert np.count_nonzero(run.steps[SCHEDULE.end - 1][0]) > 0.9 * kernel.size  # until then in the variable
-    np.testing.assert_array_equal(run.gradients[-1][0], np.zeros_like(kernel))  # at the end scores rest
-
-
-def test_gradients_of_a_masked_matrix():
-    """What is masked gets none; a score gets the matrix's own, as if nothing were masked, times the weight."""
-    run = Run("movement", PruningSchedule(0.5, 0, 100), steps=3)
-    layer, scores = sparsity.matrices(run.encoder)[0], run.pruning.scores[0]
-    x = tf.constant(np.random.default_rng(1).normal(size=[5, 16]), tf.float32)
-    with tf.GradientTape() as tape:
-        y = tf.reduce_sum(tf.square(layer(x)))
-    of_kernel, of_scores = tape.gradient(y, [layer.kernel, scores])
-    stays = scores.numpy() >= run.pruning.kept["pruning_thresholds"][0].numpy()
-    masked = tf.Variable(layer.kernel * stays)
-    with tf.GradientTape() as tape:
-        y = tf.reduce_sum(tf.square(tf.matmul(x, masked) + layer.bias))
-    dense = tape.gradient(y, masked).numpy()
-    assert 0.9 < stays.mean() < 1
-    np.testing.assert_allclose(of_kernel, dense * stays, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(of_scores, dense * layer.kernel.numpy(), rtol=1e-5, atol=1e-6)
-
-
 def test_what_is_left():
-    run = Run("magnitude", steps=STEPS)
+    run = Run()
     stay, all_of_them = sparsity.share_of_weights(run.encoder)
     assert all_of_them == 16 * 48 + 16 * 16 + 2 * 16 * 24
     assert stay == all_of_them // 4
     total, compressed = sparsity.compressed_bytes([layer.kernel for layer in sparsity.matrices(run.encoder)])
     assert total == 4 * all_of_them
     assert compressed < total / 2
-
-
-def test_attention_for_tpus_is_refused():
-    encoder = models.BertEncoder(CONFIG, einsum_attention=True)
-    with pytest.raises(InputError, match="attention that is computed for TPUs cannot be pruned by movement"):
-        WeightPruning("movement", SCHEDULE, encoder, optimization.create_optimizer(0.1, 10, 0))
