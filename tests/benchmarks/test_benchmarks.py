@@ -1,6 +1,5 @@
 """Each benchmark runs once at toy size and prints what it should; how fast it is says nothing here."""
 
-import dataclasses
 import json
 import multiprocessing.dummy
 import re
@@ -27,8 +26,6 @@ from benchmarks import (
     training_step,
     vocabulary,
 )
-from benchmarks.objectives import __main__ as objectives
-from benchmarks.objectives import arms, runs
 from benchmarks.tpu_compile import __main__ as tpu_compile
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -199,81 +196,10 @@ def test_packing(capsys, config_file, results_dir):
     assert len(kept(results_dir, "packing")) == 1
 
 
-def test_objectives(capsys, monkeypatch, tmp_path):
-    config_file = tmp_path / "bert_config.json"
-    config_file.write_text(dataclasses.replace(TOY, vocab_size=134).to_json())
-    rows_of_task = "".join(f"{sentence}\t{number % 2}\n" for number, sentence in enumerate(SENTENCES))
-    for name in ("train.tsv", "dev.tsv"):
-        (tmp_path / name).write_text(f"sentence\tlabel\n{rows_of_task}")
-    monkeypatch.setattr(runs, "write_topics", lambda path: write_documents(path, 30))
-    commands = []
-
-    def run(module, arguments):
-        commands.append(module)
-        done = scripts.run([sys.executable, "-m", module, *arguments])
-        assert done.returncode == 0, done.stderr
-
-    monkeypatch.setattr(runs, "run", run)
-    settings = objectives.ObjectivesSettings(
-        output_dir=str(tmp_path / "out"), bert_config_file=str(config_file), sst2_dir=str(tmp_path), flops=3e6,
-        arms=("5",), seeds=("3",), jobs=1, max_seq_length=24, train_batch_size=2, dupe_factor=1,
-        mixed_precision="float32", points=2, finetuning_rows=2, finetuning_epochs=1.0, rounds=1)
-    objectives.measure(settings)
-    line, = re.findall(r"^full_sentences, dynamic masks .*$", capsys.readouterr().out, re.MULTILINE)
-    found = re.fullmatch(rf"\D+(\d+) +{NUMBER}% +({NUMBER}) \(0.000\) +{NUMBER} \(0.000\) +"
-                         rf"{NUMBER} \(0.0000\) +{NUMBER}", line)
-    arm, config = arms.ARMS["full_sentences, dynamic masks"], objectives.small_config(settings)
-    assert int(found[1]) == arm.num_steps(settings, config) > 2
-    assert float(found[2]) > 3  # nats, of a model that has hardly begun, of 134 entries
-    result = json.loads((tmp_path / "out" / "results.json").read_text())[arm.name]
-    assert len(result["curves"][0]) == 2
-    assert result["scores"] == [pytest.approx(0.5, abs=0.5)]
-    assert (tmp_path / "out" / "curves.png").stat().st_size > 10_000
-    assert len(commands) == 6  # vocabulary, three files of records, two trainings
-    assert list(runs.commands(settings, config, arm, "3")) == []  # what is there is not made again
-    with pytest.raises(InputError, match=r"holds a run with `flops` 3000000\.0, not 4000000\.0; choose another folder"):
-        runs.prepare(dataclasses.replace(settings, flops=4e6), config, [arm])
-
-
 def write_documents(path, number):
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n\n".join("\n".join(SENTENCES) for _ in range(number)) + "\n")
     return path
-
-
-def test_equal_compute():
-    settings = objectives.ObjectivesSettings()
-    config = objectives.small_config(settings)
-    steps = {name: arm.num_steps(settings, config) for name, arm in arms.ARMS.items()}
-    assert len(arms.ARMS) == len({arm.folder for arm in arms.ARMS.values()}) == 7
-    # By hand: a row is 128 x 4 x (12 x 256^2 x 2 + 4 x 128 x 256) + 2 x 20 x (256^2 + 256 x 8000), three times that.
-    assert steps["sentence_pairs"] == round(4e13 / 16 / 3 / (512 * (1_572_864 + 131_072) + 40 * (65_536 + 2_048_000)))
-    assert steps["full_sentences, 30% masked"] < steps["full_sentences"] == steps["doc_sentences, packed"]
-
-
-def test_all_start_from_the_same_weights(monkeypatch, tmp_path, vocab_file, config_file):
-    monkeypatch.setattr(runs, "write_topics", lambda path: write_documents(path, 2))
-    made = []
-    monkeypatch.setattr(runs, "run", lambda module, arguments: made.append(module))
-    settings = objectives.ObjectivesSettings(
-        output_dir=str(tmp_path / "out"), init_checkpoint="weights", vocab_file=str(vocab_file), learning_rate=5e-4,
-        bert_config_file=str(config_file), max_seq_length=16)
-    config = objectives.small_config(settings)
-    runs.prepare(settings, config, [])
-    assert (tmp_path / "out" / "vocab.txt").read_text().splitlines() == VOCABULARY
-    assert set(made) == {"data_prep.create_pretraining_data"}  # no vocabulary is learned
-    (module, flags), = runs.commands(settings, config, arms.ARMS["sentence_pairs"], "1")
-    assert module == "run.run_pretraining"
-    assert {"--init_checkpoint=weights", "--learning_rate=0.0005"} <= {*flags}
-    with pytest.raises(InputError, match="`init_checkpoint` needs its `vocab_file` and `bert_config_file`"):
-        objectives.ObjectivesSettings(init_checkpoint="weights")
-    with pytest.raises(InputError, match="weights: no checkpoint there"):
-        objectives.measure(settings)
-
-
-def test_arm_that_is_not_there():
-    with pytest.raises(InputError, match="`arms`=8: there are 1 to 7"):
-        objectives.ObjectivesSettings(arms=("8",))
 
 
 def test_litert(capsys, monkeypatch, config_file, vocab_file, text_file, results_dir):
@@ -379,8 +305,8 @@ def test_vocabulary(capsys, text_file, vocab_file, results_dir):
 
 
 @pytest.mark.parametrize("benchmark", [
-    bfloat16, dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, objectives, packing,
-    pretraining_data, serving, tokenization, tpu_compile, training_step, vocabulary], ids=lambda each: each.__name__)
+    bfloat16, dynamic_masking, encoder, input_hosts, input_pipeline, length_groups, litert, packing, pretraining_data,
+    serving, tokenization, tpu_compile, training_step, vocabulary], ids=lambda each: each.__name__)
 def test_flags_are_the_settings(benchmark, monkeypatch):
     measured = []
     monkeypatch.setattr(benchmark, "measure", measured.append)
