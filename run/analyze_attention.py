@@ -1,4 +1,4 @@
-"""Says what each attention head of a model does over a corpus and a treebank, in tables, pictures and a page.
+"""Says what each attention head of a model does over a corpus and a treebank, in tables and pictures.
 
   python -m run.analyze_attention --init_checkpoint=FOLDER --input_file=text.txt --treebank=en_ewt-dev.conllu \\
       --output_dir=analysis

@@ -26,14 +26,14 @@ def run(settings, given):
         print(f"{len(asked)} rows that the model gets wrong, found among {num_rows:,}")
     else:
         asked = requests.given(settings.looked_at, observer.kind)
-    observations = observe(observer, asked, settings.format == "html")
+    observations = _observe(observer, asked, settings.format == "html")
     with files.only_writer("output_file", settings.output_file):
         write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
     print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "
           f"heads, {files.size(settings.output_file):,} bytes")
 
 
-def observe(observer, asked, is_page):
+def _observe(observer, asked, is_page):
     """The Observations of Requests, a list; InputError where a page of them would be too large."""
     observations = []
     for request in asked:

@@ -101,14 +101,12 @@ class CorpusSettings(Settings):
               "sentences of --treebank are read for that.")
     treebank: str | None = setting(
         None, "CoNLL-U file: the best head for each of its dependency relations.")
-    output_dir: str | None = setting(None, "Folder for tables, pictures and pages. Needed.")
+    output_dir: str | None = setting(None, "Folder for tables and pictures. Needed.")
     max_texts: int | None = setting(
         None, "Read so many texts of --input_file and sentences of --treebank at most; unset means all.", lower=1)
     batch_size: int = setting(32, "Texts that go through the model together, fewer where they are long.", lower=1)
     distance_texts: int = setting(
         200, "Texts, the first ones, over which each two heads are compared, which takes time; 0 for none.", lower=0)
-    report_texts: int = setting(
-        5, "Texts, the first ones, in the attention report that the page links to.", lower=1)
 
 
 @dataclasses.dataclass(frozen=True)

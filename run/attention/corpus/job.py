@@ -17,15 +17,15 @@ from bert_tf.analysis import behaviours, dependencies, distances
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from data_prep.tasks import treebank
-from run.attention import importance, report, requests
-from run.attention.corpus import outputs, reading
+from run.attention import importance
+from run.attention.corpus import pictures, reading, tables
+from run.attention.corpus.relations import relations_of
 from run.attention.corpus.sums import Sums
 from run.attention.observing import Observer
 from run.training import run_metadata
 
 SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which alone it goes on
-REPORT_FILE = "attention.html"
-CHANGEABLE = ("output_dir", "report_texts")  # of CorpusSettings: they do not shape the sums
+SHOWN = 12  # relations that are printed
 
 
 def run(settings, given):
@@ -42,24 +42,19 @@ def run(settings, given):
     matters = importance.Job(settings, given) if settings.importance.importance_examples else None
     observer = Observer(settings, given, answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
-    asked = [requests.Request(text_a, text_b or None, source=f"text {number}") for number, (text_a, text_b) in
-             enumerate(reading.texts(corpus.input_file, corpus.treebank, 0, corpus.report_texts))]
-    if not asked:
+    if not any(True for _ in reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")
     if corpus.treebank:
         decoder = files.LineDecoder()
         for _ in treebank.read_sentences(corpus.treebank, decoder):  # before anything is written
             pass
         decoder.tell(corpus.treebank)
-    observations = report.observe(observer, asked, is_page=True)
     _keep_settings(settings, observer)
     with files.only_writer("output_dir", output_dir):
         sums = Sums.read(output_dir, len(observer.heads))
         _Reader(observer, settings).run(sums)
-        report.write(os.path.join(output_dir, REPORT_FILE), "html", settings.model.init_checkpoint, observer,
-                     observations)
         curve = matters.run(output_dir) if matters else None
-        outputs.write(output_dir, settings, observer.heads, sums, curve, REPORT_FILE)
+        _write(output_dir, observer.heads, sums, curve)
 
 
 class _Reader:
@@ -156,7 +151,7 @@ class _Reader:
 def _keep_settings(settings, observer):
     """Writes what an analysis is started with into output_dir; InputError if another one is there."""
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
-    values = {name: value for name, value in dataclasses.asdict(corpus).items() if name not in CHANGEABLE}
+    values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
     started_with = {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **values, **{name: run_metadata.fingerprint([values[name]]) for name in ("input_file", "treebank")
@@ -173,3 +168,42 @@ def _keep_settings(settings, observer):
     with new_file(path) as file:
         json.dump(started_with, file, indent=2)
         file.write("\n")
+
+
+def _write(folder, heads, sums, curve):
+    """Writes tables and pictures, and prints what there is.
+
+    Args:
+      folder: where they go.
+      heads: list of (layer, head).
+      sums: Sums.
+      curve: run.attention.importance.Curve, or None.
+    """
+    measures, relations = sums.measures(), relations_of(sums)
+    tables.write_heads(folder, heads, measures)
+    tables.write_numbers(folder, heads, sums)
+    pictures.measures(folder, heads, measures)
+    if relations:
+        tables.write_relations(folder, heads, relations)
+        pictures.relations(folder, heads, relations)
+        _print_relations(heads, relations)
+    if curve:
+        tables.write_curve(folder, curve)
+        pictures.curve(folder, curve)
+        for name, scores in curve.scores.items():
+            print(f"{curve.metric}, heads out by {name}: "
+                  + ", ".join(f"{count}: {score:.3f}" for count, score in zip(curve.counts, scores, strict=True)))
+    left_out = [f"; {count:,} {what}" for count, what in (
+        (sums.num_cut, "texts were cut"), (sums.num_skipped, "sentences were too long")) if count]
+    print(f"{folder}: {sums.num_texts:,} texts, {sums.num_sentences:,} sentences{''.join(left_out)}")
+
+
+def _print_relations(heads, relations):
+    print(f"{'relation':<14}{'cases':>7}  {'direction':<19}{'head':>6}{'accuracy':>10}{'held out':>10}"
+          f"{'offset':>8}{'accuracy':>10}")
+    for name in list(dict.fromkeys(each.name for each in relations))[:SHOWN]:
+        each = max((each for each in relations if each.name == name), key=lambda each: each.score.value)
+        layer, head = heads[each.head]
+        held_out = "-" if each.held_out is None else f"{each.held_out:.3f}"
+        print(f"{each.name:<14}{each.cases:>7,}  {each.direction:<19}{f'{layer}.{head}':>6}{each.score.value:>10.3f}"
+              f"{held_out:>10}{each.offset:>+8}{each.baseline.value:>10.3f}")

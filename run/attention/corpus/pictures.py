@@ -10,7 +10,7 @@ from bert_tf.analysis.behaviours import MEASURES
 from bert_tf.files import new_file
 from run.attention.importance import BY_IMPORTANCE
 
-MEASURES_FILE, MAP_FILE, RELATIONS_FILE, CURVE_FILE = "measures.png", "map.png", "relations.png", "curve.png"
+MEASURES_FILE, RELATIONS_FILE, CURVE_FILE = "measures.png", "relations.png", "curve.png"
 MOST_RELATIONS = 30
 COLUMNS = 4
 
@@ -34,18 +34,6 @@ def measures(folder, heads, values):
     for panel in panels[len(shown):]:
         panel.set_axis_off()
     _save(figure, folder, MEASURES_FILE)
-
-
-def head_map(folder, heads, coordinates):
-    """The heads on their map, coloured by layer."""
-    figure = Figure(figsize=(8, 7), layout="constrained")
-    panel = figure.subplots()
-    points = panel.scatter(*coordinates.T, c=[layer for layer, _ in heads], cmap="viridis")
-    for (layer, head), (x, y) in zip(heads, coordinates, strict=True):
-        panel.annotate(f"{layer}.{head}", (x, y), textcoords="offset points", xytext=(4, 3), fontsize=7)
-    panel.set(title="heads by Jensen-Shannon divergence (layer.head)", aspect="equal")
-    figure.colorbar(points, label="layer")
-    _save(figure, folder, MAP_FILE)
 
 
 def relations(folder, heads, found):
@@ -86,5 +74,3 @@ def curve(folder, found):
 def _save(figure, folder, name):
     with new_file(os.path.join(folder, name), "wb") as file:
         figure.savefig(file, dpi=110, format="png")
-
-

@@ -13,12 +13,10 @@ HEADS_FILE, RELATIONS_FILE, NUMBERS_FILE = "heads.tsv", "relations.tsv", "analys
 IMPORTANCE_FILE, CURVE_FILE = "importance.tsv", "curve.tsv"
 
 
-def write_heads(folder, heads, measures, coordinates):
-    """A row a head: layer, head, each measure, and where the map has it."""
-    names = ["layer", "head", *NAMES, *([] if coordinates is None else ["map_x", "map_y"])]
-    rows = [[*head, *values, *(() if coordinates is None else coordinates[place])]
-            for place, (head, values) in enumerate(zip(heads, measures, strict=True))]
-    _write(os.path.join(folder, HEADS_FILE), names, rows)
+def write_heads(folder, heads, measures):
+    """A row a head: layer, head, each measure."""
+    _write(os.path.join(folder, HEADS_FILE), ["layer", "head", *NAMES],
+           [[*head, *values] for head, values in zip(heads, measures, strict=True)])
 
 
 def write_relations(folder, heads, relations):

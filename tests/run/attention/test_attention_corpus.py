@@ -9,7 +9,7 @@ import pytest
 from bert_tf import files
 from bert_tf.errors import InputError
 from run.attention import importance, requests
-from run.attention.corpus import job, pictures, reading, relations, scaling, summary
+from run.attention.corpus import job, pictures, reading, relations, tables
 from run.attention.corpus.sums import STATE_FILE, Sums
 from run.attention.observing import Observer
 from run.attention.settings import (
@@ -24,8 +24,7 @@ from run.settings import ModelSettings, TokenizerSettings, from_folder
 from tests import remote_folders
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
-OUTPUTS = {"analysis.json", "analysis.npz", "attention.html", "heads.tsv", "index.html", "map.png", "measures.png",
-           "relations.png", "relations.tsv", "state.npz"}
+OUTPUTS = {"analysis.json", "analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv", "state.npz"}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +61,7 @@ def flags(corpus):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "WINDOW", 8)
         yield {"input_file": str(corpus / "texts.txt"), "treebank": str(corpus / "bank.conllu"), "batch_size": 4,
-               "distance_texts": 10, "report_texts": 1}
+               "distance_texts": 10}
 
 
 @pytest.fixture(scope="module")
@@ -102,15 +101,6 @@ def test_a_head_that_attends_to_the_token_before_is_found_as_such(analysis):
         assert float(row["offset_accuracy"]) >= 0.5
 
 
-def test_the_page_leads_to_the_report(analysis):
-    text = (analysis / "index.html").read_text()
-    assert 'href="attention.html#view=lines&amp;layer=0&amp;head=1"' in text
-    assert "left:&lt;x&gt;" in text
-    assert "<x>" not in text
-    assert "http" not in text.replace("http-equiv", "")
-    assert "<script" not in text
-
-
 @pytest.mark.usefixtures("few_pictures")
 def test_going_on_ends_with_the_same_sums(shifting, flags, analysis, tmp_path, monkeypatch):
     """Stopped after windows of texts and of sentences, to the last bit; with other settings it does not go on there."""
@@ -131,7 +121,7 @@ def test_going_on_ends_with_the_same_sums(shifting, flags, analysis, tmp_path, m
         ours, theirs = np.load(tmp_path / "parts" / name), np.load(analysis / name)
         for key in theirs.files:
             np.testing.assert_array_equal(ours[key], theirs[key], err_msg=key)
-    for name in ("heads.tsv", "relations.tsv", "index.html", "attention.html"):
+    for name in ("heads.tsv", "relations.tsv"):
         assert (tmp_path / "parts" / name).read_bytes() == (analysis / name).read_bytes()
     with pytest.raises(InputError, match="holds a run with `batch_size` 4, not 8"):
         analyze(shifting, tmp_path / "parts", **{**flags, "batch_size": 8})
@@ -142,7 +132,7 @@ def test_a_folder_that_only_tensorflow_knows(shifting, flags, analysis):
     folder = f"{remote_folders.new_folder()}/out"
     analyze(shifting, folder, **flags)
     assert set(files.names_in(folder)) == OUTPUTS - {"measures.png"}
-    for name in ("heads.tsv", "relations.tsv", "index.html", "attention.html"):
+    for name in ("heads.tsv", "relations.tsv"):
         assert files.read_bytes(f"{folder}/{name}") == (analysis / name).read_bytes(), name
 
 
@@ -160,7 +150,7 @@ def test_measures_are_those_of_the_texts_one_by_one(analysis, shifting, corpus):
 @pytest.mark.usefixtures("few_pictures")
 def test_importance(toys, corpus, tmp_path, monkeypatch):
     """The score with all heads and with none is that of any order; a second start computes nothing again."""
-    flags = {"input_file": str(corpus / "texts.txt"), "distance_texts": 0, "max_texts": 5, "report_texts": 1,
+    flags = {"input_file": str(corpus / "texts.txt"), "distance_texts": 0, "max_texts": 5,
              "importance": ImportanceSettings(importance_examples=8, curve_points=2, random_orders=1,
                                               random_seed=-2**63, train_batch_size=4),
              "data": DataSettings(data_dir=str(toys / "data"))}
@@ -195,13 +185,6 @@ def test_what_was_chosen_on_one_half_is_judged_on_the_other():
     assert first.held_out == pytest.approx(1 / 4)  # head 1 on the even ones: 1 of 2; head 0 on the odd ones: 0 of 2
     assert (first.offset, first.baseline.value) == (1, 1.0)
     assert first.baseline.low == pytest.approx(4 / (4 + 1.96**2), abs=1e-3)  # Wilson's, of 4 of 4
-
-
-def test_the_map_keeps_distances():
-    points = np.array([[0.0, 0], [3, 0], [0, 4], [3, 4], [1, 1]])
-    wanted = np.linalg.norm(points[:, np.newaxis] - points, axis=-1)
-    found = scaling.two_dimensions(wanted)
-    np.testing.assert_allclose(np.linalg.norm(found[:, np.newaxis] - found, axis=-1), wanted, atol=1e-3)
 
 
 @pytest.mark.parametrize(("settings", "message"), [
@@ -244,4 +227,4 @@ def test_another_folder_is_left_alone(shifting, corpus, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty, and holds no analysis"):
         analyze(shifting, tmp_path, input_file=str(corpus / "texts.txt"))
-    assert summary.PAGE_FILE not in {path.name for path in tmp_path.iterdir()}
+    assert tables.HEADS_FILE not in {path.name for path in tmp_path.iterdir()}
