@@ -2,7 +2,7 @@ const NAMESPACE = "http://www.w3.org/2000/svg"; // a name, not an address: nothi
 const FONT = "system-ui, sans-serif";
 const FAINTEST = 0.01; // attention below it is not drawn as a line
 
-/** The colours of the theme, from the style sheet. */
+/** The page's colours, from the style sheet. */
 function palette() {
   const style = getComputedStyle(document.documentElement);
   return Object.fromEntries(["back", "panel", "ink", "faint", "edge", "accent", "mark", "first", "second"].map(

@@ -208,16 +208,6 @@ function save() {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-function setTheme(name) {
-  document.documentElement.dataset.theme = name;
-  element("theme").textContent = name === "dark" ? "Light" : "Dark";
-}
-
-function switchTheme() {
-  setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-  render();
-}
-
 /** Moves by steps within a list. */
 function stepped(list, value, step) {
   return list[Math.max(0, Math.min(list.length - 1, list.indexOf(value) + step))];
@@ -238,7 +228,7 @@ const KEYS = {
   "]": () => change({ text: Math.min(DATA.texts.length - 1, state.text + 1) }),
   n: () => stepToken(1), p: () => stepToken(-1), Escape: () => change({ token: -1 }),
   c: () => change({ cls: !state.cls }), e: () => change({ sep: !state.sep }), w: () => change({ join: !state.join }),
-  s: save, t: switchTheme,
+  s: save,
 };
 VIEWS.forEach((view, place) => { KEYS[place + 1] = () => change({ view }); });
 
@@ -281,7 +271,6 @@ function pointed(event) {
 function start() {
   element("model").textContent = DATA.model;
   options(element("measure"), DATA.measures.map((measure, place) => [place, measure.title]), 0);
-  setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   for (const name of ["text", "layer", "head", "measure"]) {
     element(name).addEventListener("change", (event) => change({ [name]: Number(event.target.value) }));
   }
@@ -290,7 +279,6 @@ function start() {
   for (const view of VIEWS) element(`tab-${view}`).addEventListener("click", () => change({ view }));
   element("controls").addEventListener("submit", (event) => event.preventDefault());
   element("save").addEventListener("click", save);
-  element("theme").addEventListener("click", switchTheme);
   element("view").addEventListener("click", clicked);
   element("view").addEventListener("pointermove", pointed);
   document.addEventListener("keydown", pressed);
