@@ -8,7 +8,6 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf import models
-from bert_tf.analysis import whitening
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.files import LineDecoder, open_bytes
 from run.finetuning import prediction
@@ -35,8 +34,6 @@ def run(settings, config):
     decoder = LineDecoder()
     asked, texts = itertools.tee(read_texts(settings.input_file, decoder))
     rows = (pool(*row, settings.pooling) for row in extractor(asked))
-    if settings.whiten:
-        rows = whitening.whitened(rows, (len(layers), config.hidden_size))
     with vector_files.WRITERS[settings.output_format](settings.output_file, layers, config.hidden_size) as writer:
         for (pieces, vectors), pair in zip(tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True), texts,
                                            strict=True):

@@ -301,9 +301,6 @@ class ExtractionSettings(Settings):
     pooling: str = setting(
         "none", "none: a vector for each token; cls: that of [CLS] alone; mean: the mean over the tokens of a line, "
                 "[CLS] and [SEP] included, under the token [MEAN].", choices=("none", "cls", "mean"))
-    whiten: bool = setting(
-        False, "Shift and scale the vectors of a layer so that their mean is 0 and their covariance the identity; the "
-               "disk holds them once more until the end.")
     batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
     compute: str = setting(
         "float32", "What matrices are multiplied in; bfloat16, rounded to 8 bits, is faster on CPUs with instructions "

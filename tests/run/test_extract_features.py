@@ -232,7 +232,7 @@ def test_points_of_pooled_vectors_are_labelled_by_their_texts():
 
 
 def test_nearest_lines(model, expected, tmp_path, capsys):
-    """A line is nearest to itself; vectors of a file give what computing them does; after whitening too."""
+    """A line is nearest to itself; vectors of a file give what computing them does."""
     folder, flags = model
     extract(folder, flags, output_format="npz", output_file=str(tmp_path / "a.npz"), pooling="mean", layers="0,-1")
     settings = NearestSettings(
@@ -240,7 +240,7 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
         TokenizerSettings(str(folder / flags["vocab_file"]), max_seq_length=LENGTH),
         input_file=str(folder / "input.txt"), query=("the dog sat and ran", "a dog ||| the cat ran"), top_k=8)
     said = []
-    for others in ({}, {"vectors": str(tmp_path / "a.npz")}, {"whiten": True}):
+    for others in ({}, {"vectors": str(tmp_path / "a.npz")}):
         capsys.readouterr()
         given = dataclasses.replace(settings, **others)
         search.run(given, given.read_config())
@@ -256,11 +256,6 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
         assert [float(row.split()[0]) for row in said[0][start + 1 : start + 9]] == pytest.approx(cosines, abs=2e-3)
         for lines in said:
             assert lines[start + 1].split()[:2] == ["1.000", str(line + 1)]
-    extract(folder, flags, output_format="npz", output_file=str(tmp_path / "w.npz"), pooling="mean", layers="-1",
-            whiten=True)
-    wrong = dataclasses.replace(settings, vectors=str(tmp_path / "w.npz"))
-    with pytest.raises(InputError, match="are whitened, which queries could not be"):
-        search.run(wrong, wrong.read_config())
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
     with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
         search.run(wrong, wrong.read_config())

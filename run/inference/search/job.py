@@ -7,12 +7,10 @@ import numpy as np
 from tqdm import tqdm
 
 from bert_tf import files
-from bert_tf.analysis.whitening import Whitening
 from bert_tf.errors import InputError
 from run.inference import extraction, terminal
 
 LEAST_NORM = 1e-12  # of the vector of an empty direction
-WHITENED = 1e-4  # a mean of vectors nearer to 0, measured by their deviation, comes of whitening: BERT's never are
 
 
 def run(settings, config):
@@ -33,16 +31,11 @@ def run(settings, config):
     kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
     extractor = extraction.Extractor(settings, config, [settings.layer])
     vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept
-    whitening = None
-    if settings.whiten:
-        whitening = Whitening((1, config.hidden_size))
-        whitening.add(vectors[:, np.newaxis])
-        whitening.finish()
-    units = _units(vectors, whitening)
+    units = _units(vectors)
     for query in settings.query or terminal.lines():
         pair = extraction.PAIR.fullmatch(query.strip())
         asked = _pooled(extractor, [pair.groups() if pair else (query.strip(), "")], settings)
-        cosines = (units @ _units(asked, whitening)[0]).astype(np.float64)
+        cosines = (units @ _units(asked)[0]).astype(np.float64)
         print(query)
         for place in np.argsort(-cosines, kind="stable")[: settings.top_k]:
             print(f"  {cosines[place]:6.3f}  {place + 1:>6}  {' ||| '.join(filter(None, lines[place]))}", flush=True)
@@ -58,10 +51,8 @@ def _pooled(extractor, texts, settings, description=None):
     return np.stack([extraction.pool(*row, settings.pooling)[1][0, 0] for row in rows])
 
 
-def _units(vectors, whitening):
-    """Vectors float32 [n, H], whitened unless whitening is None, of length 1."""
-    if whitening:
-        vectors = whitening(vectors[:, np.newaxis])[:, 0]
+def _units(vectors):
+    """Vectors float32 [n, H], made of length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), LEAST_NORM)
 
 
@@ -81,8 +72,4 @@ def _read(settings, num_lines, width):
         raise InputError(f"`vectors`={path}: holds {vectors.shape[0]:,} vectors of width {vectors.shape[2]}; one of "
                          f"width {width} for each of the {num_lines:,} lines is needed, as `pooling` of "
                          "extract_features gives them")
-    vectors = vectors[:, layers.index(settings.layer)]
-    if num_lines > 1 and np.abs(vectors.mean(axis=0)).max() < WHITENED * vectors.std():
-        raise InputError(f"`vectors`={path}: are whitened, which queries could not be: have extract_features write "
-                         "them as they are, and give `whiten` here")
-    return vectors
+    return vectors[:, layers.index(settings.layer)]

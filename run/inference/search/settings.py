@@ -22,16 +22,12 @@ class NearestSettings(Settings):
         repeated=True)
     vectors: str | None = setting(
         None, "An .npz that extract_features wrote of --input_file with --pooling: its vectors are taken, and only the "
-              "queries go through the model. Give the same model, --pooling and --max_seq_length; --whiten is for "
-              "here, not there.")
+              "queries go through the model. Give the same model, --pooling and --max_seq_length.")
     layer: int = setting(
         -1, "Layer of the vectors: 0 is the first, -1 the last; of --vectors as it was asked for there.")
     pooling: str = setting(
         "mean", "mean: the mean over the tokens of a line, [CLS] and [SEP] included; cls: the vector of [CLS].",
         choices=("mean", "cls"))
-    whiten: bool = setting(
-        False, "Whiten vectors by those of the lines before they are compared; useful with many more lines than a "
-               "vector has numbers.")
     top_k: int = setting(5, "Lines to show for each query.", lower=1)
     batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
 

@@ -1,4 +1,4 @@
-"""What heads do, by cases made by hand: words out of pieces, behaviours, divergences, dependencies, whitening."""
+"""What heads do, by cases made by hand: words out of pieces, behaviours, divergences, dependencies."""
 
 import types
 
@@ -7,7 +7,6 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.analysis import behaviours, dependencies, distances, words
-from bert_tf.analysis.whitening import Whitening, whitened
 
 CLS, SEP, DOT = 2, 3, 9
 TOKENIZER = types.SimpleNamespace(cls_id=CLS, sep_id=SEP)
@@ -121,18 +120,3 @@ def test_dependencies():
     assert not found[0, 0, 1, 2]  # c attends to a
     assert not found[1, 0, 1, 0]  # c attends to a more than b does
     assert found[1, 0, 1, 2]  # of a and b, b attends most to c
-
-
-def test_whitening():
-    rng = np.random.default_rng(1)
-    vectors = (rng.normal(size=[500, 2, 5]) @ rng.normal(size=[5, 5]) + 3).astype(np.float32)
-    vectors[..., 4] = vectors[..., 3]  # a direction in which nothing varies
-    rows = [([f"{number}"] * 2, vectors[number : number + 2]) for number in range(0, 500, 2)]
-    found = list(whitened(iter(rows), (2, 5)))
-    assert [pieces for pieces, _ in found] == [pieces for pieces, _ in rows]
-    white = np.concatenate([each for _, each in found]).astype(np.float64)
-    np.testing.assert_allclose(white.mean(axis=0), 0, atol=1e-4)
-    for layer in range(2):
-        values = np.linalg.eigvalsh(np.cov(white[:, layer].T, bias=True))
-        np.testing.assert_allclose(values, [0, 1, 1, 1, 1], atol=1e-3)
-    assert not np.isnan(Whitening((1, 3)).finish()(np.zeros([2, 1, 3]))).any()
