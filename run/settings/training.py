@@ -28,8 +28,12 @@ class TrainingSettings(Settings):
         1000, "Steps between two checkpoints; the last step always saves one.", lower=1)
     keep_checkpoint_max: int = setting(5, "How many of the newest checkpoints stay.", lower=1)
     iterations_per_loop: int = setting(
-        1000, "Most steps that run in one call of the training function; fewer where that keeps the progress bar "
-              "moving.", lower=1)
+        1000, "Most steps that run in one call of the training function; fewer up to a row of the log, a checkpoint or "
+              "an evaluation.", lower=1)
+    log_steps: int = setting(
+        100, "Steps between two rows of the training log, in which losses are means over these steps; fewer with a "
+             "smaller --iterations_per_loop, and before a checkpoint or an evaluation. As often the progress bar moves "
+             "and SIGTERM is heeded: give fewer where steps are slow.", lower=1)
     random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.",
                                most=LARGEST_SEED)
 

@@ -5,6 +5,7 @@ import dataclasses
 import logging
 import os
 import sys
+import time
 
 import orbit
 import orbit.controller
@@ -17,7 +18,6 @@ from run.evaluation import plots
 from run.settings import StepSettings
 from run.training import metrics_log, strategies, utilisation
 from run.training.checkpoints import BestWeights, CheckpointManager
-from run.training.loop_length import LoopLength
 from run.training.preemption import Preempted, Preemption
 from run.training.step import Trainer
 from run.training.summaries import Summaries
@@ -135,19 +135,19 @@ class TrainingRun:
                 writes=self._writes, saving=self._saving, in_part=not trains, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
-        self._loop_length = LoopLength(settings.save_checkpoints_steps, settings.iterations_per_loop,
-                                       follows_clock=not strategies.is_multi_worker(strategy))
         self._summaries = Summaries(settings.output_dir if self._writes else None, optimizer.iterations)
         with _quiet_orbit():
             self._controller = orbit.Controller(  # restores, or initializes
                 global_step=optimizer.iterations, trainer=self._trainer, strategy=strategy,
-                steps_per_loop=self._loop_length, checkpoint_manager=manager,
+                steps_per_loop=self._begin_loop, checkpoint_manager=manager,
                 train_actions=[self._after_loop], summary_manager=self._summaries,
                 eval_summary_manager=self._summaries)
         self._log = None
         self._eval_log = None
         self._bar = None
         self._phases = self._phase = None
+        self._loop_began = None  # step and time
+        self._is_first_loop = True  # of its phase: it compiles
         self._preemption = None
         self._supersedes = False
 
@@ -159,7 +159,8 @@ class TrainingRun:
     def train(self, phases, evaluate=None):
         """Trains to the last step, saving checkpoints and curves on the way; says where it starts.
 
-        SIGTERM, by which a machine is taken away, saves a checkpoint and ends the process with status 143.
+        SIGTERM, by which a machine is taken away, saves a checkpoint after the loop of steps under way (see `log_steps`
+        of TrainingSettings) and ends the process with status 143.
 
         Args:
           phases: Phases, one after the other, the first from step 0; or the `make_dataset` of the only one.
@@ -236,6 +237,7 @@ class TrainingRun:
         phase = self._phases[number]
         if phase is not self._phase:
             self._phase, skip_steps = phase, self.step - phase.first_step
+            self._is_first_loop = True
             self._trainer.set_dataset(lambda share: phase.make_dataset(skip_steps, share))
         return min([self._num_train_steps, *(each.first_step for each in self._phases[number + 1:])])
 
@@ -304,6 +306,17 @@ class TrainingRun:
             self._log.write()
         self._summaries.write()
 
+    def _begin_loop(self, step):
+        """Called by orbit before a loop of steps; returns how many, if no evaluation, phase or run ends before.
+
+        Loops end at multiples of settings alone, whatever the clock says and wherever a run was resumed: so do the rows
+        of the log, and all workers run the same.
+        """
+        self._loop_began = step, time.monotonic()
+        settings = self._settings
+        return min(every - step % every for every in (
+            settings.log_steps, settings.iterations_per_loop, settings.save_checkpoints_steps))
+
     def _after_loop(self, means):
         """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
         first_bad_step = self._trainer.first_bad_step
@@ -312,11 +325,13 @@ class TrainingRun:
             raise self._diverged(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
-        steps, seconds = self._loop_length.end(self.step)
+        began_at, began = self._loop_began
+        steps, seconds = self.step - began_at, time.monotonic() - began
         tokens = float(means.pop(utilisation.TOKENS))
         losses = {name: float(value) for name, value in means.items()}
         self._log.add(self.step, losses)
-        rates = self._rates(steps * self._phase.batch_size / seconds, tokens)
+        rates = {} if self._is_first_loop else self._rates(steps * self._phase.batch_size / seconds, tokens)
+        self._is_first_loop = False
         means.update(rates)
         self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
@@ -344,6 +359,8 @@ class TrainingRun:
 
 
 def _described(rates):
+    if not rates:
+        return
     yield f"{rates['examples_per_second']:.0f} examples/s"
     yield f"{rates['tokens_per_second']:,.0f} tokens/s"
     if "model_flop_utilisation" in rates:

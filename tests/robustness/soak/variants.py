@@ -7,7 +7,7 @@ from tests import scripts
 from tests.robustness import world
 from tests.robustness.commands import COMMANDS
 
-# Loops of one step, whose means in the logs then do not depend on how long a step takes.
+# Loops of one step: each has its row in the logs, and SIGTERM is heeded after each.
 LOOPS = {"iterations_per_loop": 1}
 TRAINED = {**LOOPS, "num_train_steps": 40, "num_warmup_steps": 4, "save_checkpoints_steps": 5, "learning_rate": 1e-3}
 TUNED = {**LOOPS, "do_eval": True, "do_predict": True, "eval_steps": 6, "num_train_epochs": 12,

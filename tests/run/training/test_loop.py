@@ -2,7 +2,9 @@
 
 import csv
 import json
+import signal
 
+import numpy as np
 import pytest
 import tensorflow as tf
 import tf_keras
@@ -180,6 +182,56 @@ def test_what_others_print_in_training_is_printed(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "a library speaks" in printed
     assert "steps/sec" not in printed  # orbit's own lines
+
+
+@pytest.mark.parametrize(("settings", "steps"), [
+    ({}, [*range(100, 1000, 100), 1000, 1013]),
+    ({"log_steps": 300, "save_checkpoints_steps": 500}, [300, 500, 600, 900, 1000, 1013]),
+    ({"log_steps": 300, "eval_steps": 400}, [300, 400, 600, 800, 900, 1000, 1013]),
+    ({"log_steps": 600, "iterations_per_loop": 200}, [200, 400, 600, 800, 1000, 1013]),
+])
+def test_rows_of_the_log_are_at_the_same_steps_whatever_the_clock_says(tmp_path, monkeypatch, settings, steps):
+    monkeypatch.setattr(loop.time, "monotonic", iter(np.random.default_rng(1).random(99).cumsum() * 9).__next__)
+    run, _ = start(tmp_path, steps=1013, **settings)
+    run.train(batches, (lambda: {"accuracy": 0.5}) if "eval_steps" in settings else None)
+    assert [row["step"] for row in read_rows(tmp_path / "training_log.csv")] == steps
+
+
+@pytest.mark.parametrize("how", ["killed", "preempted"])
+def test_a_resumed_log_is_that_of_an_undisturbed_run(tmp_path, monkeypatch, how):
+    settings = {"steps": 40, "log_steps": 7, "save_checkpoints_steps": 10, "keep_checkpoint_max": 9}
+    steps = [7, 10, 14, 20, 21, 28, 30, 35, 40]
+    whole, _ = start(tmp_path / "whole", **settings)
+    whole.train(batches)
+    after_loop = loop.TrainingRun._after_loop
+
+    def disturbed(run, means):
+        if run.step == 28 and how == "preempted":
+            signal.raise_signal(signal.SIGTERM)
+        after_loop(run, means)
+        if run.step == 28:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.TrainingRun, "_after_loop", disturbed)
+        broken, _ = start(tmp_path / "broken", **settings)
+        with pytest.raises((KeyboardInterrupt, loop.Preempted)):
+            broken.train(batches)
+    broken, _ = start(tmp_path / "broken", **settings)
+    assert broken.step == (20 if how == "killed" else 28)
+    broken.train(batches)
+    assert [row["step"] for row in read_rows(tmp_path / "whole" / "training_log.csv")] == steps
+    assert (tmp_path / "broken" / "training_log.csv").read_bytes() == (
+        tmp_path / "whole" / "training_log.csv").read_bytes()
+
+
+def test_the_rate_of_the_loop_that_compiles_is_not_told(tmp_path):
+    run, _ = start(tmp_path, steps=30, log_steps=10)
+    run.train(batches)
+    events = tf.compat.v1.train.summary_iterator(str(next(tmp_path.glob("events.out.tfevents.*"))))
+    told = {(event.step, value.tag) for event in events for value in event.summary.value}
+    assert {step for step, tag in told if tag == "loss"} == {10, 20, 30}
+    assert {step for step, tag in told if tag == "tokens_per_second"} == {20, 30}
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_and_saves_nothing(tmp_path):

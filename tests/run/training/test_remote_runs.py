@@ -94,7 +94,7 @@ def test_a_run_that_was_killed_goes_on_with_its_log(folder, tmp_path):
 
 
 def test_the_bar_says_when_a_checkpoint_is_written(tmp_path, capsys):
-    run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2)
+    run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2, log_steps=1)
     run.train(batches)
     shown = capsys.readouterr().err
     assert shown.count(f"tokens/s, {loop.SAVING}]") == 2
