@@ -22,7 +22,7 @@ from benchmarks.measurements import Comparison
 from bert_tf import export
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
-from bert_tf.models import BertEncoder
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
 from run.settings.model import read_config
@@ -99,7 +99,7 @@ def measure(settings):
 
 def load_export(config, vocab_file, compute, folder):
     """The signature "ids" of an encoder that was exported to compute in a type, and loaded again."""
-    encoder = BertEncoder(config, dtype=DTYPE_POLICIES[compute], remove_padding=True)
+    encoder = FastEncoder(config, Fast(remove_padding=True), dtype=DTYPE_POLICIES[compute])
     servable = export.ServedEncoder(encoder, BertTokenizer(vocab_file), max_seq_length=config.max_position_embeddings)
     path, _ = export.save(servable, os.path.join(folder, compute), weights=compute)
     return tf.saved_model.load(path).signatures["ids"]

@@ -23,7 +23,8 @@ from bert_tf import losses, optimization
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.models import BertEncoder, BertPretrainer
+from bert_tf.fast import Fast, FastEncoder
+from bert_tf.models import BertPretrainer
 from run.settings.model import read_config
 from run.training import strategies, utilisation
 
@@ -87,7 +88,7 @@ def measure(settings):
 
 def measure_forward(config, settings, machine):
     """Prints ours and the peer's forward pass at each shape; returns the Comparisons."""
-    ours, peer = BertEncoder(config), garden_encoder(config)
+    ours, peer = FastEncoder(config, Fast()), garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], autograph=False)
     forward_peer = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
     print(f"\n{'forward, batch x length':<26}{'ours':>9}{'official':>10}{'ratio':>7}{'GFLOP/s':>9}{'share':>7}")
@@ -115,8 +116,8 @@ def measure_step(config, settings, machine):
     times = {}
     for dropout in (0.1, 0.0):
         sized = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
-        options = strategies.encoder_options(tf.distribute.get_strategy(), sized)
-        turns = {"ours": our_step(BertEncoder(sized, **options), features), "official": garden_step(sized, features)}
+        encoder = FastEncoder(sized, strategies.choose_fast(tf.distribute.get_strategy(), sized))
+        turns = {"ours": our_step(encoder, features), "official": garden_step(sized, features)}
         times[dropout] = time_calls(turns, settings.rounds)
         print_row(f"dropout {dropout}", times[dropout], flops, machine)
     print(f"dropout costs ours {times[0.1]['ours'] / times[0.0]['ours'] - 1:.1%} of a step")
@@ -130,7 +131,7 @@ def measure_padding(config, settings):
     features = make_batch(config, batch_size, length, settings.max_predictions_per_seq, REAL_TOKENS)
     turns = {}
     for name, remove in (("removed", True), ("kept", False)):
-        encoder = BertEncoder(config, remove_padding=remove)
+        encoder = FastEncoder(config, Fast(remove_padding=remove))
         turns[f"forward, {name}"] = tf.function(lambda encoder=encoder: encoder(features)["pooled_output"],
                                                 autograph=False)
         turns[f"forward + backward, {name}"] = gradient_step(encoder, features)

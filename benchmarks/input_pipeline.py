@@ -17,7 +17,7 @@ from benchmarks import measurements
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
-from bert_tf.models import BertEncoder
+from bert_tf.fast import Fast, FastEncoder
 from data_prep import records
 from data_prep.pretraining import InstanceSettings
 from run.pretraining import inputs, record_checks
@@ -119,7 +119,7 @@ def measure_pipeline(files, features, batch_size):
 def training_rate(config, files, features, settings):
     """Examples a second of training steps on one batch, held in memory."""
     batch = next(iter(inputs.pretraining_training_data(files, features, settings.train_batch_size, SEED)))
-    step = encoder_benchmark.our_step(BertEncoder(config, remove_padding=True), batch)
+    step = encoder_benchmark.our_step(FastEncoder(config, Fast(remove_padding=True)), batch)
     times = measurements.time_turns({"step": lambda: step().numpy()}, settings.rounds)
     return settings.train_batch_size / measurements.medians(times)["step"]
 

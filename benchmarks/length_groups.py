@@ -16,6 +16,7 @@ from benchmarks import measurements
 from bert_tf import losses, models, optimization
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classification
 from run.finetuning import batches
@@ -71,7 +72,7 @@ def measure(settings):
 
 def make_trainer(config, arrays, batch_size, static_shapes):
     """The drivers' Trainer of a classifier, on shuffled batches of `arrays`."""
-    model = models.BertClassifier(models.BertEncoder(config, remove_padding=not static_shapes), 2)
+    model = models.BertClassifier(FastEncoder(config, Fast(remove_padding=not static_shapes)), 2)
     trainer = Trainer(
         tf.distribute.get_strategy(), model, optimization.create_optimizer(2e-5, 1000, 100),
         lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])}, ("loss",))

@@ -27,6 +27,7 @@ from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.litert import LiteRTModel, signatures
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
@@ -88,7 +89,7 @@ def measure(settings):
 
 def make_servable(config, settings, max_seq_length, **options):
     """A classifier with random weights."""
-    encoder = models.BertEncoder(config, remove_padding=not options, prune_last_layer=True)
+    encoder = FastEncoder(config, Fast(remove_padding=not options, last_where_read=True))
     model = models.BertClassifier(encoder, serving.NUM_LABELS)
     return export.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
                                    max_seq_length=max_seq_length, **options)

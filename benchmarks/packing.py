@@ -18,7 +18,7 @@ from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import setting
-from bert_tf.models import BertEncoder
+from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
 from data_prep.pretraining.instances.packing import packs_of_lengths
@@ -58,7 +58,7 @@ def main(argv):
 def measure(settings):
     """Prints both steps, sequences a second and their ratio, and keeps the comparison; settings: PackingSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
-    options = strategies.encoder_options(tf.distribute.get_strategy(), config)
+    fast = strategies.choose_fast(tf.distribute.get_strategy(), config)
     lengths, packs = sequences_and_packs(settings)
     rows = sum(packs.values())
     fullness = lengths.sum() / settings.max_seq_length / np.array([len(lengths), rows])
@@ -70,7 +70,7 @@ def measure(settings):
                "packed": make_batch(config, settings, packed, settings.max_sequences_per_pack)}
     dtype = DTYPE_POLICIES[settings.mixed_precision]
     times = encoder_benchmark.time_calls({
-        name: encoder_benchmark.our_step(BertEncoder(config, dtype=dtype, **options), features)
+        name: encoder_benchmark.our_step(FastEncoder(config, fast, dtype=dtype), features)
         for name, features in batches.items()}, settings.rounds)
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {settings.mixed_precision}; steps of "
           f"{settings.train_batch_size} x {settings.max_seq_length}")

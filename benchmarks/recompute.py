@@ -11,7 +11,7 @@ from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.models import BertEncoder
+from bert_tf.fast import Fast, FastEncoder
 from run.settings.model import read_config
 
 
@@ -57,7 +57,7 @@ def training_step(settings, recompute):
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     features = encoder_benchmark.make_batch(
         config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
-    step = encoder_benchmark.our_step(BertEncoder(config, recompute_activations=recompute), features)
+    step = encoder_benchmark.our_step(FastEncoder(config, Fast(recompute=recompute)), features)
     times = measurements.time_turns({"step": lambda: step().numpy()}, settings.rounds)
     return peak_memory(), measurements.medians(times)["step"]
 

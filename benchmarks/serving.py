@@ -29,6 +29,7 @@ from bert_tf import export, models
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_text
 from bert_tf.tokenization import BertTokenizer
 from run.demo import topics
@@ -99,7 +100,7 @@ def make_callers(config, settings, folder):
     tokenizer = BertTokenizer(settings.vocab_file)
     callers = {}
     for name, remove_padding in (("ours", True), ("padding kept", False)):
-        encoder = models.BertEncoder(config, remove_padding=remove_padding, prune_last_layer=True)
+        encoder = FastEncoder(config, Fast(remove_padding=remove_padding, last_where_read=True))
         model = models.BertClassifier(encoder, NUM_LABELS)
         servable = export.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length)
         path, _ = export.save(servable, os.path.join(folder, name))

@@ -21,7 +21,8 @@ from bert_tf import losses
 from bert_tf.cli import flags, script
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
-from bert_tf.models import BertClassifier, BertEncoder
+from bert_tf.fast import FastEncoder
+from bert_tf.models import BertClassifier
 from run.settings import DTYPE_POLICIES
 from run.settings.model import read_config
 from run.training import strategies, utilisation
@@ -89,8 +90,8 @@ def measure(settings):
 
 def make_turns(kind, config, features):
     """Traced steps by name: ours in two types and the peer's."""
-    options = {"remove_padding": True, **strategies.encoder_options(tf.distribute.get_strategy(), config)}
-    encoders = {name: BertEncoder(config, dtype=DTYPE_POLICIES[name], **options) for name in ("float32", "bfloat16")}
+    fast = strategies.choose_fast(tf.distribute.get_strategy(), config, remove_padding=True)
+    encoders = {name: FastEncoder(config, fast, dtype=DTYPE_POLICIES[name]) for name in ("float32", "bfloat16")}
     if kind != "mrpc":
         return {**{name: encoder_benchmark.our_step(encoder, features) for name, encoder in encoders.items()},
                 "official": encoder_benchmark.garden_step(config, features)}

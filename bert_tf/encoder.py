@@ -1,195 +1,184 @@
-"""The encoder, and what every model is called with.
+"""The encoder, and the features that every model is called with.
 
 Features are a dict:
 
-  input_ids: int32 [B, S], WordPiece ids.
-  input_mask: int32 [B, S], 1 at real tokens and 0 at padding.
+  input_ids: int32 [B, S], WordPiece IDs.
+  input_mask: int32 [B, S], 1 at tokens and 0 at padding.
   segment_ids: int32 [B, S], 0 in the first text and 1 in the second.
 
-A row may hold several sequences, packed: then there is also
+A row may contain several sequences (a packed row). The features then also have
 
   positions: int32 [B, S], of each token in its own sequence, each in [0, S),
 
-and input_mask has the number of each token's sequence, from 1. Tokens see those of their own sequence alone.
+and input_mask has the number of each token's sequence, from 1. Tokens attend only to tokens of their own sequence.
 
 Variables are named as the original names them, so that checkpoints can be matched by name.
 Shape legend: B batch, S sequence, T tokens, H hidden, N heads, P positions, L layers.
 """
+
+import dataclasses
 
 import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
 from bert_tf.layers import (
-    AllTokens,
+    Arithmetic,
     Embeddings,
     EncoderLayer,
+    Layout,
     Projection,
-    RealTokens,
     WeightInitializer,
     attention_bias,
     packed_attention_bias,
 )
-from bert_tf.layers.compiled import TOKENS_MULTIPLE
 
 
 class BertEncoder(tf_keras.Model):
-    """Embeddings, L Transformer layers and the pooler (the original's `BertModel`).
+    """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
+
+    `bert_tf.fast.FastEncoder` computes the same faster.
 
     Args:
       config: BertConfig.
-      seed: int; fixes the initial weights and the dropout of later calls.
-      use_one_hot_embeddings: see Embeddings.
-      remove_padding: run projections, normalisation and dropout on real tokens alone. Outputs at real positions
-        stay the same, those at padding become zero. Shapes then depend on the batch's values: leave it off on TPU
-        and under XLA.
-      recompute_activations: in training, keep only each layer's output and compute the rest of its activations
-        again in the backward pass: less memory for about a third more work.
-      compile_blocks: in training, have XLA compile the element-wise work of a layer and of its gradient, which is
-        faster on a CPU; see bert_tf.layers.compiled. With remove_padding outputs at padding are then not all zero.
-      einsum_attention: compute attention as a TPU's compiler does best; slower on a CPU. See SelfAttention.
-      prune_last_layer: compute the last layer only at the positions that a task model reads; what it answers stays.
-      dtype: a Keras dtype policy or its name, as "mixed_bfloat16"; None takes the global policy.
+      seed: int. Determines the initial weights and the dropout of later calls.
+      dtype: Keras dtype policy or its name, such as "mixed_bfloat16"; None for the global policy.
 
     Attributes:
-      frozen_layers: how many of the lowest layers bert_tf.freezing keeps as they are; None where nothing is frozen.
-      remove_padding: as given.
+      hooks: tuple of functions (number, layer, x, run) that run around each layer, the last one outermost; see
+        LayerRun. `bert_tf.layers.attach` adds one.
+      arithmetic: Arithmetic of all layers; see `compute_with`.
+      has_static_shapes: bool. Whether the shapes of all tensors follow from the shapes of the features.
     """
 
-    frozen_layers = None
+    hooks = ()
+    arithmetic = Arithmetic()
+    has_static_shapes = True
 
-    def __init__(self, config, *, seed=0, use_one_hot_embeddings=False, remove_padding=False,
-                 recompute_activations=False, compile_blocks=False, einsum_attention=False, prune_last_layer=False,
-                 dtype=None):
+    def __init__(self, config, *, seed=0, dtype=None):
         super().__init__(name="bert", dtype=dtype)
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self.remove_padding = remove_padding
-        self._recompute_activations = recompute_activations
-        self._compile_blocks = compile_blocks
-        self._prune_last_layer = prune_last_layer
         with tf.name_scope("bert/"):
-            self.embeddings = Embeddings(config, self.initializer, use_one_hot_embeddings)
+            self.embeddings = Embeddings(config, self.initializer)
             with tf.name_scope("encoder"):
-                groups = [
-                    EncoderLayer(config, self.initializer, sizes=sizes, compile_blocks=compile_blocks,
-                                 einsum_attention=einsum_attention, name=f"layer_{i}", dtype=dtype)
-                    for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
+                groups = [EncoderLayer(config, self.initializer, sizes=sizes, name=f"layer_{i}", dtype=dtype)
+                          for i, sizes in enumerate(config.layer_sizes[: config.num_hidden_groups])]
                 self.encoder_layers = [groups[i] for i in config.layer_groups]
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation="tanh", name="dense", dtype=dtype)
 
-    def call(self, features, training=False, return_attention_scores=False, return_raw_scores=False):
+    def call(self, features, training=False):
         """Encodes a batch.
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S]; packed, with positions too.
-          training: bool, whether dropout is applied.
-          return_attention_scores: bool, whether the attention probabilities are returned too.
-          return_raw_scores: bool, whether the attention scores before mask and softmax are returned in their place;
-            at padding they mean nothing.
+          training: bool. Whether to apply dropout.
 
         Returns:
           Dict in the compute dtype: sequence_output [B, S, H], the last layer; pooled_output [B, H];
-          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H]; if asked for, attention_scores or
-          raw_scores, L tensors [B, N, S, S], before dropout.
+          embedding_output [B, S, H]; encoder_outputs, L tensors [B, S, H].
 
         Raises:
-          InputError: the sequence is longer than the position table.
+          InputError: If the sequence is longer than the position embeddings.
         """
-        tokens = self._tokens(features, training)
-        embedded, outputs, scores = self._run_layers(features, tokens, training, raw_scores=return_raw_scores)
-        shape = [*tf.unstack(tf.shape(features["input_ids"])), self.config.hidden_size]
-        outputs = [tf.reshape(tokens.unpack(output), shape) for output in outputs]
-        encoded = {
-            "sequence_output": outputs[-1],
-            "pooled_output": self.pooler(outputs[-1][:, 0]),
-            "embedding_output": tf.reshape(tokens.unpack(embedded), shape),
-            "encoder_outputs": outputs,
-        }
-        if return_raw_scores:
-            return {**encoded, "raw_scores": scores}
-        return {**encoded, "attention_scores": scores} if return_attention_scores else encoded
+        return self._encode(features, training)[0]
 
-    def encode_positions(self, features, positions=None, training=False, pooled_positions=None):
-        """The last layer's output at some positions of each row, and the pooled output.
+    def observe(self, features, training=False):
+        """Encodes a batch and returns what its tokens attend to.
 
         Args:
-          features: as a call's.
+          features, training: See `call`.
+
+        Returns:
+          The dict of `call`, with "attention" too: L times Attention, scores and probabilities [B, N, S, S].
+        """
+        encoded, attention = self._encode(features, training, observed=True)
+        return {**encoded, "attention": attention}
+
+    def encode_positions(self, features, positions=None, training=False, pooled_positions=None):
+        """Returns the last layer's output at some positions of each row, and the pooled output.
+
+        Args:
+          features: See `call`.
           positions: int32 [B, P], each in [0, S); None for none.
-          training: bool, whether dropout is applied.
+          training: bool. Whether to apply dropout.
           pooled_positions: int32 [B, K], those of each packed sequence's [CLS]; None for the first position of a row.
 
         Returns:
           [B, P, H], None without positions, and [B, H], or [B * K, H] with pooled_positions, in the compute dtype.
         """
-        if not self._prune_last_layer:
-            encoded = self(features, training=training)
-            at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
-            return at_positions, self.pool(encoded, pooled_positions)
-        first = tf.zeros_like(features["input_ids"][:, :1]) if pooled_positions is None else pooled_positions
-        read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
-        _, outputs, _ = self._run_layers(features, self._tokens(features, training), training, read)
-        output = tf.reshape(outputs[-1], [*tf.unstack(tf.shape(read)), self.config.hidden_size])
-        num_pooled = tf.shape(first)[1]
-        pooled = tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size])
-        return None if positions is None else output[:, num_pooled:], self.pooler(pooled)
+        encoded = self(features, training=training)
+        at_positions = None if positions is None else tf.gather(encoded["sequence_output"], positions, batch_dims=1)
+        return at_positions, self.pool(encoded, pooled_positions)
 
     def pool(self, encoded, positions=None):
-        """The pooled output of what a call gave: [B, H], or at positions int32 [B, K] of packs [B * K, H]."""
+        """The pooled output of a call's dict: [B, H], or at positions int32 [B, K] of packed rows [B * K, H]."""
         if positions is None:
             return encoded["pooled_output"]
         output = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
         return self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
 
-    def _tokens(self, features, training):
-        """Which positions of a batch are computed: RealTokens or AllTokens."""
-        if not self.remove_padding:
-            return AllTokens()
-        return RealTokens(features["input_mask"], TOKENS_MULTIPLE if self._compile_blocks and training else 1)
-
-    def _run_layers(self, features, tokens, training, positions=None, raw_scores=False):
-        """The embeddings [T, H], the layers' outputs, L tensors [T, H], and attention probabilities, L [B, N, S, S].
-
-        With positions int32 [B, P] the last layer's are [B * P, H] and [B, N, P, S].
-        """
-        input_ids = features["input_ids"]
-        self._check_length(input_ids.shape[1])
-        positions_of_tokens = features.get("positions")
-        bias = (attention_bias if positions_of_tokens is None else packed_attention_bias)(features["input_mask"])
-        embedding_seed, *layer_seeds = self._dropout_seeds(training)
-        embedded = self.embeddings(input_ids, features["segment_ids"], tokens, dropout_seed=embedding_seed,
-                                   positions=positions_of_tokens)
-        x = embedded = self._above_frozen(tf.cast(embedded, self.compute_dtype), 0)  # [T, H]
-        outputs, scores = [], []
-        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True), start=1):
-            is_last = number == len(self.encoder_layers)
-            x, probabilities = self._run_layer(layer, x, tokens, bias, seeds, positions if is_last else None,
-                                               raw_scores, recompute=training and number > (self.frozen_layers or 0))
-            x = self._above_frozen(x, number)
-            outputs.append(x)
-            scores.append(probabilities)
-        return embedded, outputs, scores
-
-    def _above_frozen(self, x, number):
-        """What `number` layers gave; no gradient goes below it where they are those that are frozen."""
-        return tf.stop_gradient(x) if number == self.frozen_layers else x
-
-    def _run_layer(self, layer, x, tokens, bias, seeds, positions, raw_scores, recompute):
-        """A layer's output; where asked for, its inner activations are computed again in the backward pass."""
-        def run(x):
-            return layer(x, tokens, bias, dropout_seeds=seeds, positions=positions, raw_scores=raw_scores)
-
-        return tf.recompute_grad(run)(x) if self._recompute_activations and recompute else run(x)
+    def compute_with(self, arithmetic):
+        """Has all layers compute by an Arithmetic; call this before anything is traced."""
+        self.arithmetic = arithmetic
+        for layer in (self.embeddings, *self.encoder_layers, *(layer.attention for layer in self.encoder_layers)):
+            layer.arithmetic = arithmetic
 
     def next_dropout_seed(self, training):
         """A fresh seed int64 [2] for a head's own dropout, or None when not training."""
         return self.dropout_generator.make_seeds(1)[:, 0] if training else None
 
+    def _encode(self, features, training, observed=False):
+        """The dict of `call`, and L times Attention, None unless observed."""
+        layout = self._layout(features, training)
+        embedded, outputs, attention = self._run_layers(
+            features, layout, training, lambda *batch: LayerRun(*batch, observed=observed))
+        outputs = [layout.sequences(output) for output in outputs]
+        return {
+            "sequence_output": outputs[-1],
+            "pooled_output": self.pooler(outputs[-1][:, 0]),
+            "embedding_output": layout.sequences(embedded),
+            "encoder_outputs": outputs,
+        }, attention
+
+    def _layout(self, features, training):
+        """The Layout of a batch."""
+        del training
+        return Layout(features["input_mask"])
+
+    def _run_layers(self, features, layout, training, make_run, make_last_run=None):
+        """Computes the embeddings and the layers.
+
+        Args:
+          features, training: See `call`.
+          layout: Layout of the batch.
+          make_run: Callable that creates the LayerRun of a layer from its first three fields.
+          make_last_run: The same for the last layer; None for `make_run`.
+
+        Returns:
+          The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times Attention or None.
+        """
+        input_ids, positions = features["input_ids"], features.get("positions")
+        self._check_length(input_ids.shape[1])
+        bias = (attention_bias if positions is None else packed_attention_bias)(features["input_mask"])
+        embedding_seed, *layer_seeds = self._dropout_seeds(training)
+        embedded = self.embeddings(input_ids, features["segment_ids"], layout, dropout_seed=embedding_seed,
+                                   positions=positions)
+        x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
+        outputs, attention = [], []
+        for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
+            is_last = number == len(self.encoder_layers) - 1
+            run = ((is_last and make_last_run) or make_run)(layout, bias, seeds)
+            x, attended = run.around(self.hooks, number)(layer, x)
+            outputs.append(x)
+            attention.append(attended)
+        return embedded, outputs, attention
+
     def _dropout_seeds(self, training):
-        """One seed for the embeddings, then a list of seeds for each layer; None in place of each if unused."""
+        """One seed for the embeddings, then a list of seeds for each layer; None instead of each if unused."""
         layers = range(self.config.num_hidden_layers)
         if not training:
             return [None, *(None for _ in layers)]
@@ -202,3 +191,42 @@ class BertEncoder(tf_keras.Model):
         if sequence_length is not None and sequence_length > longest:
             raise InputError(f"the sequence length, {sequence_length}, is over max_position_embeddings, "
                              f"{longest}")
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerRun:
+    """Runs an encoder layer on a batch, with the hooks of the encoder around it.
+
+    A hook is a function (number, layer, x, run) -> (x, attention). `number` counts the layers from 0, `run` is the
+    LayerRun inside the hook, and `run(layer, x)` computes the layer. The hook may change the input, the output, or the
+    layer.
+
+    Attributes:
+      layout: Layout of the batch.
+      attention_bias: See EncoderLayer.
+      dropout_seeds: See EncoderLayer.
+      observed: bool. Whether to return the Attention.
+    """
+
+    layout: object
+    attention_bias: tf.Tensor
+    dropout_seeds: list | None
+    observed: bool = False
+    hooks: tuple = ()
+    number: int = 0
+
+    def around(self, hooks, number):
+        """The same run of layer `number`, with hooks around it, the last one outermost."""
+        return dataclasses.replace(self, hooks=hooks, number=number)
+
+    def __call__(self, layer, x):
+        """x [T, H] -> the layer's output [T, H], and its Attention, or None if it is not observed."""
+        if self.hooks:
+            *inner, outermost = self.hooks
+            return outermost(self.number, layer, x, dataclasses.replace(self, hooks=tuple(inner)))
+        x, attention = self.compute(layer, x)
+        return x, attention if self.observed else None
+
+    def compute(self, layer, x):
+        """x [T, H] -> the layer's output [T, H] and Attention."""
+        return layer(x, self.layout, self.attention_bias, dropout_seeds=self.dropout_seeds)

@@ -1,6 +1,11 @@
 """Layers of an encoder that training leaves as they are."""
 
+import functools
+
+import tensorflow as tf
+
 from bert_tf.errors import InputError
+from bert_tf.layers import attach
 
 
 def freeze(encoder, num_layers):
@@ -22,6 +27,14 @@ def freeze(encoder, num_layers):
     if any(layer is other for layer in frozen for other in others):
         raise InputError(f"`freeze_layers`={num_layers}: the model's layers share their weights; 0 freezes the "
                          "embeddings alone")
-    encoder.frozen_layers = num_layers
+    attach(encoder, functools.partial(_stop_gradient, num_layers))
     for layer in (encoder.embeddings, *frozen):
         layer.trainable = False
+
+
+def _stop_gradient(num_layers, number, layer, x, run):
+    """A hook: no gradient goes below the lowest `num_layers` layers."""
+    if num_layers == number == 0:
+        x = tf.stop_gradient(x)
+    output, attention = run(layer, x)
+    return tf.stop_gradient(output) if number == num_layers - 1 else output, attention

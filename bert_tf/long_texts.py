@@ -38,7 +38,7 @@ class BertLongTextClassifier(BertClassifier):
         if features["input_ids"].shape.rank == 2:
             return super().call(features, training=training)
         windows, rows = self._texts(features), _rows(features)
-        if self.encoder.remove_padding:  # shapes may depend on values: what is all padding is not computed
+        if not self.encoder.has_static_shapes:  # then windows of only padding need not be computed
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
             windows, rows = tf.nest.map_structure(lambda each: tf.gather(each, real), (windows, rows))
         _, pooled = self.encoder.encode_positions(windows, training=training)

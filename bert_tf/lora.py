@@ -11,6 +11,7 @@ import tensorflow as tf
 from bert_tf.checkpoints.adapters import SCALE
 from bert_tf.errors import InputError
 from bert_tf.freezing import freeze
+from bert_tf.layers import attach, detach
 from bert_tf.layers.adapter import LowRankAdapter
 
 
@@ -39,7 +40,7 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
             parts = 3 if projection is layer.attention.qkv else 1
             adapter = LowRankAdapter(projection.kernel, rank, alpha / rank, parts, (seed, len(adapters)),
                                      dtype=projection.dtype_policy)
-            vars(projection)["adapter"] = adapter  # past Keras, by which it would be frozen with the projection
+            attach(projection, adapter)
             adapters.append(adapter)
     encoder.adapters = adapters  # of whose variables Keras makes the encoder's
     encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)  # for who reads a checkpoint
@@ -52,8 +53,8 @@ def merge_adapters(encoder):
     """
     for layer in dict.fromkeys(encoder.encoder_layers):
         for projection in _projections(layer):
-            adapter = vars(projection).pop("adapter", None)
-            if adapter is not None:
+            for adapter in [hook for hook in projection.hooks if isinstance(hook, LowRankAdapter)]:
+                detach(projection, adapter)
                 projection.kernel.assign_add(adapter.delta())
                 adapter.lora_b.assign(tf.zeros_like(adapter.lora_b))
 

@@ -25,17 +25,16 @@ class _TaskModel(tf_keras.Model):
         super().__init__(dtype=encoder.dtype_policy)
         self.encoder = encoder
 
-    def tapped(self, features, training=False, return_raw_scores=False):
-        """A call that also gives what the encoder computed on the way, at all positions.
+    def observe(self, features, training=False):
+        """Returns a call's outputs and what the encoder computed for them, at all positions.
 
         Args:
-          features, training: as a call's.
-          return_raw_scores: as BertEncoder's.
+          features, training: See `call`.
 
         Returns:
-          A call's outputs, and the BertEncoder's. Those of multiple choice have B * choices for B.
+          The outputs of a call, and those of `BertEncoder.observe`, which for multiple choice have B * choices rows.
         """
-        encoded = self.encoder(self._texts(features), training=training, return_raw_scores=return_raw_scores)
+        encoded = self.encoder.observe(self._texts(features), training=training)
         return self._outputs(features, encoded, training), encoded
 
     def _texts(self, features):
@@ -55,17 +54,16 @@ class BertPretrainer(_TaskModel):
 
     Args:
       encoder: BertEncoder or BertConfig.
-      vocabulary_multiple, float32_logits: see MaskedLMHead; the first does not change the outputs.
       sentence_label: "next_sentence", or another binary label of a sequence after which features and outputs are named;
         None for the masked language model alone, whose pooler is not trained.
     """
 
-    def __init__(self, encoder, vocabulary_multiple=1, float32_logits=False, sentence_label="next_sentence"):
+    def __init__(self, encoder, sentence_label="next_sentence"):
         super().__init__(encoder)
         self._sentence_label = sentence_label
         with tf.name_scope("cls/"):
-            self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy,
-                                          vocabulary_multiple=vocabulary_multiple, float32_logits=float32_logits)
+            self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy)
+            self.masked_lm.arithmetic = self.encoder.arithmetic
             if sentence_label:
                 with tf.name_scope("seq_relationship"):
                     self.next_sentence = self._linear_head(2, sentence_label)
@@ -100,7 +98,7 @@ class BertPretrainer(_TaskModel):
     def _scores(self, features, masked, pooled):
         """A call's outputs for the states of masked positions, [B, P, H], and the pooled output, [B or B * K, H]."""
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
-        logits = self.masked_lm(masked, *self.encoder.embeddings.word_table)  # [B * P, V]
+        logits = self.masked_lm(masked, self.encoder.embeddings)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if not self._sentence_label:

@@ -15,6 +15,7 @@ from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
 from run.training.step import Trainer
 from tests import scripts
+from tests.encoders import make_encoder
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 ROOT = REFERENCE.parent.parent
@@ -36,7 +37,7 @@ def train(kind, strategy, *, loss_function=None, encoder_options=None, scale_los
       The loss of each step, and the norms of the final variables by the order of <kind>_variables.json.
     """
     with strategy.scope():
-        encoder = models.BertEncoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"),
+        encoder = make_encoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"),
                                      **(encoder_options or {}))
         model = models.BertPretrainer(encoder) if kind == "pretrain" else models.BertClassifier(encoder, 3)
         load_pretrained(model, str(REFERENCE / f"{kind}_init.ckpt"))

@@ -23,6 +23,7 @@ from run.pretraining.evaluation import PretrainingEvaluator
 from run.training import utilisation
 from run.training.step import Trainer
 from tests import gpu_kernels
+from tests.encoders import make_encoder
 
 B, S, P, C = 4, 9, 5, 3  # batch, sequence, predictions, choices
 CONFIG = BertConfig(53, hidden_size=24, num_hidden_layers=1, num_attention_heads=4, intermediate_size=40,
@@ -72,11 +73,11 @@ def task_inputs(kind, length):
 
 
 def task_model(kind, num_labels, **options):
-    return SERVED[kind].make_model(models.BertEncoder(CONFIG, **options), metadata(kind, num_labels))
+    return SERVED[kind].make_model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
 
 
-def pretrainer(vocabulary_multiple=1, **options):
-    return models.BertPretrainer(models.BertEncoder(CONFIG, **options), vocabulary_multiple)
+def pretrainer(**options):
+    return models.BertPretrainer(make_encoder(CONFIG, **options))
 
 
 def adamw_of(dtype, optimizer="adamw"):
@@ -126,10 +127,10 @@ def one_device():
 @pytest.mark.parametrize(("dtype", "optimizer", "accumulate_steps", "options"), [
     ("float32", "adamw", 1, {"remove_padding": True}),
     ("float32", "lamb", 1, {}),
-    ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute_activations": True}),
+    ("mixed_float16", "adamw", 2, {"remove_padding": True, "recompute": True}),
     ("mixed_float16", "adamw", 1, {"vocabulary_multiple": 8}),
     ("mixed_bfloat16", "adamw", 1, {"remove_padding": True, "vocabulary_multiple": 8}),
-    ("mixed_bfloat16", "adamw", 2, {"recompute_activations": True}),
+    ("mixed_bfloat16", "adamw", 2, {"recompute": True}),
 ])
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
     with one_device.scope():
@@ -181,7 +182,7 @@ def test_evaluations_of_pretraining(dtype):
 
 
 def test_extraction():
-    model = chosen_layers(models.BertEncoder(CONFIG, remove_padding=True), [0])
+    model = chosen_layers(make_encoder(CONFIG, remove_padding=True), [0])
     predictor = Predictor(tf.distribute.get_strategy(), model)
     check(predictor._run.get_concrete_function(inputs(None)).graph)
 

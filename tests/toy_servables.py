@@ -3,6 +3,7 @@
 from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
+from tests.encoders import make_encoder
 
 MAX_SEQ_LENGTH, TOP_K = 24, 3
 PIECES = ("[PAD] [UNK] [CLS] [SEP] [MASK] the a dog fox ##es jump ##s over lazy mary shelley went to london in genoa "
@@ -13,7 +14,7 @@ CONFIG = BertConfig(len(PIECES.split()) + 2, 16, 1, 4, 28, max_position_embeddin
 
 def make_model(name, **options):
     """The model of a task, with the same weights each time."""
-    encoder = models.BertEncoder(CONFIG, **options)
+    encoder = make_encoder(CONFIG, **options)
     return {"encoder": lambda: encoder,
             "classifier": lambda: models.BertClassifier(encoder, 3),
             "masked_lm": lambda: models.BertPretrainer(encoder),
@@ -23,7 +24,7 @@ def make_model(name, **options):
 
 
 def make_servable(name, tokenizer, remove_padding=True, **options):
-    model = make_model(name, remove_padding=remove_padding, prune_last_layer=True)  # as exports are made
+    model = make_model(name, remove_padding=remove_padding, last_where_read=True)  # as exports are made
     options = {"max_seq_length": MAX_SEQ_LENGTH, **options}
     return {"encoder": lambda: export.ServedEncoder(model, tokenizer, **options),
             "classifier": lambda: export.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),

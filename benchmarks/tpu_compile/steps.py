@@ -5,6 +5,7 @@ import tensorflow as tf
 from benchmarks.tpu_compile import peer
 from benchmarks.tpu_compile.settings import CLASSIFIER, ONE_HOT, PEER, SERVED
 from bert_tf import losses, models, optimization
+from bert_tf.fast import Fast, FastEncoder
 from data_prep import records
 from run.training.step import Trainer
 
@@ -29,8 +30,8 @@ def training_step(settings, config, lookup):
     """The step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
-        encoder = models.BertEncoder(config, use_one_hot_embeddings=lookup == ONE_HOT, einsum_attention=True,
-                                     recompute_activations=settings.recompute_activations, dtype="mixed_bfloat16")
+        fast = Fast(one_hot=lookup == ONE_HOT, einsum=True, recompute=settings.recompute_activations)
+        encoder = FastEncoder(config, fast, dtype="mixed_bfloat16")
         if settings.workload == CLASSIFIER:
             model = models.BertClassifier(encoder, NUM_LABELS)
         else:

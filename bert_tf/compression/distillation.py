@@ -63,12 +63,12 @@ def tapped(model, features, taps, training=False):
     """
     if not taps:
         return model(features, training=training), {}
-    outputs, encoded = model.tapped(features, training=training, return_raw_scores=bool(taps.attention))
+    outputs, encoded = model.observe(features, training=training)
     states, inner = [encoded["embedding_output"], *encoded["encoder_outputs"]], {}
     if taps.hidden:
         inner["hidden"] = tf.stack([states[number] for number in taps.hidden], axis=1)
     if taps.attention:
-        inner["attention"] = tf.stack([encoded["raw_scores"][number] for number in taps.attention], axis=1)
+        inner["attention"] = tf.stack([encoded["attention"][number].scores for number in taps.attention], axis=1)
     if taps.cls:
         inner["cls"] = tf.stack([states[number][:, 0] for number in taps.cls], axis=1)
     return outputs, inner

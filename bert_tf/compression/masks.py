@@ -7,12 +7,9 @@ Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L l
 own, where layers share theirs).
 """
 
-import contextlib
-import functools
-
 import tensorflow as tf
 
-from bert_tf.layers import Projection
+from bert_tf.layers import Hook, attached
 
 
 def layers_of(encoder):
@@ -20,7 +17,6 @@ def layers_of(encoder):
     return list(dict.fromkeys(encoder.encoder_layers))
 
 
-@contextlib.contextmanager
 def masked(encoder, heads=None, neurons=None):
     """A context in which an encoder computes with masks; functions that are traced in it keep them.
 
@@ -29,26 +25,30 @@ def masked(encoder, heads=None, neurons=None):
       heads: L tensors, float [N], or [B, N] with masks of each example's own; None for none.
       neurons: L tensors, float [I] or [B, I]; None for none.
     """
-    masks = []  # of each projection that reads what is masked: the mask, and how many columns each number is for
+    pairs = []
     for number, layer in enumerate(layers_of(encoder)):
         if heads is not None:
-            masks.append((layer.attention_output, heads[number], encoder.config.head_width))
+            pairs.append((layer.attention_output, Mask(heads[number], encoder.config.head_width)))
         if neurons is not None:
-            masks.append((layer.output_projection, neurons[number], 1))
-    try:
-        for projection, mask, width in masks:
-            # Past Keras, which would track it.
-            vars(projection)["call"] = functools.partial(_call, projection, mask, width)
-        yield
-    finally:
-        for projection, _, _ in masks:
-            vars(projection).pop("call", None)
+            pairs.append((layer.output_projection, Mask(neurons[number], 1)))
+    return attached(pairs)
 
 
-def _call(projection, mask, width, x, **options):
-    """Projection.call of x [T, N * width], times its mask [N] or [B, N]."""
-    factors = tf.repeat(tf.cast(mask, x.dtype), width, axis=-1)
-    if mask.shape.rank == 1:
-        return Projection.call(projection, x * factors, **options)
-    by_example = tf.reshape(x, [tf.shape(mask)[0], -1, x.shape[-1]])  # [B, S, N * width]
-    return Projection.call(projection, tf.reshape(by_example * factors[:, tf.newaxis], tf.shape(x)), **options)
+class Mask(Hook):
+    """A mask over the inputs of a Projection.
+
+    Args:
+      mask: float [N] or [B, N].
+      width: int. Number of neighboring inputs that each element of the mask is for.
+    """
+
+    def __init__(self, mask, width):
+        self._mask, self._width = mask, width
+
+    def product(self, x, kernel, multiply):
+        """See Hook; x: [T, N * width]."""
+        factors = tf.repeat(tf.cast(self._mask, x.dtype), self._width, axis=-1)
+        if self._mask.shape.rank == 1:
+            return multiply(x * factors, kernel)
+        by_example = tf.reshape(x, [tf.shape(self._mask)[0], -1, x.shape[-1]])  # [B, S, N * width]
+        return multiply(tf.reshape(by_example * factors[:, tf.newaxis], tf.shape(x)), kernel)

@@ -13,7 +13,7 @@ Shape legend: T rows, K inputs of a product, M outputs.
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.layers import Embeddings, LinearHead, Projection
+from bert_tf.layers import Embeddings, Hook, LinearHead, Projection, attach, detach
 
 LEAST_ELEMENTS = 1024  # of LiteRT's converter: matrices with fewer stay float32
 WEIGHT_STEPS = 127.0
@@ -21,8 +21,8 @@ LEAST_INPUT, MOST_INPUT = -128.0, 127.0
 LAYERS = (Projection, Embeddings, LinearHead)
 
 
-class FakeQuantization:
-    """What layers ask for the values that they are to compute with.
+class FakeQuantization(Hook):
+    """A hook that has a layer compute with the values of int8.
 
     Args:
       is_on: function without arguments that gives a bool scalar, asked at each use; None for always on. While it is
@@ -39,20 +39,20 @@ class FakeQuantization:
         """The same for a product whose inputs come out of a LayerNorm."""
         return FakeQuantization(self._is_on, norm)
 
-    def product(self, x, kernel):
-        """x [T, K] times kernel [K, M] -> [T, M]."""
+    def product(self, x, kernel, multiply):
+        """See Hook."""
         if not _is_quantized(kernel):
-            return tf.matmul(x, kernel)
+            return multiply(x, kernel)
         quantized = self._passing(kernel, lambda value: quantized_weights(value, axis=0))
         if self._norm is None:
-            return tf.matmul(self._passing(x, quantized_rows), quantized)
+            return multiply(self._passing(x, quantized_rows), quantized)
         shift = tf.cast(self._norm.beta, x.dtype)[tf.newaxis]
         if self._is_on is not None:
             shift = tf.where(self._is_on(), shift, tf.zeros([], shift.dtype))
-        return tf.matmul(self._passing(x - shift, quantized_rows), quantized) + tf.matmul(shift, kernel)
+        return multiply(self._passing(x - shift, quantized_rows), quantized) + multiply(shift, kernel)
 
     def rows(self, rows, table):
-        """What stands for rows [..., K] that were taken out of a table [V, K]."""
+        """See Hook."""
         if not _is_quantized(table):
             return rows
         return self._passing(rows, lambda value: quantized_weights(value, axis=-1))
@@ -117,9 +117,11 @@ def quantize(model, quantization, only=None):
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():
         if only is None or name in only:
-            norm = norms.get(layer)
-            # Past Keras, which would look for weights in it.
-            vars(layer)["quantization"] = quantization.after(norm) if quantization and norm else quantization
+            for hook in [hook for hook in layer.hooks if isinstance(hook, FakeQuantization)]:
+                detach(layer, hook)
+            if quantization:
+                norm = norms.get(layer)
+                attach(layer, quantization.after(norm) if norm else quantization)
 
 
 def _norms_before(encoder):
@@ -129,7 +131,7 @@ def _norms_before(encoder):
                          "cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
-        if layer.attention.use_einsum:
+        if layer.arithmetic.needs_kernels:
             raise InputError("attention that is computed for TPUs cannot be trained for int8")
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm

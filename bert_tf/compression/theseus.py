@@ -5,9 +5,11 @@ teacher's, whose weights stay, is computed in place of the student's layer, unle
 student's layers rises, until the student is alone.
 """
 
-import contextlib
+import dataclasses
 
 import tensorflow as tf
+
+from bert_tf.layers import attached
 
 
 class ReplacingRate:
@@ -68,36 +70,20 @@ class TheseusModel:
         """The student's outputs."""
         if not training:
             return self._student(features, training=False)
-        layers = self._student.encoder.encoder_layers
-        takes = tf.unstack(self._rate.draw(len(layers)))
-        with contextlib.ExitStack() as replaced:
-            for layer, group, is_taken in zip(layers, self._groups, takes, strict=True):
-                replaced.enter_context(_in_place_of(layer, group, is_taken))
+        encoder = self._student.encoder
+        takes = tf.unstack(self._rate.draw(len(encoder.encoder_layers)))
+
+        def replace(number, layer, x, run):
+            """A hook: computes a group of the teacher's layers instead of the student's layer, unless that is taken."""
+            *lower, last = self._groups[number]
+
+            def compute_group():
+                y = x
+                for each in lower:
+                    y, _ = each(y, run.layout, run.attention_bias)
+                return dataclasses.replace(run, dropout_seeds=None)(last, y)[0]
+
+            return tf.cond(takes[number], lambda: run(layer, x)[0], compute_group), None
+
+        with attached([(encoder, replace)]):
             return self._student(features, training=True)
-
-
-@contextlib.contextmanager
-def _in_place_of(layer, group, is_taken):
-    """A context in which an EncoderLayer computes what a group of them does, unless `is_taken`, a bool scalar."""
-    own = layer.call
-
-    def call(x, tokens, attention_bias, dropout_seeds=None, positions=None, raw_scores=False):
-        """As EncoderLayer's."""
-        del raw_scores
-
-        def compute_own():
-            return own(x, tokens, attention_bias, dropout_seeds=dropout_seeds, positions=positions)[0]
-
-        def compute_group():
-            y = x
-            for each in group:
-                y, _ = each(y, tokens, attention_bias, positions=positions if each is group[-1] else None)
-            return y
-
-        return tf.cond(is_taken, compute_own, compute_group), tf.zeros([0], x.dtype)
-
-    vars(layer)["call"] = call  # past Keras, which would track it
-    try:
-        yield
-    finally:
-        del vars(layer)["call"]

@@ -10,13 +10,13 @@ Converting needs TensorFlow alone; to run the file needs ai-edge-litert, and no 
 """
 
 import contextlib
-import functools
 import tempfile
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.errors import InputError
+from bert_tf.fast.arithmetic import FastArithmetic
 from bert_tf.litert import compaction, metadata
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.inputs import rows_of
@@ -117,39 +117,39 @@ def largest_difference(servable, path):
 
 @contextlib.contextmanager
 def _for_litert(model):
-    """A context in which the layers of a model compute the same in operations that suit LiteRT better.
-
-    - Words are looked up by a product with one-hot vectors. The converter makes one lookup of it, in a table of int8
-      with a scale for each row; a gather it would leave in float32.
-    - Query, key and value are split before heads are transposed: XNNPACK has no kernel for taking apart another axis,
-      and would hand over to LiteRT's own in each layer.
-    """
+    """A context in which the layers of a model compute by a LiteRTArithmetic."""
     encoder = getattr(model, "encoder", model)
-    changes = [(encoder.embeddings, "_use_one_hot_embeddings", True)]
-    changes += [(layer.attention, "call", functools.partial(_attend, layer.attention))
-                for layer in dict.fromkeys(encoder.encoder_layers)]  # which may share their weights
-    before = [(layer, name, vars(layer).get(name)) for layer, name, _ in changes]
-    for layer, name, value in changes:
-        vars(layer)[name] = value  # past Keras, which would track it
+    before = encoder.arithmetic
+    encoder.compute_with(LiteRTArithmetic())
     try:
         yield
     finally:
-        for layer, name, value in before:
-            if value is None:
-                del vars(layer)[name]
-            else:
-                vars(layer)[name] = value
+        encoder.compute_with(before)
 
 
-def _attend(layer, x, tokens, bias, dropout_seed=None, positions=None, raw_scores=False):
-    """SelfAttention.call on batches of a fixed shape; arguments as there."""
-    batch_size, _, _, length = bias.shape
-    width = layer._head_width
-    heads = [tf.transpose(tf.reshape(part, [batch_size, length, -1, width]), [0, 2, 1, 3])
-             for part in tf.split(layer.qkv(x), 3, axis=-1)]
-    query, key, value = heads  # [B, N, S, D]
-    if positions is not None:
-        query = tf.gather(query, positions, axis=2, batch_dims=1)  # [B, N, P, D]
-    probabilities = tf.nn.softmax(tf.matmul(query * width**-0.5, key, transpose_b=True) + bias)
-    context = tf.transpose(tf.matmul(probabilities, value), [0, 2, 1, 3])  # [B, S, N, D]
-    return tf.reshape(context, [batch_size * query.shape[2], -1]), probabilities
+class LiteRTArithmetic(FastArithmetic):
+    """The arithmetic of a plain encoder in operations that suit LiteRT better, for batches of a fixed shape.
+
+    - Words are looked up by a product with one-hot vectors. The converter turns it into one lookup in int8 with a scale
+      for each row; it would leave a gather in float32.
+    - Query, key, and value are split before heads are transposed: XNNPACK has no kernel that unstacks another axis, and
+      would hand over to LiteRT's own in each layer.
+    """
+
+    def __init__(self):
+        super().__init__(one_hot=True)
+
+    def heads(self, attention, x, layout):
+        """See Arithmetic."""
+        shape = [layout.batch_size, layout.sequence_length, -1, attention.head_width]
+        return [tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
+                for part in tf.split(attention.qkv(x), 3, axis=-1)]
+
+    def at_positions(self, query, positions):
+        """See FastArithmetic."""
+        return tf.gather(query, positions, axis=2, batch_dims=1)
+
+    def softmax(self, scores, bias, training):
+        """See Arithmetic."""
+        del training
+        return tf.nn.softmax(scores + bias)

@@ -73,7 +73,7 @@ class ServedMaskedLM(Servable):
 
     def best_pieces(self, vectors):
         """Vectors of masks float32 [N, H] -> "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""
-        best, ids = self._best(self.model.masked_lm(vectors, *self.model.encoder.embeddings.word_table))
+        best, ids = self._best(self.model.masked_lm(vectors, self.model.encoder.embeddings))
         return {"piece_ids": ids, "probabilities": best}
 
     def litert_metadata(self):

@@ -11,7 +11,7 @@ import uuid
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.layers import projection_weights, replaced
+from bert_tf.fast import projection_weights, replaced
 
 KINDS = ("float32", "bfloat16", "int8")
 COMPUTE_TYPES = ("float32", "bfloat16")

@@ -6,9 +6,11 @@ Shape legend: T tokens, K inputs of a projection, M its outputs, R rank.
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.layers.hooks import Hook
 
-class LowRankAdapter(tf_keras.layers.Layer):
-    """What is added to x W of a Projection whose kernel W is frozen: scale x A B, of each of `parts` kernels.
+
+class LowRankAdapter(tf_keras.layers.Layer, Hook):
+    """A hook that adds scale x A B to x W of a Projection whose kernel W is frozen, for each of `parts` kernels.
 
     A is Gaussian and B zero, so that nothing changes at first. The paper tells no deviation: it is that of its authors'
     code, 1 / sqrt(3 K).
@@ -41,7 +43,15 @@ class LowRankAdapter(tf_keras.layers.Layer):
         outer = tf.split(self.lora_b, self._parts, axis=1)
         return tf.concat([tf.matmul(*each) for each in zip(inner, outer, strict=True)], axis=1)
 
+    def product(self, x, kernel, multiply):
+        """See Hook."""
+        return multiply(x, kernel) + self(x)
+
+    def kernel(self, kernel):
+        """See Hook."""
+        return kernel + self.delta()
+
     def delta(self):
-        """What stands for it as an addition to the kernel, [K, M]."""
+        """The matrix [K, M] that stands for it as an addition to the kernel."""
         pairs = zip(*(tf.split(each, self._parts, axis=1) for each in (self.lora_a, self.lora_b)), strict=True)
         return self._scale * tf.concat([tf.matmul(*each) for each in pairs], axis=1)

@@ -1,14 +1,17 @@
-"""The layers everything else is made of: projection, layer normalisation, dropout.
+"""The layers that the others consist of: projection, layer normalization, dropout.
 
-They work on matrices of tokens [T, width] where T counts the tokens of a whole batch: a plain matrix product
-with its bias and activation next to it is what TensorFlow's graph optimizer fuses into one kernel.
-Weights are made on construction, since a BERT config fixes every shape.
+They work on matrices [T, width], where T counts the tokens of a batch: TensorFlow's graph optimizer fuses a matrix
+multiplication with the bias and the activation that follow it.
+Weights are created on construction, since a BERT config fixes every shape.
 """
 
 import functools
+import typing
 
 import tensorflow as tf
 import tf_keras
+
+from bert_tf.layers import hooks
 
 LAYER_NORM_EPSILON = 1e-12  # the original's `contrib.layers.layer_norm`
 
@@ -22,9 +25,9 @@ ACTIVATIONS = {
 
 
 class WeightInitializer:
-    """Truncated normal for every kernel and table (the original's `create_initializer`).
+    """Truncated normal for every kernel and embedding (the original's `create_initializer`).
 
-    Each call draws from its own stream of `seed`, so a model made in the same order has the same weights.
+    Each call draws from its own stream of `seed`: layers that are created in the same order get the same weights.
     """
 
     def __init__(self, standard_deviation, seed):
@@ -40,10 +43,10 @@ class WeightInitializer:
 
 def normalize(x, gamma, beta):
     """x float32 [..., W] to mean 0 and variance 1 over its last axis, times gamma [W], plus beta [W]."""
-    # Four passes over [..., W] but for the means; tf.nn.moments and its variance would lead to six.
-    centred = x - tf.reduce_mean(x, axis=-1, keepdims=True)
-    variance = tf.reduce_mean(tf.square(centred), axis=-1, keepdims=True)
-    return beta + centred * (tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * gamma)
+    # Fewer passes over x than tf.nn.moments takes.
+    centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
+    variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
+    return beta + centered * (tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * gamma)
 
 
 class Projection(tf_keras.layers.Layer):
@@ -52,12 +55,10 @@ class Projection(tf_keras.layers.Layer):
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
 
     Attributes:
-      quantization: what multiplies in place of tf.matmul, of bert_tf.compression.quantization; or None.
-      adapter: bert_tf.layers.adapter.LowRankAdapter, or None.
+      hooks: tuple of Hook, which change the product; see bert_tf.layers.hooks.
     """
 
-    adapter = None
-    quantization = None
+    hooks = ()
 
     def __init__(self, input_width, output_width, initializer, activation="linear", *, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
@@ -66,27 +67,16 @@ class Projection(tf_keras.layers.Layer):
             self.bias = self.add_weight("bias", [output_width], initializer="zeros")
         self._activation = ACTIVATIONS[activation]
 
-    def call(self, x, activation=None):
-        """x [T, input_width] -> [T, output_width]; activation: what computes it in place of the usual operations."""
-        multiply = tf.matmul if self.quantization is None else self.quantization.product
-        product = multiply(x, self.kernel)
-        if self.adapter is not None:
-            product += self.adapter(x)
-        y = tf.nn.bias_add(product, self.bias)
-        activation = activation or self._activation
-        return y if activation is None else activation(y)
-
-
-    @property
-    def whole_kernel(self):
-        """The kernel as a tensor, with what the adapter adds."""
-        return self.kernel if self.adapter is None else self.kernel + self.adapter.delta()
+    def call(self, x, activated=True):
+        """x [T, input_width] -> [T, output_width]; activated: bool. Whether to apply the activation."""
+        y = tf.nn.bias_add(hooks.multiply(self, x, self.kernel), self.bias)
+        return self._activation(y) if activated and self._activation else y
 
 
 class LayerNorm(tf_keras.layers.Layer):
-    """Normalises the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by `beta`.
+    """Normalizes the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by `beta`.
 
-    Statistics, `gamma` and `beta` are float32 under mixed precision too.
+    Statistics, `gamma`, and `beta` are float32 under any dtype policy.
     """
 
     def __init__(self, width, *, name="LayerNorm"):
@@ -100,60 +90,56 @@ class LayerNorm(tf_keras.layers.Layer):
         return tf.cast(normalize(tf.cast(x, tf.float32), self.gamma, self.beta), x.dtype)
 
 
-class Dropout(tf_keras.layers.Layer):
-    """Zeroes a share `rate` of the elements and scales the others so that the mean stays.
+class Drop(typing.NamedTuple):
+    """The elements that one use of dropout zeroes, already drawn.
 
-    An element is decided by 16 random bits, half of what TensorFlow's dropout draws, so the rate is rounded to a
-    multiple of 1 / 65536; the scale is that of the rounded rate.
+    Attributes:
+      keep: bool of the shape of a tensor, True where an element stays; [] where all stay.
+      scale: float. Factor of the elements that stay.
+    """
+
+    keep: tf.Tensor
+    scale: float
+
+    def __call__(self, x):
+        """x of keep's shape -> the same shape."""
+        if not self.keep.shape.rank:
+            return x
+
+        @tf.custom_gradient
+        def drop(x):
+            # The gradient is not written as the same product: TensorFlow would keep its float factor until then.
+            return x * (tf.cast(self.keep, x.dtype) * self.scale), lambda dy: tf.where(
+                self.keep, dy * self.scale, tf.zeros([], dy.dtype))
+        return drop(x)
+
+
+class Dropout(tf_keras.layers.Layer):
+    """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the same.
+
+    16 random bits decide on an element, half of what TensorFlow's dropout draws. So the rate is rounded to a multiple
+    of 1 / 65536; the scale is that of the rounded rate.
     """
 
     def __init__(self, rate, *, name="dropout", dtype=None):
         super().__init__(name=name, dtype=dtype)
-        self._dropped_values = round(rate * 2**16)  # of the values of 16 bits, how many drop an element
+        self._dropped_values = round(rate * 2**16)  # of the values of 16 bits, this many drop an element
         self.scale = 2**16 / (2**16 - self._dropped_values)
 
-    def call(self, x, seed=None, num_rows=None):
-        """x of rank 1 or more; seed int [2], one for each use, or None when not training -> the same shape.
+    def call(self, x, seed=None):
+        """x of rank 1 or more; seed int [2], a new one for each use, or None when not training -> the same shape."""
+        return x if seed is None or not self._dropped_values else self.draw(tf.shape(x), seed)(x)
 
-        num_rows: see `mask`.
-        """
-        if seed is None or not self._dropped_values:
-            return x
-        return self.drop(x, self.mask(tf.shape(x), seed, num_rows))
-
-    def drop(self, x, keep):
-        """x, of which the elements stay where keep, bool of its shape, is True."""
-        @tf.custom_gradient
-        def drop(x):
-            # Not the product again for the gradient: TensorFlow would keep its factor, of floats, from here to there.
-            return x * (tf.cast(keep, x.dtype) * self.scale), lambda dy: tf.where(
-                keep, dy * self.scale, tf.zeros([], dy.dtype))
-        return drop(x)
-
-    def mask(self, shape, seed, num_rows=None):
-        """Which elements stay: bool of `shape`, int [rank], or True where all do.
-
-        Args:
-          shape: of what elements are dropped of.
-          seed: int [2].
-          num_rows: int scalar, how many rows the mask is drawn for; those after them stay. None for all.
-        """
+    def draw(self, shape, seed):
+        """Draws the Drop for a tensor of `shape`, int [rank], with seed int [2]."""
         if not self._dropped_values:
-            return tf.constant(True)
-        if num_rows is None:
-            return self._draw(shape, seed)
-        drawn = self._draw(tf.concat([[num_rows], shape[1:]], axis=0), seed)
-        return tf.pad(drawn, [[0, shape[0] - num_rows]] + [[0, 0]] * (shape.shape[0] - 1), constant_values=True)
-
-    def _draw(self, shape, seed):
-        """A mask: bool of `shape`, True where an element stays.
-
-        The upper halves of the words drawn decide over the first half of the first axis, the lower over the second.
-        Were they neighbours, a TPU would have to move all the bits from where they are drawn to where they are used.
-        """
+            return Drop(tf.constant(True), self.scale)
+        # The upper halves of the words drawn decide on the first half of the first axis, the lower ones on the second.
+        # Two neighbors that share a word would have to be moved apart.
         first_axis = [1] + [0] * (shape.shape[0] - 1)
         half = (shape + first_axis) // [1 + axis for axis in first_axis]  # of the first axis, rounded up
         words = tf.random.stateless_uniform(half, seed, minval=None, maxval=None, dtype=tf.uint32)
         least = tf.constant(self._dropped_values << 16, tf.uint32)  # of the words whose upper half keeps an element
         lower = tf.bitwise.left_shift(words, tf.constant(16, tf.uint32))
-        return tf.slice(tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape)
+        keep = tf.slice(tf.concat([words >= least, lower >= least], axis=0), [0] * len(first_axis), shape)
+        return Drop(keep, self.scale)

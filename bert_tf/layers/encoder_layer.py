@@ -3,35 +3,30 @@
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers import compiled
+from bert_tf.layers.arithmetic import Arithmetic
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.layers.basic import Dropout, LayerNorm, Projection
-from bert_tf.layers.positions import rows_at
 
 
 class EncoderLayer(tf_keras.layers.Layer):
-    """A post-normalised Transformer layer (one round of the original's `transformer_model`).
+    """A post-normalized Transformer layer (one round of the original's `transformer_model`).
 
     Args:
       config: BertConfig.
       initializer: WeightInitializer.
-      sizes: of BertConfig.layer_sizes, heads and width of the feed-forward layer; None takes the config's.
-      compile_blocks: whether XLA compiles the element-wise work of training; see bert_tf.layers.compiled.
-      einsum_attention: see SelfAttention.
+      sizes: (heads, intermediate size) of this layer, from BertConfig.layer_sizes; None for the config's.
     """
 
     NUM_DROPOUTS = 3  # seeds that one call uses
+    arithmetic = Arithmetic()
 
-    def __init__(self, config, initializer, *, sizes=None, compile_blocks=False, einsum_attention=False, name,
-                 dtype=None):
+    def __init__(self, config, initializer, *, sizes=None, name, dtype=None):
         super().__init__(name=name, dtype=dtype)
         width = config.hidden_size
         num_heads, inner = sizes or (config.num_attention_heads, config.intermediate_size)
-        self._activation_block = compiled.activation(config.hidden_act) if compile_blocks else None
         with tf.name_scope(name):
             with tf.name_scope("attention"):
-                self.attention = SelfAttention(config, initializer, num_heads=num_heads, use_einsum=einsum_attention,
-                                               dtype=dtype)
+                self.attention = SelfAttention(config, initializer, num_heads=num_heads, dtype=dtype)
                 with tf.name_scope("output"):
                     self.attention_output = Projection(num_heads * config.head_width, width, initializer, name="dense",
                                                        dtype=dtype)
@@ -43,50 +38,27 @@ class EncoderLayer(tf_keras.layers.Layer):
                 self.output_projection = Projection(inner, width, initializer, name="dense", dtype=dtype)
                 self.output_norm = LayerNorm(width)
         self.dropout = Dropout(config.hidden_dropout_prob, dtype=dtype)
-        self._sum_block = compiled.add_and_normalize(self.dropout.scale) if compile_blocks else None
 
-    def call(self, x, tokens, attention_bias, dropout_seeds=None, positions=None, raw_scores=False):
+    def call(self, x, layout, attention_bias, dropout_seeds=None):
         """Transforms the tokens of a batch.
 
         Args:
           x: [T, H].
-          tokens: bert_tf.layers.padding.AllTokens or RealTokens of the batch.
+          layout: Layout of the batch.
           attention_bias: [B, 1, 1, S] or [B, 1, S, S]; see SelfAttention.
           dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
-          positions: int32 [B, P], those to compute the output at, as is enough of the last layer for many tasks; None
-            for all. Dropout is then what it would be for all.
-          raw_scores: whether attention scores are given in place of the probabilities, before bias and softmax.
 
         Returns:
-          [T, H], or [B * P, H] with positions; and the attention probabilities, [B, N, S, S] or [B, N, P, S].
+          [T, H], and the Attention of this layer.
         """
         probability_seed, *sum_seeds = dropout_seeds or [None] * self.NUM_DROPOUTS
-        context, probabilities = self.attention(x, tokens, attention_bias, dropout_seed=probability_seed,
-                                                positions=positions, raw_scores=raw_scores)
-        masks = [self._mask(x, tokens, seed, positions) for seed in sum_seeds]
-        if positions is not None:
-            x = _at_positions(tokens.unpack(x), positions)
-        x = self._add_and_normalize(self.attention_norm, self.attention_output(context), x, masks[0])
-        activation = None if dropout_seeds is None else self._activation_block
-        transformed = self.output_projection(self.intermediate(x, activation=activation))
-        return self._add_and_normalize(self.output_norm, transformed, x, masks[1]), probabilities
+        context, attention = self.attention(x, layout, attention_bias, dropout_seed=probability_seed)
+        drops = [layout.drop(self.dropout, x, seed) for seed in sum_seeds]
+        return self.transform(context, x, drops), attention
 
-    def _mask(self, x, tokens, seed, positions):
-        """The dropout mask of x [T, H], or of its rows at positions; None when not training."""
-        if seed is None:
-            return None
-        keep = self.dropout.mask(tf.shape(x), seed, tokens.num_real)
-        return _at_positions(tokens.unpack(keep), positions) if positions is not None and keep.shape.rank else keep
-
-    def _add_and_normalize(self, norm, x, residual, keep):
-        """norm(dropout(x) + residual), [T, H]; keep: of `_mask`."""
-        if keep is not None and self._sum_block:
-            return self._sum_block(x, residual, keep, *map(tf.convert_to_tensor, (norm.gamma, norm.beta)))
-        if keep is not None and keep.shape.rank:
-            x = self.dropout.drop(x, keep)
-        return norm(x + residual)
-
-
-def _at_positions(x, positions):
-    """Rows of x [B * S, W] at positions int32 [B, P] of each sequence -> [B * P, W]."""
-    return tf.reshape(rows_at(x, tf.shape(positions)[:1], positions), [-1, x.shape[-1]])
+    def transform(self, context, x, drops):
+        """Returns the layer's output [T, H] for the heads' outputs [T, N D], the input x [T, H], and two Drops."""
+        arithmetic, (attention_drop, output_drop) = self.arithmetic, drops
+        x = arithmetic.add_and_normalize(self.attention_output(context), x, self.attention_norm, attention_drop)
+        inner = arithmetic.activate(self.intermediate, x, output_drop is not None)
+        return arithmetic.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, new_file
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from data_prep.augmentation import checkpoint_files
@@ -105,7 +106,7 @@ class Proposer:
     def __init__(self, settings):
         config, vocabulary, lower_case, strip_accents = checkpoint_files.read(settings)
         tokenizer = PlainTokenizer(vocabulary, lower_case, strip_accents)
-        model = models.BertPretrainer(models.BertEncoder(config, remove_padding=True, prune_last_layer=True))
+        model = models.BertPretrainer(FastEncoder(config, Fast(remove_padding=True, last_where_read=True)))
         report = load_pretrained(model, settings.init_checkpoint)
         lacking = [name for name in report.missing if name.startswith(HEAD)]
         if settings.masked_lm and lacking:

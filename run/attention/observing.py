@@ -155,8 +155,8 @@ class Observer:
         return tf.RaggedTensor.from_tensor(tf.concat(joined, axis=0)[tf.newaxis])
 
     def _observe(self, request, part, was_cut, features, answer):
-        encoded = self.encoder(features, return_attention_scores=True)
-        scores = [tf.cast(each, tf.float32) for each in encoded["attention_scores"]]  # L of [1, N, S, S]
+        attention = self.encoder.observe(features)["attention"]
+        scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S]
         tokens = behaviours.Tokens.of(features, self.tokenizer, self.is_punctuation)
         number = behaviours.counts(tokens).numpy().astype(np.float64)
         totals = np.concatenate([behaviours.totals(each, tokens).numpy() for each in scores]).astype(np.float64)

@@ -4,10 +4,10 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf import models
 from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
 from run.finetuning.prediction import Predictor
 
 
@@ -34,7 +34,7 @@ def make_model(stage, task, *, remove_padding):
     Raises:
       InputError: the checkpoint lacks weights of the task, or has them of another shape.
     """
-    model = task.make_model(models.BertEncoder(stage.config, remove_padding=remove_padding), task.metadata)
+    model = task.make_model(FastEncoder(stage.config, Fast(remove_padding=remove_padding)), task.metadata)
     missing = [name for name in load_pretrained(model, stage.folder).missing if task.needs(name)]
     if missing:
         raise InputError(f"`init_checkpoint`={stage.folder}: is not of a fine-tuned {task.kind}, it lacks "

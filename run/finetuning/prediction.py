@@ -7,7 +7,7 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
-from bert_tf.layers import CastWeights
+from bert_tf.fast import CastWeights
 from run.finetuning import batches
 from run.training import strategies
 from run.training.host_batches import HostShare

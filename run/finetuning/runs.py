@@ -8,12 +8,13 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf import lora, models
+from bert_tf import lora
 from bert_tf.checkpoints import adapters, holds_adapters, load_pretrained, model_tensors
 from bert_tf.compression import sparsity
 from bert_tf.compression.quantization import FakeQuantization, quantize
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
 from bert_tf.freezing import freeze
 from bert_tf.model_folder import BEST_FOLDER
@@ -170,12 +171,11 @@ def one_run(settings, shared):
 
 
 def _encoder(settings, shared):
-    """The BertEncoder of a run; to be made in the strategy's scope."""
-    return models.BertEncoder(
-        shared.config, seed=settings.training.random_seed,
-        remove_padding=may_group_by_length(settings, shared.strategy), dtype=settings.step.dtype_policy,
-        recompute_activations=settings.step.recompute_activations,
-        **strategies.encoder_options(shared.strategy, shared.config, settings.step.jit_compile))
+    """The encoder of a run; to be created in the strategy's scope."""
+    fast = strategies.choose_fast(
+        shared.strategy, shared.config, settings.step.jit_compile, recompute=settings.step.recompute_activations,
+        remove_padding=may_group_by_length(settings, shared.strategy))
+    return FastEncoder(shared.config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
 
 
 def _batches_of(task, settings, strategy, static_shapes):

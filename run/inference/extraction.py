@@ -7,8 +7,8 @@ import sys
 import tensorflow as tf
 from tqdm import tqdm
 
-from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, open_bytes
 from run.finetuning import prediction
 from run.inference.formats import vector_files
@@ -69,9 +69,8 @@ class Extractor:
         self._tokenizer = settings.tokenizer.read_tokenizer(checkpoint, config)
         is_dynamic = strategies.allows_dynamic_shapes(strategy)
         with strategy.scope():
-            encoder = models.BertEncoder(
-                config, use_one_hot_embeddings=use_one_hot_embeddings, remove_padding=is_dynamic,
-                dtype=DTYPE_POLICIES[compute])
+            encoder = FastEncoder(config, Fast(remove_padding=is_dynamic, one_hot=use_one_hot_embeddings),
+                                  dtype=DTYPE_POLICIES[compute])
         print(load_pretrained(encoder, checkpoint), file=sys.stderr)
         self._predictor = prediction.Predictor(
             strategy, chosen_layers(encoder, layers), per_position=True, static_shapes=not is_dynamic,

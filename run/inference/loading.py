@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_bytes
 from bert_tf.model_folder import check_no_pickle, find_file
 from bert_tf.model_folder.tokenizers import find_vocabulary
@@ -105,7 +105,7 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
       checkpoint: path of --init_checkpoint.
       given: as `settle`'s. Config, vocabulary and casing that lie beside the checkpoint are taken where they are not
         given.
-      remove_padding: see BertEncoder; not with static lengths.
+      remove_padding: see Fast; not with static lengths.
       compute: the type that projections are multiplied in, a key of run.settings.DTYPE_POLICIES.
 
     Returns:
@@ -126,8 +126,9 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
     paths.check_file("vocab_file", given["vocab_file"])
     tokenizer = read_tokenizer(given["vocab_file"], served.metadata.do_lower_case, checkpoint, config,
                                served.metadata.strip_accents)
-    encoder = models.BertEncoder(config, remove_padding=remove_padding and not served.options.static_length,
-                                 prune_last_layer=True, dtype=DTYPE_POLICIES[compute])
+    fast = Fast(remove_padding=remove_padding and not served.options.static_length, last_where_read=True,
+                float32_scores=True)
+    encoder = FastEncoder(config, fast, dtype=DTYPE_POLICIES[compute])
     model = served.task.make_model(encoder, served.metadata)
     missing = [name for name in load_pretrained(model, checkpoint).missing if served.task.needs(name)]
     if missing:

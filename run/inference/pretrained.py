@@ -29,7 +29,7 @@ class MaskedLM(ServedTask):
 
     @staticmethod
     def make_model(encoder, metadata):
-        return models.BertPretrainer(encoder, float32_logits=True)
+        return models.BertPretrainer(encoder)
 
     @staticmethod
     def make_servable(model, tokenizer, metadata, options):

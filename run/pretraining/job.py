@@ -8,6 +8,7 @@ import tensorflow as tf
 from bert_tf import files, losses, models
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
 from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
@@ -114,10 +115,13 @@ def _started_with(settings, data):
             "optimizer": settings.optimizer.optimizer, "random_seed": settings.training.random_seed}
 
 
-def vocabulary_multiple(strategy, step):
-    """What the vocabulary is filled up to in the masked LM's product, see MaskedLMHead; `step`: StepSettings."""
-    in_16_bits = step.mixed_precision != "float32"
-    return GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1
+def choose_fast(settings, strategy, config, **options):
+    """The Fast of PretrainingSettings' encoder, or its teacher; `options`: other fields of Fast."""
+    in_16_bits = settings.step.mixed_precision != "float32"
+    return strategies.choose_fast(
+        strategy, config, settings.step.jit_compile, **options,
+        remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
+        vocabulary_multiple=GPU_VOCABULARY_MULTIPLE if in_16_bits and strategies.device_type(strategy) == "GPU" else 1)
 
 
 def sentence_label(settings):
@@ -146,12 +150,9 @@ def start(settings, strategy, config, teaching=None):
     """
     schedule, checkpoint = settings.schedule, settings.model.init_checkpoint
     with strategy.scope():
-        model = models.BertPretrainer(models.BertEncoder(
-            config, seed=settings.training.random_seed, dtype=settings.step.dtype_policy,
-            recompute_activations=settings.step.recompute_activations,
-            remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
-            **strategies.encoder_options(strategy, config, settings.step.jit_compile)),
-            vocabulary_multiple(strategy, settings.step), sentence_label=sentence_label(settings))
+        fast = choose_fast(settings, strategy, config, recompute=settings.step.recompute_activations)
+        encoder = FastEncoder(config, fast, seed=settings.training.random_seed, dtype=settings.step.dtype_policy)
+        model = models.BertPretrainer(encoder, sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
         loss = loss_of(settings)

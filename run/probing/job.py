@@ -36,7 +36,7 @@ def run(settings):
         **given, "vocab_file": settings.tokenizer.vocab_file, "bert_config_file": settings.model.bert_config_file})
     strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
-    encoder = models.BertEncoder(config, remove_padding=False)
+    encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
     train, dev = (words.read(name, path, settings, encoder, tokenizer) for name, path in given.items())
     found = _probed(settings, train, dev, train.labels, dev.labels)

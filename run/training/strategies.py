@@ -12,6 +12,7 @@ from official.common import distribute_utils
 
 from bert_tf.cli import processor
 from bert_tf.errors import InputError
+from bert_tf.fast import Fast
 
 BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
 LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
@@ -143,15 +144,22 @@ def warn_of_slow_precision(precision, device):
               file=sys.stderr)
 
 
-def encoder_options(strategy, config, jit_compile=False):
-    """What makes a BertEncoder of a BertConfig faster on the devices of a strategy: dict of its arguments.
+def choose_fast(strategy, config, jit_compile=False, **options):
+    """Chooses the accelerations of an encoder for the devices of a strategy.
 
-    jit_compile: whether XLA compiles forward and backward pass as a whole.
+    Args:
+      strategy: tf.distribute.Strategy.
+      config: BertConfig.
+      jit_compile: bool. Whether XLA compiles forward and backward pass as a whole.
+      options: Other fields of Fast.
+
+    Returns:
+      Fast.
     """
     device = device_type(strategy)
     is_cpu = device == "CPU" and not jit_compile
-    return {"prune_last_layer": is_cpu, "einsum_attention": device == "TPU",
-            "compile_blocks": is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED}
+    is_compiled = is_cpu and strategy.num_replicas_in_sync == 1 and config.hidden_size >= LEAST_COMPILED
+    return Fast(last_where_read=is_cpu, einsum=device == "TPU", compiled=is_compiled, **options)
 
 
 def _check_cluster(text):

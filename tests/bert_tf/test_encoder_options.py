@@ -12,18 +12,20 @@ import tf_keras
 
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.layers.attention import attention_bias, softmax_of_training
-from bert_tf.layers.padding import AllTokens, RealTokens
+from bert_tf.fast.arithmetic import FastArithmetic
+from bert_tf.fast.layout import PaddedLayout, UnpaddedLayout
+from bert_tf.layers import attention_bias
 from bert_tf.optimization import create_optimizer
+from tests.encoders import make_encoder
 
 CLOSE = 2e-5
 OPTIONS = {
     "remove_padding": {"remove_padding": True},
-    "recompute_activations": {"recompute_activations": True},
-    "both": {"remove_padding": True, "recompute_activations": True},
-    "prune_last_layer": {"prune_last_layer": True},
-    "einsum_attention": {"einsum_attention": True},
-    "all": {"compile_blocks": True, "prune_last_layer": True, "remove_padding": True, "recompute_activations": True},
+    "recompute": {"recompute": True},
+    "both": {"remove_padding": True, "recompute": True},
+    "last_where_read": {"last_where_read": True},
+    "einsum": {"einsum": True},
+    "all": {"compiled": True, "last_where_read": True, "remove_padding": True, "recompute": True},
 }
 
 
@@ -33,8 +35,8 @@ def batch(reference_batches):
     return {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
 
-def make_pretrainer(reference, config, vocabulary_multiple=1, **options):
-    model = models.BertPretrainer(models.BertEncoder(config, **options), vocabulary_multiple)
+def make_pretrainer(reference, config, **options):
+    model = models.BertPretrainer(make_encoder(config, **options))
     load_pretrained(model, str(reference / "pretrain_init.ckpt"))
     return model
 
@@ -55,7 +57,7 @@ def test_outputs_at_real_tokens_stay(reference, reference_config, batch, options
     real = batch["input_mask"].numpy() > 0
     for name in ("sequence_output", "embedding_output"):
         np.testing.assert_allclose(other[name][real], plain[name][real], rtol=0, atol=CLOSE)
-        if "remove_padding" in options and "compile_blocks" not in options:
+        if "remove_padding" in options and "compiled" not in options:
             assert not np.any(other[name][~real])
     for first, second in zip(other["encoder_outputs"], plain["encoder_outputs"], strict=True):
         np.testing.assert_allclose(first[real], second[real], rtol=0, atol=CLOSE)
@@ -75,7 +77,8 @@ def test_loss_and_gradients_stay(reference, reference_config, batch, options):
 @pytest.mark.parametrize(("policy", "close"), [("float32", 1e-6), ("mixed_bfloat16", 0), ("mixed_float16", 0)])
 def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, reference_config, batch, policy, close):
     """120 entries become 126 rows in the product: bitwise the same, but in float32 on CPUs without AVX-512."""
-    plain, filled = (make_pretrainer(reference, reference_config, multiple, dtype=policy) for multiple in (1, 9))
+    plain, filled = (make_pretrainer(reference, reference_config, vocabulary_multiple=multiple, dtype=policy)
+                     for multiple in (1, 9))
     assert filled(batch)["masked_lm_logits"].shape[-1] == reference_config.vocab_size
     loss, gradients = loss_and_gradients(plain, batch)
     other_loss, other_gradients = loss_and_gradients(filled, batch)
@@ -85,9 +88,9 @@ def test_a_vocabulary_filled_up_for_the_product_gives_the_same(reference, refere
 
 
 @pytest.mark.parametrize(("options", "than", "activation"), [
-    ({"recompute_activations": True}, {}, "gelu"), ({"prune_last_layer": True}, {}, "gelu"),
-    ({"prune_last_layer": True, "einsum_attention": True}, {}, "gelu"),
-    ({"compile_blocks": True, "prune_last_layer": True, "remove_padding": True}, {"remove_padding": True},
+    ({"recompute": True}, {}, "gelu"), ({"last_where_read": True}, {}, "gelu"),
+    ({"last_where_read": True, "einsum": True}, {}, "gelu"),
+    ({"compiled": True, "last_where_read": True, "remove_padding": True}, {"remove_padding": True},
      "gelu_exact")], ids=["recompute", "prune", "einsum", "on a CPU"])
 def test_dropout_of_a_seed_stays(reference, reference_config, batch, options, than, activation):
     """Also where the number of tokens, 78 here, is filled up, and where the last layer is computed in part."""
@@ -102,32 +105,34 @@ def test_dropout_of_a_seed_stays(reference, reference_config, batch, options, th
 
 def test_packing_by_hand():
     mask = tf.constant([[1, 0, 1], [0, 0, 1]])
-    rows = tf.reshape(tf.range(12.0), [6, 2])
-    tokens = RealTokens(mask)
-    packed = tokens.pack(rows)
+    rows = tf.reshape(tf.range(12.0), [2, 3, 2])
+    layout = UnpaddedLayout(mask)
+    packed = layout.tokens(rows)
     np.testing.assert_array_equal(packed, [[0, 1], [4, 5], [10, 11]])
-    np.testing.assert_array_equal(tokens.unpack(packed), [[0, 1], [0, 0], [4, 5], [0, 0], [0, 0], [10, 11]])
+    np.testing.assert_array_equal(
+        layout.sequences(packed), [[[0, 1], [0, 0], [4, 5]], [[0, 0], [0, 0], [10, 11]]])
     with tf.GradientTape() as tape:
         tape.watch(rows)
-        loss = tf.reduce_sum(tokens.pack(rows) * [[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]])
-    np.testing.assert_array_equal(tape.gradient(loss, rows), [[2, 3], [0, 0], [5, 7], [0, 0], [0, 0], [11, 13]])
-    assert AllTokens().pack(rows) is AllTokens().unpack(rows) is rows
+        loss = tf.reduce_sum(layout.tokens(rows) * [[2.0, 3.0], [5.0, 7.0], [11.0, 13.0]])
+    np.testing.assert_array_equal(tape.gradient(loss, rows), [[[2, 3], [0, 0], [5, 7]], [[0, 0], [0, 0], [11, 13]]])
+    np.testing.assert_array_equal(PaddedLayout(mask).sequences(PaddedLayout(mask).tokens(rows)), rows)
 
 
 def test_tokens_filled_up_by_hand():
     """Three real tokens and a multiple of 2: the first padding comes along, after them."""
-    tokens = RealTokens(tf.constant([[1, 0, 1], [0, 0, 1]]), multiple=2)
-    rows = tf.reshape(tf.range(12.0), [6, 2])
-    packed = tokens.pack(rows)
-    assert tokens.num_real == 3
+    layout = UnpaddedLayout(tf.constant([[1, 0, 1], [0, 0, 1]]), multiple=2)
+    rows = tf.reshape(tf.range(12.0), [2, 3, 2])
+    packed = layout.tokens(rows)
+    assert layout.num_tokens == 3
     np.testing.assert_array_equal(packed, [[0, 1], [4, 5], [10, 11], [2, 3]])
-    np.testing.assert_array_equal(tokens.unpack(packed), [[0, 1], [2, 3], [4, 5], [0, 0], [0, 0], [10, 11]])
-    assert RealTokens(tf.ones([1, 3], tf.int32), multiple=2).pack(rows[:3]).shape == [3, 2]  # there are no more
+    np.testing.assert_array_equal(
+        layout.sequences(packed), [[[0, 1], [2, 3], [4, 5]], [[0, 0], [0, 0], [10, 11]]])
+    assert UnpaddedLayout(tf.ones([1, 3], tf.int32), multiple=2).tokens(rows[:1]).shape == [3, 2]  # there are no more
 
 
 @pytest.mark.parametrize("prune", [False, True])
 def test_a_batch_of_padding_alone_is_finite(reference_config, prune):
-    encoder = models.BertEncoder(reference_config, remove_padding=True, prune_last_layer=prune)
+    encoder = make_encoder(reference_config, remove_padding=True, last_where_read=prune)
     empty = {name: tf.zeros([2, 5], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     assert np.isfinite(encoder(empty)["pooled_output"]).all()
     assert np.isfinite(models.BertClassifier(encoder, 3)(empty)["logits"]).all()
@@ -135,22 +140,25 @@ def test_a_batch_of_padding_alone_is_finite(reference_config, prune):
 
 def test_attention_scores_are_those_that_made_the_output(reference, reference_config, batch):
     encoder = make_pretrainer(reference, reference_config).encoder
-    outputs = encoder(batch, return_attention_scores=True)
-    assert "attention_scores" not in encoder(batch)
+    outputs = encoder.observe(batch)
+    plain = encoder(batch)
+    assert outputs.keys() - plain.keys() == {"attention"}
+    np.testing.assert_array_equal(outputs["sequence_output"], plain["sequence_output"])
     batch_size, length = batch["input_ids"].shape
-    assert [scores.shape for scores in outputs["attention_scores"]] == [[batch_size, 4, length, length]] * 2
-    np.testing.assert_allclose(tf.reduce_sum(outputs["attention_scores"][0], axis=-1), np.ones([4, 4, 32]), rtol=1e-5)
+    assert [each.probabilities.shape for each in outputs["attention"]] == [[batch_size, 4, length, length]] * 2
+    np.testing.assert_allclose(tf.reduce_sum(outputs["attention"][0].probabilities, axis=-1), np.ones([4, 4, 32]),
+                               rtol=1e-5)
 
     attention = encoder.encoder_layers[0].attention
     qkv = attention.qkv(tf.reshape(outputs["embedding_output"], [-1, 32])).numpy().reshape(batch_size, length, 3, 4, 8)
     query, key = qkv[:, :, 0], qkv[:, :, 1]
     scores = np.einsum("bfnd,btnd->bnft", query, key) / np.sqrt(8) + attention_bias(batch["input_mask"]).numpy()
     exponentials = np.exp(scores - scores.max(-1, keepdims=True))
-    np.testing.assert_allclose(outputs["attention_scores"][0], exponentials / exponentials.sum(-1, keepdims=True),
-                               rtol=0, atol=CLOSE)
+    np.testing.assert_allclose(outputs["attention"][0].probabilities,
+                               exponentials / exponentials.sum(-1, keepdims=True), rtol=0, atol=CLOSE)
 
 
-@pytest.mark.parametrize("options", [{}, {"recompute_activations": True}], ids=["plain", "recompute"])
+@pytest.mark.parametrize("options", [{}, {"recompute": True}], ids=["plain", "recompute"])
 def test_xla_gives_the_same(reference, reference_config, batch, options):
     loss, gradients = loss_and_gradients(make_pretrainer(reference, reference_config), batch)
     model = make_pretrainer(reference, reference_config, **options)
@@ -183,7 +191,7 @@ def test_blocks_are_compiled_once_for_all_layers(reference, reference_config, ba
     """Forward and backward of two blocks: four functions, which every layer of every model calls."""
     def functions_of(num_layers):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
-        model = models.BertPretrainer(models.BertEncoder(config, compile_blocks=True))
+        model = models.BertPretrainer(make_encoder(config, compiled=True))
         graph = tf.function(lambda: tf.gradients(
             losses.pretraining_loss(model(batch, training=True), batch)["loss"], model.trainable_variables)
         ).get_concrete_function().graph
@@ -197,7 +205,7 @@ def test_blocks_are_compiled_once_for_all_layers(reference, reference_config, ba
 
 def test_blocks_are_of_training_alone(reference_config, batch):
     """Elsewhere the graph optimizer fuses product, bias and activation, which it cannot with a block between them."""
-    model = models.BertPretrainer(models.BertEncoder(reference_config, compile_blocks=True))
+    model = models.BertPretrainer(make_encoder(reference_config, compiled=True))
     graph = tf.function(lambda: model(batch)).get_concrete_function().graph
     assert not any("_XlaMustCompile" in operation.node_def.attr for operation in graph.get_operations())
 
@@ -205,12 +213,12 @@ def test_blocks_are_of_training_alone(reference_config, batch):
 def test_a_pruned_last_layer_multiplies_less(reference_config, batch):
     """3 positions of 32 and [CLS] of 6 predictions: the last products have 4 * 7 rows."""
     def rows_of_products(**options):
-        model = models.BertPretrainer(models.BertEncoder(reference_config, **options))
+        model = models.BertPretrainer(make_encoder(reference_config, **options))
         graph = tf.function(lambda: model(batch)["masked_lm_logits"]).get_concrete_function().graph
         return [operation.outputs[0].shape[0] for operation in graph.get_operations() if operation.type == "MatMul"]
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]
-    whole, pruned = rows_of_products(), rows_of_products(prune_last_layer=True)
+    whole, pruned = rows_of_products(), rows_of_products(last_where_read=True)
     assert whole.count(batch_size * length) == pruned.count(batch_size * length) + 3  # of four in a layer
     assert pruned.count(batch_size * (1 + predictions)) == 3
 
@@ -252,7 +260,7 @@ def test_the_gradient_of_probabilities_in_16_bits(dtype, tolerance):
     def gradient(scores):
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            probabilities = softmax_of_training(scores, bias)
+            probabilities = FastArithmetic().softmax(scores, bias, training=True)
         return probabilities, tape.gradient(probabilities, scores, upstream)
 
     wide = tf.cast(scores, tf.float64)

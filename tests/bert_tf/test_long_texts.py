@@ -7,6 +7,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.long_texts import BertLongTextClassifier
 from tests import toy_servables
+from tests.encoders import make_encoder
 
 POOLED = {"mean": lambda logits: logits.mean(axis=0), "max": lambda logits: logits.max(axis=0)}
 
@@ -83,14 +84,14 @@ def test_pooled_logits(texts, pooling):
     expected = by_hand(pooling, texts)
     gradients = []
     for options in ({}, {"remove_padding": True}):
-        model = BertLongTextClassifier(models.BertEncoder(toy_servables.CONFIG, seed=5, **options), 3, pooling)
+        model = BertLongTextClassifier(make_encoder(toy_servables.CONFIG, seed=5, **options), 3, pooling)
         with tf.GradientTape() as tape:
             logits = model({name: tf.constant(values) for name, values in texts.items()}, training=False)["logits"]
             loss = tf.reduce_sum(logits**2)
         np.testing.assert_allclose(logits, expected, rtol=0, atol=1e-5)
         gradients.append([tf.convert_to_tensor(each).numpy() for each in tape.gradient(loss, model.head.variables)])
-        tapped, _ = model.tapped({name: tf.constant(values) for name, values in texts.items()})
-        np.testing.assert_allclose(tapped["logits"], expected, rtol=0, atol=1e-5)
+        observed, _ = model.observe({name: tf.constant(values) for name, values in texts.items()})
+        np.testing.assert_allclose(observed["logits"], expected, rtol=0, atol=1e-5)
     for first, second in zip(*gradients, strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5)
     single = {name: values[:, 0] for name, values in texts.items()}
@@ -101,7 +102,7 @@ def test_pooled_logits(texts, pooling):
 
 def test_absent_windows_take_no_time(texts):
     """Without padding, what the encoder sees has the 7 windows that there are, not 12."""
-    model = BertLongTextClassifier(models.BertEncoder(toy_servables.CONFIG, seed=5, remove_padding=True), 3)
+    model = BertLongTextClassifier(make_encoder(toy_servables.CONFIG, seed=5, remove_padding=True), 3)
     seen = []
     encode = model.encoder.encode_positions
     vars(model.encoder)["encode_positions"] = lambda windows, **options: seen.append(

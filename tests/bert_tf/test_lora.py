@@ -10,6 +10,7 @@ from bert_tf import lora, models
 from bert_tf.checkpoints import model_tensors
 from bert_tf.checkpoints.adapters import merged
 from bert_tf.errors import InputError
+from tests.encoders import make_encoder
 
 RANK, ALPHA = 3, 6.0
 
@@ -21,7 +22,7 @@ def batch(reference_batches):
 
 def make_model(config, frozen_layers=0, *, is_trained=True, **options):
     """A classifier with adapters, as after some training unless not."""
-    model = models.BertClassifier(models.BertEncoder(config, seed=5, **options), 3)
+    model = models.BertClassifier(make_encoder(config, seed=5, **options), 3)
     lora.add_adapters(model.encoder, RANK, ALPHA, 7, frozen_layers)
     for number, adapter in enumerate(model.encoder.adapters if is_trained else ()):
         adapter.lora_b.assign(0.1 * tf.random.stateless_normal(adapter.lora_b.shape, (1, number)))
@@ -41,7 +42,7 @@ def test_nothing_changes_before_training(reference_config, batch):
     assert np.std(drawn) == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.parametrize("options", [{}, {"einsum_attention": True}, {"remove_padding": True}],
+@pytest.mark.parametrize("options", [{}, {"einsum": True}, {"remove_padding": True}],
                          ids=["plain", "einsum", "without padding"])
 def test_merged_kernels_compute_the_same(reference_config, batch, options):
     model = make_model(reference_config, **options)
@@ -63,7 +64,7 @@ def test_an_adapter_is_its_product_by_hand(reference_config):
     """Each of query, key and value has its own."""
     projection = make_model(reference_config).encoder.encoder_layers[1].attention.qkv
     x = np.random.default_rng(2).normal(size=[5, 32]).astype(np.float32)
-    a, b = (weight.numpy() for weight in (projection.adapter.lora_a, projection.adapter.lora_b))
+    a, b = (weight.numpy() for weight in (projection.hooks[0].lora_a, projection.hooks[0].lora_b))
     expected = x @ projection.kernel.numpy() + projection.bias.numpy()
     for part in range(3):
         columns = slice(32 * part, 32 * (part + 1))

@@ -204,7 +204,7 @@ def test_pretraining_heads_have_no_dropout_of_their_own(features):
     np.testing.assert_array_equal(outputs["next_sentence_logits"], parts.next_sentence(encoded["pooled_output"]))
     positions = features["masked_lm_positions"]
     masked = tf.reshape(tf.gather(encoded["sequence_output"], positions, batch_dims=1), [-1, H])
-    logits = parts.masked_lm(masked, parts.encoder.embeddings.word_embeddings)
+    logits = parts.masked_lm(masked, parts.encoder.embeddings)
     np.testing.assert_array_equal(outputs["masked_lm_logits"], tf.reshape(logits, [B, P, V]))
 
 

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from bert_tf.losses import PretrainingLoss
 from bert_tf.models import BertEncoder, BertPretrainer
+from tests.encoders import make_encoder
 
 # All different, so that no axis can stand for another: 7 sequences, in 3 rows of up to K = 4, S = 23 ids, P = 5 masks.
 LENGTHS, K, S, P = (4, 17, 6, 9, 11, 5, 8), 4, 23, 5
@@ -58,7 +59,7 @@ def _packed(sequences, packs):
 
 
 def losses_and_gradients(config, features, label, **options):
-    model = BertPretrainer(BertEncoder(config, seed=3, **options), sentence_label=label)
+    model = BertPretrainer(make_encoder(config, seed=3, **options), sentence_label=label)
     with tf.GradientTape() as tape:
         losses = PretrainingLoss(label)(model(features, training=True), features)
     variables = model.trainable_variables
@@ -68,8 +69,8 @@ def losses_and_gradients(config, features, label, **options):
 
 @pytest.mark.parametrize("label", ["next_sentence", None])
 @pytest.mark.parametrize("options", [
-    {}, {"remove_padding": True}, {"prune_last_layer": True, "remove_padding": True},
-    {"einsum_attention": True, "use_one_hot_embeddings": True, "prune_last_layer": True}])
+    {}, {"remove_padding": True}, {"last_where_read": True, "remove_padding": True},
+    {"einsum": True, "one_hot": True, "last_where_read": True}])
 def test_losses_and_gradients_are_those_of_sequences_apart(reference_config, batches, options, label):
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     (losses, gradients), (expected_losses, expected) = (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.layers.positions import rows_at
+from bert_tf.fast.arithmetic import rows_at
 
 B, N, S, P, W = 3, 2, 5, 4, 6
 

@@ -12,10 +12,11 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import load_pretrained, tf1
 from bert_tf.optimization import create_optimizer
+from tests.encoders import make_encoder
 
 ACTIVATIONS = 2e-5
 RELATIVE = 1e-4
-CPU_OPTIONS = {"remove_padding": True, "compile_blocks": True, "prune_last_layer": True}  # the drivers'
+CPU_OPTIONS = {"remove_padding": True, "compiled": True, "last_where_read": True}  # the drivers'
 
 
 def make_model(kind, encoder):
@@ -53,10 +54,10 @@ def original_tensors(model):
     return tensors
 
 
-@pytest.mark.parametrize("use_one_hot_embeddings", [False, True])
+@pytest.mark.parametrize("one_hot", [False, True])
 def test_pretraining_forward(reference, reference_config, reference_batches, reference_numbers,
-                             use_one_hot_embeddings):
-    encoder = models.BertEncoder(reference_config, use_one_hot_embeddings=use_one_hot_embeddings)
+                             one_hot):
+    encoder = make_encoder(reference_config, one_hot=one_hot)
     model = make_model("pretrain", encoder)
     load_pretrained(model, str(reference / "pretrain_init.ckpt"))
     expected = reference_numbers("pretrain")
@@ -91,7 +92,7 @@ def test_classifier_forward(reference, reference_config, reference_batches, refe
 @pytest.mark.parametrize("kind", ["pretrain", "classify"])
 def test_training(kind, options, reference, reference_config, reference_batches, reference_schedule,
                   reference_numbers):
-    model = make_model(kind, models.BertEncoder(reference_config, **options))
+    model = make_model(kind, make_encoder(reference_config, **options))
     load_pretrained(model, str(reference / f"{kind}_init.ckpt"))
     found = train(kind, model, create_optimizer(**reference_schedule), reference_batches)
 

@@ -13,6 +13,7 @@ from data_prep.augmentation.job import draw_copies
 from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
 from data_prep.augmentation.words import Words, replace
 from tests import toy_runs
+from tests.encoders import make_encoder
 from tests.scripts import fail, succeed
 
 SCRIPT = "data_prep.augment_data"
@@ -49,7 +50,7 @@ def test_neighbours_in_the_word_table():
 def test_what_a_masked_lm_expects():
     """Batches of pairs of several lengths give what the model gives for each pair alone; long texts are cut around."""
     config = BertConfig(len(PIECES), 16, 2, 2, 24, max_position_embeddings=40, type_vocab_size=2, initializer_range=0.8)
-    model = models.BertPretrainer(models.BertEncoder(config, remove_padding=True, prune_last_layer=True))
+    model = models.BertPretrainer(make_encoder(config, remove_padding=True, last_where_read=True))
     plain = models.BertPretrainer(config)
     for variable, other in zip(plain.variables, model.variables, strict=True):
         variable.assign(other)

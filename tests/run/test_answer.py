@@ -8,6 +8,7 @@ from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import squad
+from tests.encoders import make_encoder
 
 MAX_SEQ_LENGTH, DOC_STRIDE, MAX_QUERY_LENGTH, MAX_ANSWER_LENGTH = 40, 7, 9, 11
 CONTEXTS = (
@@ -24,7 +25,7 @@ CONTEXTS = (
 def test_answers_are_those_of_run_squad(reference, tmp_path, allow_no_answer):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
-    model = models.BertSpanLabeler(models.BertEncoder(config, seed=3, remove_padding=True))
+    model = models.BertSpanLabeler(make_encoder(config, seed=3, remove_padding=True))
     signatures = export.ServedSpanLabeler(
         model, tokenizer, max_seq_length=MAX_SEQ_LENGTH, doc_stride=DOC_STRIDE, max_query_length=MAX_QUERY_LENGTH,
         max_answer_length=MAX_ANSWER_LENGTH, allow_no_answer=allow_no_answer).signatures()

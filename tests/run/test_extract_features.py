@@ -21,6 +21,7 @@ from run.inference.search.settings import NearestSettings
 from run.inference.settings import ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, scripts
+from tests.encoders import make_encoder
 
 SCRIPT = "run.extract_features"
 LENGTH, WIDTH = 11, 32
@@ -99,7 +100,7 @@ def test_numpy_from_standard_input(model, expected):
 
 @pytest.fixture(scope="module")
 def encoder(reference, reference_config):
-    encoder = models.BertEncoder(reference_config, remove_padding=True)
+    encoder = make_encoder(reference_config, remove_padding=True)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     return encoder
 

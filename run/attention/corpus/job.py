@@ -124,8 +124,8 @@ class _Reader:
         sums.num_skipped += len(window) - read
 
     def _attention(self, features):
-        scores = self._encoder(features, return_attention_scores=True)["attention_scores"]
-        return [tf.cast(each, tf.float32) for each in scores]
+        attention = self._encoder.observe(features)["attention"]
+        return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def _measures(self, features):
         """Sums [K, M] of a batch, and counts [M]."""

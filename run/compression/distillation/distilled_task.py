@@ -8,12 +8,12 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.compression.distillation import tapped
 from bert_tf.compression.layer_maps import INNER, map_layers
 from bert_tf.compression.theseus import ReplacingRate, TheseusModel
 from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
 from data_prep import records
 from data_prep.tasks import squad
@@ -260,10 +260,9 @@ class DistilledTask:
 
     def _load_teacher(self, strategy):
         """The teacher's model with its weights."""
-        encoder = models.BertEncoder(
-            self.teacher.config, remove_padding=runs.may_group_by_length(self.settings, strategy),
-            dtype=self.settings.step.dtype_policy,
-            **strategies.encoder_options(strategy, self.teacher.config, self.settings.step.jit_compile))
+        fast = strategies.choose_fast(strategy, self.teacher.config, self.settings.step.jit_compile,
+                                      remove_padding=runs.may_group_by_length(self.settings, strategy))
+        encoder = FastEncoder(self.teacher.config, fast, dtype=self.settings.step.dtype_policy)
         model = self.make_model(encoder, self.teacher.metadata)
         load_pretrained(model, self.teacher.path)
         model.trainable = False

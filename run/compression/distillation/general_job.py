@@ -7,9 +7,10 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
 from run.compression.distillation import teaching
 from run.pretraining import job
-from run.training import run_metadata, strategies
+from run.training import run_metadata
 
 MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
 
@@ -49,11 +50,8 @@ class Teaching:
         settings, strategy = self._settings, tf.distribute.get_strategy()
         answers = lambda features: {}
         if settings.losses.asks_teacher:
-            teacher = models.BertPretrainer(models.BertEncoder(
-                self._config, dtype=settings.step.dtype_policy,
-                remove_padding=strategies.allows_dynamic_shapes(strategy) and not settings.step.jit_compile,
-                **strategies.encoder_options(strategy, self._config, settings.step.jit_compile)),
-                job.vocabulary_multiple(strategy, settings.step))
+            teacher = models.BertPretrainer(FastEncoder(
+                self._config, job.choose_fast(settings, strategy, self._config), dtype=settings.step.dtype_policy))
             load_pretrained(teacher, self._path)
             answers = teaching.asking(teacher, teaching.taps(
                 settings.losses, model.encoder.config, self._config)[1])

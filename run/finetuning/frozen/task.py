@@ -10,9 +10,9 @@ import os
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
 from data_prep.tasks import tagging
 from run.finetuning import runs
 from run.finetuning.frozen import vectors
@@ -155,9 +155,9 @@ class FrozenTagging(Tagging):
 
     def _load_encoder(self, strategy):
         """The encoder with its weights."""
-        encoder = models.BertEncoder(
-            self._config, remove_padding=runs.may_group_by_length(self.settings, strategy),
-            dtype=self.settings.step.dtype_policy, **strategies.encoder_options(strategy, self._config))
+        fast = strategies.choose_fast(
+            strategy, self._config, remove_padding=runs.may_group_by_length(self.settings, strategy))
+        encoder = FastEncoder(self._config, fast, dtype=self.settings.step.dtype_policy)
         load_pretrained(encoder, self.settings.model.init_checkpoint)
         encoder.trainable = False
         return encoder

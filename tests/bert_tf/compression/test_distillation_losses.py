@@ -12,6 +12,7 @@ from bert_tf.compression.layer_maps import check_layers, map_layers, student_con
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers import Projection, WeightInitializer
+from tests.encoders import make_encoder
 
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4
 LENGTHS = (7, 3, 1, 5, 2)
@@ -125,8 +126,8 @@ def test_two_steps():
 def test_a_student_that_equals_its_teacher_has_nothing_to_learn(remove_padding):
     features = {"input_ids": tf.constant(RNG.integers(5, 30, [ROWS, LENGTH]) * MASK, tf.int32),
                 "input_mask": tf.constant(MASK), "segment_ids": tf.zeros([ROWS, LENGTH], tf.int32)}
-    student, teacher = (models.BertClassifier(models.BertEncoder(
-        CONFIG, remove_padding=remove_padding and number, prune_last_layer=number), CLASSES) for number in (0, 1))
+    student, teacher = (models.BertClassifier(make_encoder(
+        CONFIG, remove_padding=remove_padding and number, last_where_read=number), CLASSES) for number in (0, 1))
     student_taps, teacher_taps = taps_of(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
     assert student_taps == teacher_taps == Taps((0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3))
 
@@ -139,10 +140,10 @@ def test_a_student_that_equals_its_teacher_has_nothing_to_learn(remove_padding):
     found = DistillationLoss(dict.fromkeys(names, 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
-    encoded = student.encoder(features, return_attention_scores=True)
+    encoded = student.encoder.observe(features)
     bias = (1.0 - MASK[:, np.newaxis, np.newaxis]) * -1e4
     scores = outputs[STUDENT]["attention"][:, 2] + bias
-    np.testing.assert_allclose(tf.nn.softmax(scores), encoded["attention_scores"][2], atol=1e-6)
+    np.testing.assert_allclose(tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6)
 
 
 def test_a_projection_bridges_widths_and_is_trained_along():

@@ -13,7 +13,8 @@ from bert_tf.compression.masks import masked
 from bert_tf.compression.pruning import Kept, drop_layers, most_important, prune
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.layers import AllTokens, attention_bias
+from bert_tf.layers import Layout, attention_bias
+from tests.encoders import make_encoder
 
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4)
 KEPT = Kept([np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])],
@@ -44,7 +45,7 @@ def pruned(model, tmp_path_factory):
 
 
 def loaded(path, config, **options):
-    model = models.BertClassifier(models.BertEncoder(config, **options), 3)
+    model = models.BertClassifier(make_encoder(config, **options), 3)
     report = load_pretrained(model, path)
     assert report.missing == report.unused == ()
     return model
@@ -56,7 +57,7 @@ def masks():
             for each, size in ((KEPT.heads, 4), (KEPT.neurons, 10)))
 
 
-@pytest.mark.parametrize("options", [{}, {"remove_padding": True}, {"prune_last_layer": True}])
+@pytest.mark.parametrize("options", [{}, {"remove_padding": True}, {"last_where_read": True}])
 def test_removing_is_masking(model, pruned, features, options):
     with masked(model.encoder, *masks()):
         expected = model(features)["logits"]
@@ -157,7 +158,7 @@ def test_a_layer_goes(model, features, tmp_path):
     first = short(features)["encoder_outputs"][0]
     np.testing.assert_array_equal(first, whole(features)["encoder_outputs"][0])
     bias = attention_bias(features["input_mask"])
-    expected, _ = whole.encoder_layers[2](tf.reshape(first, [-1, 12]), AllTokens(), bias)
+    expected, _ = whole.encoder_layers[2](tf.reshape(first, [-1, 12]), Layout(features["input_mask"]), bias)
     np.testing.assert_allclose(short(features)["sequence_output"], tf.reshape(expected, [3, 7, 12]), atol=1e-6)
 
 
@@ -211,8 +212,8 @@ def test_training_options_and_a_training_checkpoint(pruned, features, tmp_path):
         return tape.gradient(loss, model.trainable_variables)
 
     expected = [tf.convert_to_tensor(each) for each in gradients()]
-    for options in ({"remove_padding": True, "recompute_activations": True},
-                    {"remove_padding": True, "compile_blocks": True}):
+    for options in ({"remove_padding": True, "recompute": True},
+                    {"remove_padding": True, "compiled": True}):
         for one, other in zip(expected, gradients(**options), strict=True):
             np.testing.assert_allclose(one, tf.convert_to_tensor(other), atol=1e-5)
     tf.train.Checkpoint(model=loaded(path, config)).write(str(tmp_path / "ckpt-1"))

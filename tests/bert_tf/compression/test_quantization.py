@@ -12,6 +12,7 @@ from bert_tf.compression.quantization import FakeQuantization, quantizable, quan
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from tests import toy_servables
+from tests.encoders import make_encoder
 
 # Wide enough that matrices have the 1,024 elements from which LiteRT keeps them in int8.
 CONFIG = dataclasses.replace(toy_servables.CONFIG, hidden_size=48, num_hidden_layers=2, intermediate_size=96,
@@ -27,7 +28,7 @@ def tokenizer(tmp_path_factory):
 
 def make_model(config, **options):
     """A classifier whose biases and normalisation are as of a trained one."""
-    model = models.BertClassifier(models.BertEncoder(config, **options), 3)
+    model = models.BertClassifier(make_encoder(config, **options), 3)
     for number, variable in enumerate(model.trainable_variables):
         if variable.shape.rank == 1:
             variable.assign_add(tf.random.stateless_normal(variable.shape, [number, 5], stddev=0.3))
@@ -52,8 +53,8 @@ def test_the_int8_file_answers_as_the_model(config, tokenizer, tmp_path):
     assert litert.largest_difference(servable, str(path)) < 1e-5
 
 
-@pytest.mark.parametrize("options", [{"remove_padding": True}, {"remove_padding": True, "compile_blocks": True},
-                                     {"recompute_activations": True}, {"prune_last_layer": True}])
+@pytest.mark.parametrize("options", [{"remove_padding": True}, {"remove_padding": True, "compiled": True},
+                                     {"recompute": True}, {"last_where_read": True}])
 def test_gradients_pass_as_if_nothing_were_rounded(features, options, monkeypatch):
     """With rounding that moves nothing, value and gradients are those without; with any, variables all learn."""
     labels = tf.constant([2, 0, 1, 1])

@@ -7,6 +7,7 @@ from bert_tf import models
 from bert_tf.compression.layer_maps import map_layers, student_config
 from bert_tf.compression.theseus import ReplacingRate, TheseusModel, groups
 from bert_tf.config import BertConfig
+from tests.encoders import make_encoder
 
 CONFIG = BertConfig(30, 8, 4, 2, 12, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.5,
                     hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
@@ -18,8 +19,8 @@ FEATURES = {"input_ids": tf.constant([[2, 9, 4, 8, 0], [3, 7, 0, 0, 0], [4, 5, 6
 
 def make_pair(**options):
     """A student that has a teacher's embeddings, pooler, head and LAYERS; and the teacher."""
-    teacher = models.BertClassifier(models.BertEncoder(CONFIG, **options), 3)
-    student = models.BertClassifier(models.BertEncoder(student_config(CONFIG, LAYERS), **options), 3)
+    teacher = models.BertClassifier(make_encoder(CONFIG, **options), 3)
+    student = models.BertClassifier(make_encoder(student_config(CONFIG, LAYERS), **options), 3)
     values = {variable.name: variable for variable in teacher.variables}
     for variable in student.variables:
         name = variable.name
@@ -56,7 +57,7 @@ def test_the_schedule_and_the_groups():
 
 
 def test_at_0_the_teacher_answers_and_at_1_the_student():
-    student, teacher = make_pair(remove_padding=True, prune_last_layer=True)
+    student, teacher = make_pair(remove_padding=True, last_where_read=True)
     for rate, alone in ((0.0, teacher), (1.0, student)):
         mixed = theseus(student, teacher, rate)(FEATURES, training=True)
         np.testing.assert_allclose(mixed["logits"], alone(FEATURES)["logits"], atol=1e-5)

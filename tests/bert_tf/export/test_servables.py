@@ -15,6 +15,7 @@ from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
 from bert_tf.files import remote
 from tests import gpu_kernels, toy_servables
+from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, TOP_K, make_model, make_servable
 
 pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
@@ -322,8 +323,8 @@ def test_products_in_bfloat16(wide_model, tokenizer, tmp_path, weights, ratio):
 
 @pytest.mark.parametrize("name", ["encoder", "masked_lm"])
 def test_answers_of_bfloat16_are_float32(tokenizer, tmp_path, name):
-    encoder = models.BertEncoder(CONFIG, remove_padding=True, dtype="mixed_bfloat16")
-    model = encoder if name == "encoder" else models.BertPretrainer(encoder, float32_logits=True)
+    encoder = make_encoder(CONFIG, remove_padding=True, float32_scores=True, dtype="mixed_bfloat16")
+    model = encoder if name == "encoder" else models.BertPretrainer(encoder)
     serve = {"encoder": export.ServedEncoder, "masked_lm": export.ServedMaskedLM}[name]
     answer = serve(model, tokenizer, max_seq_length=MAX_SEQ_LENGTH).answer_texts(text=tf.constant(["a [MASK] dog"]))
     found = {key: value for key, value in answer.items() if value.dtype.is_floating}

@@ -56,6 +56,7 @@ def test_a_second_training_in_one_folder_is_refused(tmp_path, reference_config, 
 
 @pytest.mark.parametrize(("device", "mixed_precision", "multiple"), [
     ("/gpu:0", "bfloat16", 8), ("/gpu:0", "float16", 8), ("/gpu:0", "float32", 1), ("/cpu:0", "bfloat16", 1)])
-def test_the_vocabulary_is_filled_up_on_gpus_in_16_bits(device, mixed_precision, multiple):
+def test_the_vocabulary_is_filled_up_on_gpus_in_16_bits(device, mixed_precision, multiple, reference_config):
     strategy = tf.distribute.OneDeviceStrategy(device)
-    assert job.vocabulary_multiple(strategy, StepSettings(mixed_precision=mixed_precision)) == multiple
+    settings = PretrainingSettings(step=StepSettings(mixed_precision=mixed_precision))
+    assert job.choose_fast(settings, strategy, reference_config).vocabulary_multiple == multiple

@@ -8,6 +8,7 @@ import tf_keras
 from bert_tf.cli import processor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.fast import Fast
 from run.settings import DeviceSettings
 from run.training import strategies
 from run.training.step import Trainer
@@ -59,19 +60,17 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
 def test_what_makes_a_cpu_faster_is_left_off_elsewhere(two_replicas, monkeypatch):
     base, tiny = (BertConfig(9, hidden_size=size, num_attention_heads=2) for size in (768, 128))
     one = tf.distribute.OneDeviceStrategy("CPU:0")
-    nothing = {"prune_last_layer": False, "compile_blocks": False, "einsum_attention": False}
-    assert strategies.encoder_options(one, base) == {**nothing, "prune_last_layer": True, "compile_blocks": True}
+    assert strategies.choose_fast(one, base) == Fast(last_where_read=True, compiled=True)
     for other in ((one, tiny), (two_replicas, base)):
-        assert strategies.encoder_options(*other) == {**nothing, "prune_last_layer": True}
-    assert strategies.encoder_options(one, base, jit_compile=True) == nothing
+        assert strategies.choose_fast(*other) == Fast(last_where_read=True)
+    assert strategies.choose_fast(one, base, jit_compile=True) == Fast()
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "GPU")
-    assert strategies.encoder_options(one, base) == nothing
+    assert strategies.choose_fast(one, base) == Fast()
 
 
 def test_attention_as_a_tpu_does_it_best_is_for_tpus(monkeypatch):
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
-    options = strategies.encoder_options(tf.distribute.OneDeviceStrategy("CPU:0"), BertConfig(9))
-    assert options == {"prune_last_layer": False, "compile_blocks": False, "einsum_attention": True}
+    assert strategies.choose_fast(tf.distribute.OneDeviceStrategy("CPU:0"), BertConfig(9)) == Fast(einsum=True)
 
 
 def test_one_process_is_its_own_chief(two_replicas):

@@ -1,7 +1,7 @@
-"""A model's projections in the type they are multiplied in.
+"""A model's projections in the dtype that they are multiplied in.
 
-Under mixed precision Keras casts a kernel each time it is used. For one sentence on a CPU that takes longer than the
-product; so what answers many requests, or runs several micro-batches in a step, has them cast once.
+Under mixed precision, Keras casts a kernel each time it is used. For one sentence on a CPU, this takes longer than the
+product. So a model that answers many requests, or runs several micro-batches per step, has them cast once.
 """
 
 import contextlib

@@ -1,0 +1,89 @@
+"""Layouts of a batch's tokens: all positions, or only the non-padding tokens.
+
+Projections, normalization, and dropout work token by token: on a batch that is half padding, half of that work is
+wasted. With UnpaddedLayout they see a matrix of the T non-padding tokens. Only attention needs the tokens by sequence.
+
+Shape legend: B batch, S sequence, T tokens, W width of any kind.
+"""
+
+import tensorflow as tf
+
+from bert_tf.layers import Drop, Layout
+
+
+class PaddedLayout(Layout):
+    """Every position is a token: shapes stay static, as TPUs and XLA need."""
+
+    def spread(self, x):
+        """[T, W] -> [B * S, W] for attention."""
+        return x
+
+
+class UnpaddedLayout(Layout):
+    """The positions where a mask is over 0 are tokens.
+
+    Args:
+      input_mask: int32 [B, S], 1, or a sequence's number, at tokens and 0 at padding.
+      multiple: T is a multiple of this as far as there are positions: some padding is then computed too, after the
+        tokens. XLA compiles for each shape, and so compiles less often.
+    """
+
+    def __init__(self, input_mask, multiple=1):
+        super().__init__(input_mask)
+        flat = tf.reshape(input_mask, [-1])
+        tokens = tf.where(flat > 0)  # int64 [T, 1], where in [B * S] each token is
+        num_tokens = tf.shape(tokens)[0]
+        self.num_tokens = num_tokens if multiple > 1 else None  # int32 scalar, without the padding; None for T
+        # One row of padding if there is no token, so that there is a row to gather instead of others.
+        num_filled = tf.maximum(-num_tokens % multiple, 1 - num_tokens)
+        positions = tf.concat([tokens, tf.where(flat <= 0)[:num_filled]], axis=0)
+        self._rows = positions[:, 0]  # to gather; a GPU slices int64 in its own memory, but int32 on the host
+        # Where in [T] each position is, from 1; 0 at padding.
+        numbers = tf.range(1, tf.size(self._rows, tf.int64) + 1, dtype=tf.int64)
+        self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
+
+    def tokens(self, x):
+        """[B, S, ...] -> [T, W], the axes after S side by side."""
+        return self._pack(super().tokens(x))
+
+    def sequences(self, x):
+        """[T, W] -> [B, S, W], zeros at padding."""
+        return super().sequences(self._unpack(x))
+
+    def spread(self, x):
+        """[T, W] -> [B * S, W] for attention, where the rows of padding have no meaning and must not be used.
+
+        The gradient must be zero there, as it is in attention: masked positions have a probability of exactly 0.
+        """
+        @tf.custom_gradient
+        def spread(x):
+            return tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._pack
+        return spread(x)
+
+    def drop(self, dropout, x, seed):
+        """See Layout. Draws for the tokens only, so that the padding computed with them does not change the draws."""
+        if self.num_tokens is None or seed is None:
+            return super().drop(dropout, x, seed)
+        shape = tf.shape(x)
+        drop = dropout.draw(tf.concat([[self.num_tokens], shape[1:]], axis=0), seed)
+        if not drop.keep.shape.rank:
+            return drop
+        padding = [[0, shape[0] - self.num_tokens]] + [[0, 0]] * (shape.shape[0] - 1)
+        return Drop(tf.pad(drop.keep, padding, constant_values=True), drop.scale)
+
+    def _pack(self, x):
+        """[B * S, W] -> [T, W]."""
+        @tf.custom_gradient
+        def pack(x):
+            # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
+            return tf.gather(x, self._rows), self._unpack
+        return pack(x)
+
+    def _unpack(self, x):
+        """[T, W] -> [B * S, W], zeros at padding."""
+        @tf.custom_gradient
+        def unpack(x):
+            # Faster than a scatter, which a CPU does row by row on one core.
+            rows = tf.concat([tf.zeros([1, x.shape[-1]], x.dtype), x], axis=0)
+            return tf.gather(rows, self._numbers), self._pack
+        return unpack(x)

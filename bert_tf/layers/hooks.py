@@ -1,0 +1,81 @@
+"""Hooks: how training techniques change what a layer computes, without the layer knowing them.
+
+    attach(layer, hook)                    until `detach(layer, hook)`
+    with attached([(layer, hook), ...]):   functions that are traced in the context keep the hooks
+
+A layer that multiplies by a matrix (Projection, LinearHead, Embeddings) takes objects of class `Hook`. A BertEncoder
+takes functions that run around each of its layers; see `bert_tf.encoder.LayerRun`.
+"""
+
+import contextlib
+import functools
+
+import tensorflow as tf
+
+from bert_tf.errors import InputError
+
+
+class Hook:
+    """Changes how a layer multiplies by its matrix. Each method by default changes nothing."""
+
+    def product(self, x, kernel, multiply):
+        """Returns x [T, K] times kernel [K, M]; `multiply(x, kernel)` applies the hooks attached before this one."""
+        return multiply(x, kernel)
+
+    def rows(self, rows, table):
+        """Returns what replaces rows [..., K], looked up in table [V, K]."""
+        del table
+        return rows
+
+    def kernel(self, kernel):
+        """Returns one kernel [K, M] whose plain product equals `product`.
+
+        Raises:
+          InputError: If no such kernel exists.
+        """
+        raise InputError(f"{type(self).__name__} changes a product in a way that no single kernel does")
+
+
+def attach(layer, hook):
+    """Adds a hook to a layer, around the hooks that it already has. Keras does not track it."""
+    vars(layer)["hooks"] = (*layer.hooks, hook)
+
+
+def detach(layer, hook):
+    """Removes a hook from a layer; does nothing if the layer does not have it."""
+    vars(layer)["hooks"] = tuple(each for each in layer.hooks if each is not hook)
+
+
+@contextlib.contextmanager
+def attached(pairs):
+    """A context in which layers have hooks; `pairs` is an iterable of (layer, hook)."""
+    pairs = list(pairs)
+    for layer, hook in pairs:
+        attach(layer, hook)
+    try:
+        yield
+    finally:
+        for layer, hook in pairs:
+            detach(layer, hook)
+
+
+def multiply(layer, x, kernel):
+    """Returns x [T, K] times kernel [K, M], through the hooks of a layer."""
+    product = tf.matmul
+    for hook in layer.hooks:
+        product = functools.partial(hook.product, multiply=product)
+    return product(x, kernel)
+
+
+def merge_kernel(layer, kernel):
+    """Returns the kernel [K, M] that stands for a layer's kernel and all its hooks; InputError if there is none."""
+    for hook in layer.hooks:
+        kernel = hook.kernel(kernel)
+    return kernel
+
+
+def replace_rows(layer, rows, table):
+    """Returns rows [..., K] of table [V, K], through the hooks of a layer."""
+    for hook in layer.hooks:
+        rows = hook.rows(rows, table)
+    return rows
