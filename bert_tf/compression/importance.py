@@ -11,7 +11,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.compression.masks import layers_of, masked
+from bert_tf.techniques.masks import layers_of, masked
 
 LEAST_NORM = 1e-30  # of a layer in which nothing matters
 

@@ -13,9 +13,9 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.compression.importance import importance
-from bert_tf.compression.masks import layers_of, masked
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
+from bert_tf.techniques.masks import layers_of, masked
 from run.compression.stages import Stage, make_model
 from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.finetuning.prediction import Predictor

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.compression.masks import masked
 from bert_tf.errors import InputError
 from bert_tf.layers import Hook, Projection, WeightInitializer, attach, attached, detach, hooks
+from bert_tf.techniques.masks import masked
 from tests.encoders import make_encoder
 
 T, K, M = 3, 5, 7

@@ -9,12 +9,12 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
-from bert_tf.compression.distillation import tapped
-from bert_tf.compression.layer_maps import INNER, map_layers
-from bert_tf.compression.theseus import ReplacingRate, TheseusModel
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
+from bert_tf.techniques.distillation import tapped
+from bert_tf.techniques.layer_maps import INNER, map_layers
+from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep import records
 from data_prep.tasks import squad
 from run.compression.distillation import teaching, unlabeled
@@ -251,7 +251,7 @@ class DistilledTask:
 
     @property
     def _logits_loss(self):
-        """The key of bert_tf.compression.distillation.LOGITS_LOSSES."""
+        """The key of bert_tf.techniques.distillation.LOGITS_LOSSES."""
         if self.kind in LOGITS_LOSSES:
             return LOGITS_LOSSES[self.kind]
         if self.kind == "classifier" and not self.metadata.labels:

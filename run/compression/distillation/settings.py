@@ -5,8 +5,8 @@ import os
 
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.compression.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
 from bert_tf.errors import InputError
+from bert_tf.techniques.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
 from run.compression.data_settings import DataSettings
 from run.finetuning import task_settings
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -131,7 +131,7 @@ class LossSettings(Settings):
 
     @property
     def parsed_layer_map(self):
-        """`layer_map` as bert_tf.compression.layer_maps takes it."""
+        """`layer_map` as bert_tf.techniques.layer_maps takes it."""
         if self.layer_map in LAYER_MAPS:
             return self.layer_map
         try:

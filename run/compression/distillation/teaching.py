@@ -2,14 +2,14 @@
 
 import tensorflow as tf
 
-from bert_tf.compression.distillation import DistillationLoss, DistilledModel, tapped, taps_of
-from bert_tf.compression.layer_maps import INNER, map_layers
 from bert_tf.layers import Projection, WeightInitializer
+from bert_tf.techniques.distillation import DistillationLoss, DistilledModel, tapped, taps_of
+from bert_tf.techniques.layer_maps import INNER, map_layers
 from run.training.step import Trained
 
 
 def taps(losses, student, teacher):
-    """The bert_tf.compression.distillation.Taps of a student and of its teacher.
+    """The bert_tf.techniques.distillation.Taps of a student and of its teacher.
 
     Args:
       losses: LossSettings.

@@ -6,8 +6,8 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.compression.quantization import FakeQuantization, quantizable, quantize
 from bert_tf.files import new_file
+from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from run.compression.stages import Stage, make_model
 from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.finetuning.prediction import Predictor

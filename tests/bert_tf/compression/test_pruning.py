@@ -9,11 +9,11 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.compression.importance import importance
-from bert_tf.compression.masks import masked
 from bert_tf.compression.pruning import Kept, drop_layers, most_important, prune
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers import Layout, attention_bias
+from bert_tf.techniques.masks import masked
 from tests.encoders import make_encoder
 
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4)

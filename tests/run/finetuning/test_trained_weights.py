@@ -13,7 +13,7 @@ from bert_tf import models
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.freezing import freeze
+from bert_tf.techniques.freezing import freeze
 from run.finetuning import job
 from run.finetuning.settings import (
     FineTuningSettings,

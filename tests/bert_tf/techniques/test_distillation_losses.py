@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.compression.distillation import STUDENT, TEACHER, DistillationLoss, DistilledModel, Taps, tapped, taps_of
-from bert_tf.compression.layer_maps import check_layers, map_layers, student_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers import Projection, WeightInitializer
+from bert_tf.techniques.distillation import STUDENT, TEACHER, DistillationLoss, DistilledModel, Taps, tapped, taps_of
+from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
 from tests.encoders import make_encoder
 
 ROWS, LENGTH, WIDTH, LAYERS, HEADS, CLASSES = 5, 7, 6, 3, 2, 4

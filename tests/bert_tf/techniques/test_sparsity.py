@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models, optimization
-from bert_tf.compression import sparsity
-from bert_tf.compression.sparsity import PruningSchedule
+from bert_tf.techniques import sparsity
+from bert_tf.techniques.sparsity import PruningSchedule
 from tests import toy_servables
 
 CONFIG = dataclasses.replace(toy_servables.CONFIG, hidden_size=16, num_hidden_layers=1, intermediate_size=24,

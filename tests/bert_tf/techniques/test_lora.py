@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import lora, models
+from bert_tf import models
 from bert_tf.checkpoints import model_tensors
 from bert_tf.checkpoints.adapters import merged
 from bert_tf.errors import InputError
+from bert_tf.techniques import lora
 from tests.encoders import make_encoder
 
 RANK, ALPHA = 3, 6.0

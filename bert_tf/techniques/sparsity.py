@@ -15,7 +15,7 @@ import zlib
 
 import tensorflow as tf
 
-from bert_tf.compression.masks import layers_of
+from bert_tf.techniques.masks import layers_of
 
 REFRESHES = 100  # how often in the course of the schedule weights are chosen anew
 

@@ -4,9 +4,9 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.compression.layer_maps import map_layers, student_config
-from bert_tf.compression.theseus import ReplacingRate, TheseusModel, groups
 from bert_tf.config import BertConfig
+from bert_tf.techniques.layer_maps import map_layers, student_config
+from bert_tf.techniques.theseus import ReplacingRate, TheseusModel, groups
 from tests.encoders import make_encoder
 
 CONFIG = BertConfig(30, 8, 4, 2, 12, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.5,

@@ -13,7 +13,7 @@ import dataclasses
 import tensorflow as tf
 
 from bert_tf import losses
-from bert_tf.compression.layer_maps import INNER, OUTER
+from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LOSSES = (*OUTER, *INNER)
 STUDENT, TEACHER = "student", "teacher"  # in the outputs of a DistilledModel

@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.long_texts import BertLongTextClassifier
+from bert_tf.models import BertLongTextClassifier
 from tests import toy_servables
 from tests.encoders import make_encoder
 

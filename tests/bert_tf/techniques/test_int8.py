@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import export, losses, models
-from bert_tf.compression import quantization
-from bert_tf.compression.quantization import FakeQuantization, quantizable, quantize
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.techniques import int8
+from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from tests import toy_servables
 from tests.encoders import make_encoder
 
@@ -71,7 +71,7 @@ def test_gradients_pass_as_if_nothing_were_rounded(features, options, monkeypatc
     assert abs(rounded - loss) > 1e-5
     assert all(np.any(each) for each in found)
     for name in ("quantized_rows", "quantized_weights"):
-        monkeypatch.setattr(quantization, name, lambda value, **axis: value)
+        monkeypatch.setattr(int8, name, lambda value, **axis: value)
     same, found = loss_and_gradients(model)
     np.testing.assert_allclose(same, loss, rtol=1e-6)
     for one, other in zip(found, gradients, strict=True):
@@ -94,11 +94,11 @@ def test_it_is_turned_on_in_a_traced_function(features):
 def test_rows_by_hand():
     """A row's least and largest value, 0 among them, become -128 and 127, or nearly; a row of zeros stays."""
     rows = tf.constant([[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0.0, 0.0, 0.0]])
-    found = quantization.quantized_rows(rows).numpy()
+    found = int8.quantized_rows(rows).numpy()
     np.testing.assert_allclose(found, [[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0, 0, 0]], atol=0.006)
     np.testing.assert_allclose(found[1], np.round(rows[1] / 0.002) * 0.002, atol=1e-6)
     weights = tf.constant([[1.27, 0.1], [0.018, -0.2]])
-    np.testing.assert_allclose(quantization.quantized_weights(weights, axis=0),
+    np.testing.assert_allclose(int8.quantized_weights(weights, axis=0),
                                [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)  # 63.5 becomes 64, the even one
 
 
