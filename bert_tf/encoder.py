@@ -134,8 +134,7 @@ class BertEncoder(tf_keras.Model):
     def _encode(self, features, training, observed=False):
         """The dict of `call`, and L times Attention, None unless observed."""
         layout = self._layout(features, training)
-        embedded, outputs, attention = self._run_layers(
-            features, layout, training, lambda *batch: LayerRun(*batch, observed=observed))
+        embedded, outputs, attention = self._run_layers(features, layout, training, observed)
         outputs = [layout.sequences(output) for output in outputs]
         return {
             "sequence_output": outputs[-1],
@@ -149,17 +148,17 @@ class BertEncoder(tf_keras.Model):
         del training
         return Layout(features["input_mask"])
 
-    def _run_layers(self, features, layout, training, make_run, make_last_run=None):
+    def _run_layers(self, features, layout, training, observed=False, last_run=None):
         """Computes the embeddings and the layers.
 
         Args:
           features, training: See `call`.
           layout: Layout of the batch.
-          make_run: Callable that creates the LayerRun of a layer from its first three fields.
-          make_last_run: The same for the last layer; None for `make_run`.
+          observed: bool. Whether to return the Attention.
+          last_run: LayerRun or subclass, which runs the last layer; None for LayerRun.
 
         Returns:
-          The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times Attention or None.
+          The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times Attention, or None if not observed.
         """
         input_ids, positions = features["input_ids"], features.get("positions")
         self._check_length(input_ids.shape[1])
@@ -171,8 +170,8 @@ class BertEncoder(tf_keras.Model):
         outputs, attention = [], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
             is_last = number == len(self.encoder_layers) - 1
-            run = ((is_last and make_last_run) or make_run)(layout, bias, seeds)
-            x, attended = run.around(self.hooks, number)(layer, x)
+            run = (last_run if is_last and last_run else LayerRun)(layout, bias, seeds, observed, self.hooks, number)
+            x, attended = run(layer, x)
             outputs.append(x)
             attention.append(attended)
         return embedded, outputs, attention
@@ -206,18 +205,16 @@ class LayerRun:
       attention_bias: See EncoderLayer.
       dropout_seeds: See EncoderLayer.
       observed: bool. Whether to return the Attention.
+      hooks: tuple of hooks, the last one outermost.
+      number: int. Number of the layer, from 0.
     """
 
-    layout: object
+    layout: Layout
     attention_bias: tf.Tensor
     dropout_seeds: list | None
-    observed: bool = False
-    hooks: tuple = ()
-    number: int = 0
-
-    def around(self, hooks, number):
-        """The same run of layer `number`, with hooks around it, the last one outermost."""
-        return dataclasses.replace(self, hooks=hooks, number=number)
+    observed: bool
+    hooks: tuple
+    number: int
 
     def __call__(self, layer, x):
         """x [T, H] -> the layer's output [T, H], and its Attention, or None if it is not observed."""

@@ -1,10 +1,11 @@
 """The encoder that drivers and exports run: the numbers of BertEncoder, in less time or memory."""
 
 import dataclasses
+import functools
 
 import tensorflow as tf
 
-from bert_tf.encoder import BertEncoder, LayerRun
+from bert_tf.encoder import BertEncoder
 from bert_tf.fast.arithmetic import FastArithmetic
 from bert_tf.fast.compiled import TOKENS_MULTIPLE, CompiledArithmetic
 from bert_tf.fast.einsum import EinsumArithmetic
@@ -66,8 +67,8 @@ class FastEncoder(BertEncoder):
             return super().encode_positions(features, positions, training, pooled_positions)
         first = tf.zeros_like(features["input_ids"][:, :1]) if pooled_positions is None else pooled_positions
         read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
-        _, outputs, _ = self._run_layers(features, self._layout(features, training), training, LayerRun,
-                                         lambda *batch: LastLayerRun(*batch, positions=read))
+        _, outputs, _ = self._run_layers(features, self._layout(features, training), training,
+                                         last_run=functools.partial(LastLayerRun, positions=read))
         output = tf.reshape(outputs[-1], [*tf.unstack(tf.shape(read)), self.config.hidden_size])
         num_pooled = tf.shape(first)[1]
         pooled = tf.reshape(output[:, :num_pooled], [-1, self.config.hidden_size])

@@ -20,7 +20,7 @@ class LastLayerRun(LayerRun):
       positions: int32 [B, P], each in [0, S).
     """
 
-    positions: tf.Tensor = None
+    positions: tf.Tensor
 
     def compute(self, layer, x):
         """x [T, H] -> the layer's output [B * P, H] and its Attention at the positions, [B, N, P, S]."""

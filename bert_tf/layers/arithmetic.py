@@ -1,7 +1,7 @@
 """The operations that layers are computed with, apart from their weights.
 
 Layers call an `Arithmetic` and lay out tokens by a `Layout`. These two are the plain ones; bert_tf.fast has others that
-compute the same numbers by other operations.
+compute the same numbers with other operations.
 
 Shape legend: B batch, S sequence, T tokens, W width of any kind, H hidden, N heads, D head width, V vocabulary.
 """

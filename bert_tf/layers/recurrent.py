@@ -7,8 +7,8 @@ import tf_keras
 class BiLSTM(tf_keras.layers.Layer):
     """An LSTM in each direction, their outputs side by side.
 
-    Keras' own layers, with the settings for which a GPU runs cuDNN's kernels: tanh, sigmoid, bias, no recurrent
-    dropout. They compute in float32.
+    Keras' own layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent dropout. They compute in
+    float32.
 
     Args:
       input_width: of the vectors.

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-from bert_tf import lora
 from bert_tf.checkpoints import adapters, holds_adapters, load_pretrained, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -16,7 +15,7 @@ from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
 from bert_tf.model_folder import BEST_FOLDER
 from bert_tf.optimization import layerwise_factors
-from bert_tf.techniques import sparsity
+from bert_tf.techniques import lora, sparsity
 from bert_tf.techniques.freezing import freeze
 from bert_tf.techniques.int8 import FakeQuantization, quantize
 from run.evaluation import results as evaluation_results
