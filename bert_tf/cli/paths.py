@@ -23,7 +23,7 @@ _PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokeni
 def check_file(argument, path, or_folder=False):
     """Raises InputError naming `argument` unless `path` is a file that can be read, or a folder where one may be."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError(f"`{argument}` is required")
     _check_name(argument, path)
     with errors_of(argument):
         is_folder = files.is_dir(path)
@@ -42,7 +42,7 @@ def check_file(argument, path, or_folder=False):
 def check_folder(argument, path):
     """Raises InputError naming `argument` unless `path` is a folder."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError(f"`{argument}` is required")
     _check_name(argument, path)
     with errors_of(argument):
         if not files.is_dir(path):
@@ -52,7 +52,7 @@ def check_folder(argument, path):
 def check_output_dir(argument, path):
     """Raises InputError naming `argument` unless `path` is a folder, or may become one."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError(f"`{argument}` is required")
     _check_name(argument, path)
     if path.startswith("gs:/") and not files.is_remote(path):  # else a run would fill a local folder named gs:
         raise InputError(f"`{argument}`={path}: in a bucket it is gs://{path.removeprefix('gs:/')}")
@@ -81,7 +81,7 @@ def check_output_name(argument, path):
 def check_output_file(argument, path):
     """Raises InputError naming `argument` unless `path` is a file, or may become one in a folder that is there."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError(f"`{argument}` is required")
     _check_name(argument, path)
     folder = os.path.dirname(path)
     check_output_name(argument, path)
@@ -218,7 +218,7 @@ def expand_globs(argument, patterns, folders=False):
                 raise InputError(f"`{argument}`={path}: a directory without files")
             paths += inside
     if not paths:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError(f"`{argument}` is required")
     return list(dict.fromkeys(paths))
 
 

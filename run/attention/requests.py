@@ -50,7 +50,7 @@ def given(looked_at, kind):
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
     if kind == "multiple_choice":
         if len(first) != 1 or len(second) < 2:
-            raise InputError("of multiple choice one `text` is needed, and at least two `text_b`, its choices")
+            raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
         return [Request(first[0], choices=tuple(second))]
     if second and len(second) != len(first):
         raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")

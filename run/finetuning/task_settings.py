@@ -80,7 +80,7 @@ class ClassificationSettings(Settings):
         if self.glue_submission and "test" not in splits:
             raise InputError("`glue_submission`: writes predictions, give `do_predict` too")
         if not self.task_name:
-            raise InputError("`task_name` is needed")
+            raise InputError("`task_name` is required")
         for task, names in OF_TASKS.items():
             for name in names if self.task_name.lower() != task else ():
                 value = getattr(self, name)
@@ -216,5 +216,5 @@ def of_model(kind, kept, data, called="model"):
 def _check_split_file(settings, split, allow_folder=False):
     path = getattr(settings, f"{split}_file")
     if not path:
-        raise InputError(f"`{split}_file` is needed with `{NEEDED_WITH[split]}`")
+        raise InputError(f"`{split}_file` is required with `{NEEDED_WITH[split]}`")
     paths.check_file(f"{split}_file", path, or_folder=allow_folder)

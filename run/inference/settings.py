@@ -100,7 +100,7 @@ class AnswerSettings(Settings):
     def read_context(self):
         """The text of `context` or `context_file`; InputError unless just one is given."""
         if (self.context is None) == (self.context_file is None):
-            raise InputError("either `context` or `context_file` is needed")
+            raise InputError("either `context` or `context_file` is required")
         if self.context is not None:
             return _without_other_bytes(self.context)
         paths.check_file("context_file", self.context_file)
@@ -177,7 +177,7 @@ class ExportSettings(Settings):
         if self.labels_file:
             self.read_labels()
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
 
     def read_labels(self):
         """The label names of `labels_file`, a tuple of str."""
@@ -262,7 +262,7 @@ class ExportEvaluationSettings(Settings):
         """Raises InputError for files that are not given, or cannot be written."""
         for name, value in (("init_checkpoint", self.model.init_checkpoint), ("model", self.export.model)):
             if not value:
-                raise InputError(f"`{name}` is needed")
+                raise InputError(f"`{name}` is required")
         if self.output_file:
             paths.check_output_file("output_file", self.output_file)
             paths.check_not_given("output_file", self.output_file, {
@@ -315,7 +315,7 @@ class ExtractionSettings(Settings):
         """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
         self._check_files()
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         if self.devices.strategy_name == "multi_worker_mirrored":
             raise InputError("`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; "
                              "divide the input, and run one process for each part")

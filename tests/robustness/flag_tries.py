@@ -101,7 +101,7 @@ TOGETHER = (
     ("run_pretraining", {"masked_lm_prob": 0.3}, "--masked_lm_prob=0.3: has no effect with --masking=static"),
     ("run_pretraining", {"do_whole_word_mask": True}, "--do_whole_word_mask=True: has no effect with"),
     ("run_pretraining", {"eval_steps": 3}, "--eval_steps=3: evaluates during training"),
-    ("run_pretraining", {"masking": "dynamic"}, "--vocab_file is needed"),
+    ("run_pretraining", {"masking": "dynamic"}, "--vocab_file is required"),
     ("run_pretraining", {"tpu_name": "grpc://x", "use_tpu": True}, "--tpu_name=grpc://x: a grpc:// address is"),
     ("run_pretraining", {"optimizer": "sgd"}, "--optimizer=sgd"),
     ("export_saved_model", {"format": "litert", "version": 3}, "--version=3: is a SavedModel's"),

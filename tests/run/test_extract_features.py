@@ -298,14 +298,14 @@ def test_layers():
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"input_file": None}, "--input_file is needed"),
+    ({"input_file": None}, "--input_file is required"),
     ({"input_file": "none.txt"}, "--input_file=none.txt: no such file"),
-    ({"output_file": None}, "--output_file is needed"),
+    ({"output_file": None}, "--output_file is required"),
     ({"output_file": "."}, "--output_file=.: is a directory, a file is needed"),
     ({"output_file": "./input.txt"}, "--output_file=./input.txt: is --input_file, which would be lost"),
     ({"output_file": "nowhere/out"}, "--output_file=nowhere/out: there is no folder nowhere"),
     ({"output_file": "gs://Bucket/out", "output_format": "npz"}, "--output_file=gs://Bucket/out: 'Bucket' is no name"),
-    ({"init_checkpoint": None}, "--init_checkpoint is needed"),
+    ({"init_checkpoint": None}, "--init_checkpoint is required"),
     ({"distribution_strategy": "multi_worker_mirrored"},
      "--distribution_strategy=multi_worker_mirrored: each worker would write the whole file"),
     ({}, "--layers=-1,-2,-3,-4: there is no layer -3"),

@@ -152,7 +152,7 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"do_train": None, "do_predict": None}, "nothing to do: give --do_train, --do_eval or --do_predict"),
-    ({"train_file": None}, "--train_file is needed"),
+    ({"train_file": None}, "--train_file is required"),
     ({"predict_file": "none.json"}, "--predict_file=none.json: no such file"),
     ({"max_seq_length": 128}, "--max_seq_length=128: the model was made for at most 64"),
     ({"max_query_length": 37}, "--max_seq_length=40: must be greater than --max_query_length + 3, which is 40"),

@@ -50,10 +50,10 @@ class StudentSettings(Settings):
     def check_student(self):
         """Raises InputError unless the teacher is given, and one way in which the student begins."""
         if not self.teacher:
-            raise InputError("`teacher` is needed")
+            raise InputError("`teacher` is required")
         ways = [name for name in ("student_layers", "student_checkpoint", "student_config_file") if getattr(self, name)]
         if not ways:
-            raise InputError("`student_layers` is needed, or `student_checkpoint`, or `student_config_file`")
+            raise InputError("`student_layers` is required, or `student_checkpoint`, or `student_config_file`")
         if len(ways) > 1:
             raise InputError(f"`{ways[1]}`: the student is that of `{ways[0]}`; give one of them")
         if self.student_config_file and not os.path.splitext(self.student_config_file)[1]:

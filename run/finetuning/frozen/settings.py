@@ -99,7 +99,7 @@ class TaggerSettings(FrozenTaggerSettings):
         is_table = self.frozen.all_features
         asked = "`all_features`" if is_table else f"`frozen_features`={self.frozen.frozen_features}"
         if not self.model.init_checkpoint:
-            raise InputError(f"{asked}: `init_checkpoint` is needed, without training too: the encoder whose vectors "
+            raise InputError(f"{asked}: `init_checkpoint` is required, without training too: the encoder whose vectors "
                              "they are")
         if self.devices.strategy_name == "multi_worker_mirrored":
             raise InputError(f"{asked}: not with `distribution_strategy`=multi_worker_mirrored, since several "

@@ -41,7 +41,7 @@ class NearestSettings(Settings):
         if self.vectors:
             paths.check_file("vectors", self.vectors)
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         if self.devices.strategy_name == "multi_worker_mirrored":
             raise InputError("`distribution_strategy`=multi_worker_mirrored: a search runs on one machine")
         config = self.model.read_config(self.tokenizer.max_seq_length)

@@ -205,7 +205,7 @@ def test_the_map_keeps_distances():
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`input_file` or `treebank` is needed"),
+    ({}, "`input_file` or `treebank` is required"),
     ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: no such file"),
 ])
 def test_settings_that_do_not_fit(settings, message):

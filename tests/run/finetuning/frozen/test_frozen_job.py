@@ -160,7 +160,7 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"model": ModelSettings()}, "`frozen_features`=last: `init_checkpoint` is needed, without training too: the enc"),
+    ({"model": ModelSettings()}, "`frozen_features`=last: `init_checkpoint` is required, without training too: the en"),
     ({"optimizer": OptimizerSettings(learning_rate=1e-3)},
      "`learning_rate`=0.001: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_lea"),
     ({"tuning": TuningSettings(num_train_epochs=5.0)},
