@@ -24,17 +24,21 @@ _CHECKS = {
 }
 
 
-def check(settings):
+def check(settings, *others):
     """Checks that all required settings have values, that inputs can be read, and that no output replaces an input.
 
     A path whose `required` condition is not met is not looked at.
 
+    Args:
+      settings: Settings.
+      *others: further Settings that conditions name.
+
     Raises:
       InputError: naming the setting and its value.
     """
-    fields = list(settings.fields())
+    fields = [pair for each in (settings, *others) for pair in each.fields()]
     found = {}
-    for field, value in fields:
+    for field, value in settings.fields():
         place, required = field.metadata["place"], field.metadata["required"]
         if isinstance(required, str) and not is_met(required, fields):
             continue

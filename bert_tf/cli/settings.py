@@ -38,11 +38,11 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       required: bool, or condition with which a value is required. A path is checked only if the condition is met.
       place: role of a path, of bert_tf.cli.places.
       told_by: what beside a checkpoint gives the value unless the command line does, of bert_tf.cli.resolution.
-      recipes: dict of a value -> dict of other settings and their values, which count unless they are given.
+      recipes: dict of each choice -> dict of other settings and their values, which count unless they are given.
     """
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
-        "choices": choices if choices is None else tuple(choices), "required": required, "place": place,
+        "choices": tuple(choices or recipes or ()) or None, "required": required, "place": place,
         "told_by": told_by, "recipes": recipes,
         "needs": (needs,) if isinstance(needs, str) else needs,
         "not_with": (not_with,) if isinstance(not_with, str) else not_with})

@@ -38,7 +38,7 @@ class JobSettings(Settings):
     recipe: str | None = setting(
         None, "A published way to make records, as a set of flags, which is printed; a flag that is given counts "
               "before it. original: BERT's; roberta: RoBERTa's. Training must be given the same.",
-        choices=RECIPES, recipes=RECIPES)
+        recipes=RECIPES)
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)
     random_seed: int = setting(
         12345, "Seed of every random draw, any integer of 64 bits: same seed and input, same records. As with Python's "

@@ -6,10 +6,12 @@ import numpy as np
 from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf import files, model_folder
+from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from data_prep.tasks import classification, multiple_choice, squad, tagging
 from run.finetuning.label_order import labels_of_model
+from run.finetuning.settings import TuningSettings
 from run.training.run_metadata import RUN_FILE
 
 SEPARATOR = " ||| "
@@ -117,7 +119,7 @@ def wrong(settings, served, answer):
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
     path = model_folder.find_file(checkpoint, RUN_FILE)
     task = settings.data.task_settings(kind, read_json_object(path) if path else {})
-    task.check_files(("dev",))
+    places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = _ROWS[kind](task, served.metadata)
     is_number = kind == "classifier" and not served.metadata.labels

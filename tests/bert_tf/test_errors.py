@@ -22,7 +22,7 @@ def test_messages(arguments, message):
 def test_another_argument():
     error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).about("teacher")
     assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
-    with pytest.raises(InputError, match="^`teacher`=a: is empty$"), renamed(init_checkpoint="teacher"):
+    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), renamed(init_checkpoint="teacher"):
         raise InputError("is empty", "init_checkpoint", "a")
-    with pytest.raises(InputError, match="^`vocab_file`=a: is empty$"), renamed(init_checkpoint="teacher"):
+    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), renamed(init_checkpoint="teacher"):
         raise InputError("is empty", "vocab_file", "a")

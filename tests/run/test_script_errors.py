@@ -116,7 +116,7 @@ def test_export_mistakes(model_files, tmp_path, flags, message):
     ({"output_dir": "__config__"}, "is a file, a folder is needed"),
     ({"output_dir": "gs://two words/run"}, "--output_dir=gs://two words/run: 'two words' is no name of a bucket"),
     ({"init_checkpoint": "gs://two words/m"}, "--init_checkpoint=gs://two words/m: 'two words' is no name of a bucket"),
-    ({"eval_steps": 5}, "--eval_steps=5: evaluates during training, give --do_train and --do_eval"),
+    ({"eval_steps": 5}, "--eval_steps=5: requires --do_eval"),
     ({"masking": "dynamic"}, "--vocab_file is required"),
     ({"input_file": "__config__", "distribution_strategy": "mirrored", "num_cpu_devices": 3, "accumulate_steps": 2,
       "train_batch_size": 33}, "--train_batch_size=33: must be a multiple of --accumulate_steps times the number of "
