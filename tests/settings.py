@@ -5,5 +5,10 @@ from bert_tf.model_folder.finding import find
 
 
 def resolved(settings, given=None, announce=print):
-    """`settings` with what lies beside their checkpoint and all paths checked; given: dict of those that are given."""
-    return resolution.resolve(settings, given or {}, find(resolution.places_of(settings)), announce)
+    """`settings` with what lies beside their checkpoint and all paths checked.
+
+    given: dict of those that the command line gives; None for all that are not their defaults.
+    """
+    if given is None:
+        given = {field.name: value for field, value in settings.fields() if value != field.default}
+    return resolution.resolve(settings, given, find(resolution.places_of(settings)), announce)

@@ -14,6 +14,7 @@ A condition, in `needs`, `not_with` and `required`, is a str: "NAME" (the settin
 
 import dataclasses
 import math
+from typing import ClassVar
 
 from bert_tf.errors import InputError
 
@@ -36,7 +37,7 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       not_with: condition, or tuple of conditions, with which only the default is allowed. After "; " may follow what to
         do instead, for the message.
       required: bool, or condition with which a value is required. A path is checked only if the condition is met.
-      place: role of a path, of bert_tf.cli.places.
+      place: role of a path, of bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
       told_by: what beside a checkpoint gives the value unless the command line does, of bert_tf.cli.resolution.
       recipes: dict of each choice -> dict of other settings and their values, which count unless they are given.
     """
@@ -50,7 +51,13 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Values that belong together. Made with a value out of its bounds or against a rule, it raises InputError."""
+    """Values that belong together. Made with a value out of its bounds or against a rule, it raises InputError.
+
+    Attributes:
+      always_required: names of settings of shared groups that this job requires.
+    """
+
+    always_required: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
         own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]

@@ -9,11 +9,11 @@ from typing import ClassVar
 from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import is_dir
 
 WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 OWN, XNLI = "task_name=own", "task_name=xnli"
+QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
 QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
 
 
@@ -98,20 +98,14 @@ class MultipleChoiceSettings(Settings):
     kind: ClassVar[str] = "multiple_choice"
 
     train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required="do_train",
-                                      place=places.INPUT_PATH)
+                                      place=QUESTIONS_PLACE)
     dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.", required="do_eval",
-                                    place=places.INPUT_PATH)
+                                    place=QUESTIONS_PLACE)
     test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.", required="do_predict",
-                                     place=places.INPUT_PATH)
+                                     place=QUESTIONS_PLACE)
     data_format: str = setting(
         "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
                 "keys article, questions, options and answers.", choices=("swag", "race"))
-
-    def check_files(self):
-        """See Settings."""
-        for name in ("train_file", "dev_file", "test_file") if self.data_format == "swag" else ():
-            if (path := getattr(self, name)) and is_dir(path):
-                raise InputError("is a directory, a file is needed", name, path)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -21,6 +21,7 @@ from run.inference.search.settings import NearestSettings
 from run.inference.settings import ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, scripts
+from tests.settings import resolved
 
 SCRIPT = "run.extract_features"
 LENGTH, WIDTH = 11, 32
@@ -196,7 +197,7 @@ def extract(folder, flags, **others):
         ModelSettings(str(flags["bert_config_file"]), str(flags["init_checkpoint"])),
         TokenizerSettings(str(folder / flags["vocab_file"]), max_seq_length=LENGTH),
         input_file=str(folder / "input.txt"), **others)
-    extraction.run(settings, settings.read_config())
+    extraction.run(resolved(settings))
 
 
 def test_projector(model, expected, tmp_path, capsys):
@@ -243,7 +244,7 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
     for others in ({}, {"vectors": str(tmp_path / "a.npz")}, {"whiten": True}):
         capsys.readouterr()
         given = dataclasses.replace(settings, **others)
-        search.run(given, given.read_config())
+        search.run(resolved(given))
         captured = capsys.readouterr()
         said.append(captured.out.splitlines())
         assert "input.txt: 1 line has bytes that are not UTF-8, which are left out\n" in captured.err
@@ -260,10 +261,10 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
             whiten=True)
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "w.npz"))
     with pytest.raises(InputError, match="are whitened, which queries could not be"):
-        search.run(wrong, wrong.read_config())
+        search.run(resolved(wrong))
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
     with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
-        search.run(wrong, wrong.read_config())
+        search.run(resolved(wrong))
     np.save(tmp_path / "one.npy", np.zeros(3))
     np.savez(tmp_path / "flat.npz", vectors=np.zeros([8, 4]), layers=np.array([-1]))
     np.savez(tmp_path / "few.npz", vectors=np.zeros([8, 2, 4]), layers=np.array([-1]))
@@ -272,7 +273,7 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
     for name in ("one.npy", "flat.npz", "few.npz", "x.npz", "cut.npz"):
         wrong = dataclasses.replace(settings, vectors=str(tmp_path / name))
         with pytest.raises(InputError, match=rf"`vectors`=.*{name}: is no \.npz of extract_features"):
-            search.run(wrong, wrong.read_config())
+            search.run(resolved(wrong))
 
 
 def test_pooling():

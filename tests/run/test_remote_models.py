@@ -89,7 +89,7 @@ def test_vectors(folder, tuned):
         settings = ExtractionSettings(
             **{**model_settings(folder), "model": ModelSettings(f"{folder}/bert_config.json", tuned)},
             input_file=f"{folder}/texts.txt", output_file=f"{folder}/vectors.{name}", output_format=name, layers="-1")
-        extraction.run(settings, settings.read_config())
+        extraction.run(resolved(settings))
         content = files.read_bytes(f"{folder}/vectors.{name}")
         if name == "jsonl":
             lines = [json.loads(line) for line in content.splitlines()]
@@ -112,7 +112,7 @@ def test_settings_look_at_remote_files(folder):
     for check, message in (
         (lambda: places.check(ClassificationSettings(task_name="own", data_dir=f"{folder}/none")),
          "^`data_dir`=ram://.*/none: no such folder$"),
-        (lambda: MultipleChoiceSettings(train_file=f"{folder}/data").check_files(),
+        (lambda: places.check(MultipleChoiceSettings(train_file=f"{folder}/data"), TuningSettings(do_train=True)),
          "^`train_file`=ram://.*/data: is a directory, a file is needed$"),
         (lambda: convert_checkpoint.check_output(f"{folder}/a", f"{folder}/data", False), "data: is not empty; give"),
         (lambda: convert_checkpoint.check_output(f"{folder}/data", f"{folder}/data/", True), "is the folder of --in"),
