@@ -1,10 +1,41 @@
-"""The error of an input that cannot be used, told apart from a fault of this project."""
+"""The exception for invalid user input, as opposed to bugs in this package."""
+
+import contextlib
 
 
 class InputError(ValueError):
-    """An argument, a file or a setting that cannot be used.
+    """An argument, a file, or a setting that cannot be used.
 
-    The message is one line for the person who gave it: what it is, what is wrong with it, what would be right. Names
-    of arguments stand in backquotes, "`max_seq_length`=3: it must be at least 5"; a script, whose flags bear the same
-    names, shows them as flags (bert_tf.cli.script).
+    The message is one line for the user: "`argument`=value: problem". Names of arguments are in backquotes; a script,
+    whose flags have the same names, shows them as flags (bert_tf.cli.script).
+
+    Args:
+      problem: str. What is wrong and what to do; the complete message if there is no `argument`.
+      argument: str. Name of the argument that the problem is about, or None.
+      value: Value of the argument. If not set, the message is "`argument` problem".
     """
+
+    def __init__(self, problem, argument=None, value=...):
+        self.problem, self.argument, self.value = problem, argument, value
+        if argument is None:
+            super().__init__(problem)
+        elif value is ...:
+            super().__init__(f"`{argument}` {problem}")
+        else:
+            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
+            super().__init__(f"`{argument}`={shown}: {problem}")
+
+    def about(self, argument):
+        """The same error for another argument."""
+        return InputError(self.problem, argument, self.value)
+
+
+@contextlib.contextmanager
+def renamed(**names):
+    """Raises an InputError about an argument in `names` as the same error about the argument that `names` gives."""
+    try:
+        yield
+    except InputError as error:
+        if error.argument not in names:
+            raise
+        raise error.about(names[error.argument]) from error

@@ -7,22 +7,10 @@ More data for distillation (TinyBERT, section 3.3): a word of one piece is repla
 expects in its place, one of several by the nearest entries of its word table. Each text of a pair is changed by itself.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from data_prep.augmentation import AugmentationSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(AugmentationSettings())
-
-
-def main(argv):
-    """Writes the table."""
-    del argv
-    from data_prep.augmentation import job
-
-    job.run(flags.read(AugmentationSettings()), announce=lambda line: print(script.with_flags(line)))
-
+COMMAND = script.Command(AugmentationSettings(), "data_prep.augmentation.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -9,23 +9,10 @@ when the same command is given again. A text too large for one machine is made i
 Beam: --runner.
 """
 
-from bert_tf.cli import flags, script
-from data_prep.pretraining import JobSettings, job
-from data_prep.pretraining.recipes import RECIPES
+from bert_tf.cli import script
+from data_prep.pretraining import JobSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(JobSettings())
-
-
-def main(argv):
-    """Makes the records."""
-    del argv
-    if recipe := flags.given().get("recipe"):
-        print(flags.use_recipe(recipe, RECIPES[recipe]))
-    job.run(flags.read(JobSettings()), announce=lambda text: print(script.with_flags(str(text))))
-
+COMMAND = script.Command(JobSettings(), "data_prep.pretraining.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -6,20 +6,10 @@ Words are counted as the tokenizer cuts them, on all cores, and pieces are merge
 frequency. The same text and flags give the same vocabulary, whatever the number of processes.
 """
 
-from bert_tf.cli import flags, script
-from data_prep.vocabulary import VocabularySettings, job
+from bert_tf.cli import script
+from data_prep.vocabulary import VocabularySettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(VocabularySettings())
-
-
-def main(argv):
-    """Learns the vocabulary and writes it."""
-    del argv
-    job.run(flags.read(VocabularySettings()), announce=lambda line: print(script.with_flags(line)))
-
+COMMAND = script.Command(VocabularySettings(), "data_prep.vocabulary.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

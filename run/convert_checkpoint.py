@@ -35,7 +35,7 @@ def main(argv):
     settings = flags.read(ConversionSettings())
     for name in ("input", "output", "format"):
         if not getattr(settings, name):
-            raise InputError(f"--{name} is needed")
+            raise InputError(f"--{name} is required")
     check_output(settings.input, settings.output, settings.overwrite)
     given = {name: path for name in ("bert_config_file", "vocab_file", "adapter") if (path := getattr(settings, name))}
     for name, path in given.items():

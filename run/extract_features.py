@@ -6,25 +6,10 @@
 A line of the input is a text, or a pair of texts, `text_a ||| text_b`.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.inference.settings import ExtractionSettings
-from run.settings import from_folder
 
-
-def define_flags():
-    """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    flags.define(ExtractionSettings())
-
-
-def main(argv):
-    """Checks the flags, then extracts."""
-    del argv
-    settings = from_folder.complete(flags.read(ExtractionSettings()), flags.given())
-    config = settings.read_config()
-    from run.inference import extraction
-
-    extraction.run(settings, config)
-
+COMMAND = script.Command(ExtractionSettings(), "run.inference.extraction")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -9,25 +9,10 @@ Without --query it answers each line of standard input. Vectors of a large file 
   python -m run.nearest --init_checkpoint=FOLDER --input_file=lines.txt --vectors=lines.npz
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.inference.search.settings import NearestSettings
-from run.settings import from_folder
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(NearestSettings())
-
-
-def main(argv):
-    """Checks the flags, then searches."""
-    del argv
-    settings = from_folder.complete(flags.read(NearestSettings()), flags.given())
-    config = settings.read_config()
-    from run.inference.search import job
-
-    job.run(settings, config)
-
+COMMAND = script.Command(NearestSettings(), "run.inference.search.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

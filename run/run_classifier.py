@@ -6,29 +6,11 @@
   python -m run.run_classifier --task_name=own --text_a_column=sentence --label_column=label --data_dir=FOLDER ...
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import ClassificationSettings
-from run.settings import from_folder
 
-SETTINGS = FineTuningSettings(task=ClassificationSettings())
-
-
-def define_flags():
-    """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    flags.define(SETTINGS)
-
-
-def main(argv):
-    """Checks the flags, then trains, evaluates and predicts."""
-    del argv
-    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
-    config = settings.read_config()
-    from run.finetuning import job
-    from run.finetuning.tasks import Classification
-
-    job.run(Classification, settings, config)
-
+COMMAND = script.Command(FineTuningSettings(task=ClassificationSettings()), "run.finetuning.tasks.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

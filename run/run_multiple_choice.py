@@ -5,29 +5,11 @@
       --do_train --do_eval --do_predict
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import MultipleChoiceSettings
-from run.settings import from_folder
 
-SETTINGS = FineTuningSettings(task=MultipleChoiceSettings())
-
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(SETTINGS)
-
-
-def main(argv):
-    """Checks the flags, then trains, evaluates and predicts."""
-    del argv
-    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
-    config = settings.read_config()
-    from run.finetuning import job
-    from run.finetuning.tasks import MultipleChoice
-
-    job.run(MultipleChoice, settings, config)
-
+COMMAND = script.Command(FineTuningSettings(task=MultipleChoiceSettings()), "run.finetuning.tasks.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -7,30 +7,10 @@ A run that was stopped or killed resumes at its newest checkpoint when the same 
 the same weights. SIGTERM saves one first; the process then ends with status 143.
 """
 
-from bert_tf.cli import flags, script
-from run.pretraining.recipes import RECIPES
+from bert_tf.cli import script
 from run.pretraining.settings import PretrainingSettings
-from run.settings import from_folder
 
-
-def define_flags():
-    """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    flags.define(PretrainingSettings())
-
-
-def main(argv):
-    """Checks the flags, then trains and evaluates."""
-    del argv
-    if recipe := flags.given().get("recipe"):
-        print(flags.use_recipe(recipe, RECIPES[recipe]))
-    settings = flags.read(PretrainingSettings())
-    masks = settings.records.masking == "dynamic"  # for which alone a vocabulary is needed
-    settings = from_folder.complete(settings, flags.given(), tokenizer="records" if masks else None)
-    config = settings.read_config()
-    from run.pretraining import job
-
-    job.run(settings, config)
-
+COMMAND = script.Command(PretrainingSettings(), "run.pretraining.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -6,29 +6,14 @@
   python -m run.run_squad --version_2_with_negative --use_best_threshold --train_file=train-v2.0.json ...
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import QuestionAnsweringSettings
-from run.settings import TokenizerSettings, from_folder
+from run.settings import TokenizerSettings
 
-SETTINGS = FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=QuestionAnsweringSettings())
-
-
-def define_flags():
-    """Defines this script's flags; the original's keep their names, defaults and meanings."""
-    flags.define(SETTINGS)
-
-
-def main(argv):
-    """Checks the flags, then trains, evaluates and predicts."""
-    del argv
-    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
-    config = settings.read_config()
-    from run.finetuning import job
-    from run.finetuning.tasks import QuestionAnswering
-
-    job.run(QuestionAnswering, settings, config)
-
+COMMAND = script.Command(
+    FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=QuestionAnsweringSettings()),
+    "run.finetuning.tasks.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

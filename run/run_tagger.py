@@ -6,27 +6,10 @@
 With --frozen_features=concat_last_four, or another of table 7, it trains a BiLSTM on the frozen encoder's vectors.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.finetuning.frozen.settings import TaggerSettings
-from run.settings import from_folder
 
-SETTINGS = TaggerSettings()
-
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(SETTINGS)
-
-
-def main(argv):
-    """Checks the flags, then trains, evaluates and predicts."""
-    del argv
-    settings = from_folder.complete(flags.read(SETTINGS), flags.given())
-    config = settings.read_config()
-    from run.finetuning.frozen import job
-
-    job.run(settings, config)
-
+COMMAND = script.Command(TaggerSettings(), "run.finetuning.frozen.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -1,6 +1,5 @@
 """run.run_tagger without what takes long to trace: a tagger by frozen features has no LSTM, a table one kind."""
 
-from bert_tf.cli import script
 from run import run_tagger
 from run.finetuning.frozen import table, tagger
 
@@ -15,4 +14,4 @@ def shorten(set_attribute=setattr):
 
 if __name__ == "__main__":
     shorten()
-    script.run(run_tagger.main, run_tagger.define_flags)
+    run_tagger.COMMAND.run()

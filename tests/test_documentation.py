@@ -210,11 +210,12 @@ def is_negated(name, defined):
 def flags_of(path):
     """The flags that a script defines: dict of name -> absl's flag, or None where only the name is known."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    if "def define_flags(" not in path.read_text(encoding="utf-8"):
+    source = path.read_text(encoding="utf-8")
+    if "def define_flags(" not in source and "COMMAND" not in source:
         return dict.fromkeys(flags_in_source(path))
-    define_flags = importlib.import_module(module).define_flags
+    script = importlib.import_module(module)
     before = set(flags.FLAGS)
-    define_flags()
+    getattr(script, "COMMAND", script).define_flags()
     defined = {name: flags.FLAGS[name] for name in set(flags.FLAGS) - before}
     for name in defined:
         delattr(flags.FLAGS, name)

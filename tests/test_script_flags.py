@@ -18,7 +18,7 @@ def flags_of(script):
     """The flags that a script defines, dict of name -> dict as in the file; none are left defined."""
     module = importlib.import_module("run.demo.__main__" if script == "run.demo" else script)
     before = set(flags.FLAGS)
-    module.define_flags()
+    getattr(module, "COMMAND", module).define_flags()
     defined = {}
     for name in set(flags.FLAGS) - before:
         flag = flags.FLAGS[name]

@@ -45,7 +45,7 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     if config is None and (beside := find_config(checkpoint.path)):
         config = read_config(beside)
     if config is None:
-        raise InputError(f"`bert_config_file` is needed: there is no config beside {checkpoint.path}")
+        raise InputError(f"`bert_config_file` is required: there is no config beside {checkpoint.path}")
     check_config(checkpoint, config)
     if adapter:
         checkpoint = adapters.added(checkpoint, adapter)

@@ -1,10 +1,7 @@
 """The flags of Settings classes: defined from their fields, read back into them.
 
-    def define_flags():
-        flags.define(JobSettings())
-
-    def main(argv):
-        job.run(flags.read(JobSettings()))
+    flags.define(JobSettings())
+    settings = flags.read(JobSettings())  # once absl has parsed the command line
 """
 
 import dataclasses
@@ -37,7 +34,7 @@ def define(settings, only=None):
         default = getattr(settings, field.name)
         if isinstance(default, Settings):
             define(default, only)
-        elif only is None or field.name in only:
+        elif field.metadata and (only is None or field.name in only):
             _define(field, _without_none(field_types[field.name]), default)
 
 
@@ -48,7 +45,7 @@ def read(settings):
         default = getattr(settings, field.name)
         if isinstance(default, Settings):
             values[field.name] = read(default)
-        elif field.name in flags.FLAGS:
+        elif field.metadata and field.name in flags.FLAGS:
             value = flags.FLAGS[field.name].value
             values[field.name] = tuple(value) if isinstance(value, list) else value
     return dataclasses.replace(settings, **values)

@@ -23,43 +23,43 @@ _PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokeni
 def check_file(argument, path, or_folder=False):
     """Raises InputError naming `argument` unless `path` is a file that can be read, or a folder where one may be."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError("is required", argument)
     _check_name(argument, path)
     with errors_of(argument):
         is_folder = files.is_dir(path)
         if is_folder and not or_folder:
-            raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
+            raise InputError("is a directory, a file is needed", argument, path)
         if not (is_folder or files.exists(path)):
-            raise InputError(f"`{argument}`={path}: no such file")
+            raise InputError("no such file", argument, path)
     if is_folder or files.is_remote(path):
         return
     if not os.path.isfile(path):
-        raise InputError(f"`{argument}`={path}: is no regular file")
+        raise InputError("is no regular file", argument, path)
     if not os.access(path, os.R_OK):
-        raise InputError(f"`{argument}`={path}: cannot be read")
+        raise InputError("cannot be read", argument, path)
 
 
 def check_folder(argument, path):
     """Raises InputError naming `argument` unless `path` is a folder."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError("is required", argument)
     _check_name(argument, path)
     with errors_of(argument):
         if not files.is_dir(path):
-            raise InputError(f"`{argument}`={path}: no such folder")
+            raise InputError("no such folder", argument, path)
 
 
 def check_output_dir(argument, path):
     """Raises InputError naming `argument` unless `path` is a folder, or may become one."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError("is required", argument)
     _check_name(argument, path)
     if path.startswith("gs:/") and not files.is_remote(path):  # else a run would fill a local folder named gs:
-        raise InputError(f"`{argument}`={path}: in a bucket it is gs://{path.removeprefix('gs:/')}")
+        raise InputError(f"in a bucket it is gs://{path.removeprefix('gs:/')}", argument, path)
     with errors_of(argument):
         files.check_output_name(path)
         if files.exists(path) and not files.is_dir(path):
-            raise InputError(f"`{argument}`={path}: is a file, a folder is needed")
+            raise InputError("is a file, a folder is needed", argument, path)
 
 
 def check_replaceable(argument, path):
@@ -67,9 +67,9 @@ def check_replaceable(argument, path):
     if files.is_remote(path) or not os.path.lexists(path):
         return
     if not os.path.exists(path):
-        raise InputError(f"`{argument}`={path}: is a link to {os.readlink(path)}, which is not there")
+        raise InputError(f"is a link to {os.readlink(path)}, which is not there", argument, path)
     if not os.path.isfile(path):
-        raise InputError(f"`{argument}`={path}: is no regular file, and would be replaced by one")
+        raise InputError("is no regular file, and would be replaced by one", argument, path)
 
 
 def check_output_name(argument, path):
@@ -81,17 +81,16 @@ def check_output_name(argument, path):
 def check_output_file(argument, path):
     """Raises InputError naming `argument` unless `path` is a file, or may become one in a folder that is there."""
     if not path:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError("is required", argument)
     _check_name(argument, path)
     folder = os.path.dirname(path)
     check_output_name(argument, path)
     with errors_of(argument):
         if files.is_dir(path):
-            raise InputError(f"`{argument}`={path}: is a directory, a file is needed")
+            raise InputError("is a directory, a file is needed", argument, path)
         check_replaceable(argument, path)
         if not (files.is_object_store(path) or files.is_dir(folder or ".")):
-            raise InputError(f"`{argument}`={path}: there is no folder {folder}: a file in a folder that exists is "
-                             "needed")
+            raise InputError(f"there is no folder {folder}: a file in a folder that exists is needed", argument, path)
 
 
 def check_not_given(argument, path, given):
@@ -106,9 +105,9 @@ def check_not_given(argument, path, given):
     for name, paths in given.items():
         for each in [paths] if isinstance(paths, str) else paths or ():
             if files.absolute(each) == files.absolute(path):
-                raise InputError(f"`{argument}`={path}: is `{name}`, which would be lost")
+                raise InputError(f"is `{name}`, which would be lost", argument, path)
             if _is_part(path, each):
-                raise InputError(f"`{argument}`={path}: is a file of `{name}`={each}, which would be lost")
+                raise InputError(f"is a file of `{name}`={each}, which would be lost", argument, path)
 
 
 def check_not_replaced(argument, folder, written, given):
@@ -123,8 +122,7 @@ def check_not_replaced(argument, folder, written, given):
     for name, path in given.items():
         if path and files.absolute(os.path.dirname(path) or os.curdir) == files.absolute(folder) and re.fullmatch(
                 written, os.path.basename(path)):
-            raise InputError(f"`{argument}`={folder}: holds `{name}`={path}, which would be replaced; choose another "
-                             "folder")
+            raise InputError(f"holds `{name}`={path}, which would be replaced; choose another folder", argument, folder)
 
 
 def check_apart(argument, folder, given):
@@ -137,7 +135,7 @@ def check_apart(argument, folder, given):
     """
     for name, path in given.items():
         if path and files.absolute(folder) == files.absolute(_folder_of(path)):
-            raise InputError(f"`{argument}`={folder}: is the folder of `{name}`; give another")
+            raise InputError(f"is the folder of `{name}`; give another", argument, folder)
 
 
 def check_not_found(argument, path, given, is_folder=False):
@@ -154,8 +152,7 @@ def check_not_found(argument, path, given, is_folder=False):
     written = os.path.join(path, "any") if is_folder else path
     for name, patterns in given.items():
         if any(_is_found(written, pattern) for pattern in filter(None, (patterns or "").split(","))):
-            raise InputError(f"`{argument}`={path}: lies where `{name}`={patterns} looks: it would be read by the next "
-                             "run")
+            raise InputError(f"lies where `{name}`={patterns} looks: it would be read by the next run", argument, path)
 
 
 def _is_found(path, pattern):
@@ -204,21 +201,21 @@ def expand_globs(argument, patterns, folders=False):
             matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
             are_folders = files.folders_among(matches)
         if not matches:
-            raise InputError(f"`{argument}`={pattern}: no such file")
+            raise InputError("no such file", argument, pattern)
         for path in matches:
             _check_name(argument, path)
             if path not in are_folders:
                 paths.append(path)
                 continue
             if not folders:
-                raise InputError(f"`{argument}`={path}: is a directory, files are needed: {path}/* for all in it")
+                raise InputError(f"is a directory, files are needed: {path}/* for all in it", argument, path)
             with errors_of(argument):
                 inside = files_below(path)
             if not inside:
-                raise InputError(f"`{argument}`={path}: a directory without files")
+                raise InputError("a directory without files", argument, path)
             paths += inside
     if not paths:
-        raise InputError(f"`{argument}` is needed")
+        raise InputError("is required", argument)
     return list(dict.fromkeys(paths))
 
 
@@ -235,7 +232,7 @@ def _check_name(argument, path):
     try:
         os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"`{argument}`={path!r}: the name is not UTF-8; rename it") from error
+        raise InputError("the name is not UTF-8; rename it", argument, repr(path)) from error
 
 
 def _is_data(path):

@@ -1,15 +1,18 @@
 """How every script starts and ends: quiet TensorFlow, one line and status 1 for a mistake of the user's.
 
-A script that anyone runs by hand defines its flags, checks them and calls the library from `main()`:
+A script is its settings and the module of its job, which has a function `run(settings)`:
+
+    COMMAND = script.Command(FineTuningSettings(), "run.finetuning.job")
 
     if __name__ == "__main__":
-        script.run(main, define_flags)
+        COMMAND.run()
 
-TensorFlow takes seconds to import, so scripts import the job that needs it inside `main()`: `--help` and a misspelt
-flag answer at once.
+TensorFlow takes seconds to import, so the job is imported once the settings are checked: `--help` and a misspelt flag
+answer at once.
 """
 
 import contextlib
+import importlib
 import io
 import os
 import re
@@ -19,9 +22,11 @@ import sys
 
 from absl import app, flags, logging
 
-from bert_tf.cli import processor
+from bert_tf.cli import flags as setting_flags
+from bert_tf.cli import processor, resolution
 from bert_tf.errors import InputError
 from bert_tf.files import own_temporary_folder
+from bert_tf.model_folder.finding import find
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
 
@@ -53,6 +58,56 @@ ENVIRONMENT_ERRORS = (
     "AbortedError",  # another machine of the same run ended
     "ResourceExhaustedError",  # memory, of a GPU above all; a full disk
 )
+
+
+class Command:
+    """A script: flags, the settings that they and the files beside a checkpoint give, and the job.
+
+    Args:
+      settings: Settings with the defaults of the flags.
+      job: name of the module whose `run(settings)` does the work.
+      only: names of the settings that are flags; None for all.
+      arguments: name of the setting that arguments which are no flags are added to, with commas between them; None if
+        there must be none.
+    """
+
+    def __init__(self, settings, job, only=None, arguments=None):
+        self.settings, self.job, self._only, self._arguments = settings, job, only, arguments
+
+    def run(self):
+        """Runs the script as the process that it is in, and exits; see `run`."""
+        run(self.main, self.define_flags, takes_arguments=self._arguments is not None)
+
+    def define_flags(self):
+        """Defines the flags."""
+        setting_flags.define(self.settings, self._only)
+
+    def main(self, argv):
+        """Resolves the settings, then imports and runs the job; argv: the arguments that are no flags, after [0]."""
+        settings = self.resolve(argv[1:])
+        importlib.import_module(self.job).run(settings)
+
+    def resolve(self, arguments=()):
+        """The settings that count, of parsed flags; see bert_tf.cli.resolution."""
+        for field, _ in self.settings.fields():
+            if field.metadata["recipes"] and (recipe := setting_flags.given().get(field.name)):
+                print(setting_flags.use_recipe(recipe, field.metadata["recipes"][recipe]))
+        settings = setting_flags.read(self.settings)
+        if arguments:
+            named = settings.values()[self._arguments]
+            settings = settings.with_values({self._arguments: ",".join([*arguments, named or ""])})
+        found = find(resolution.places_of(settings))
+        return resolution.resolve(settings, setting_flags.given(), found, warn)
+
+
+def announce(text):
+    """Prints a message of the library's, names of arguments in it as this script's flags."""
+    print(with_flags(str(text)))
+
+
+def warn(text):
+    """Prints a message of the library's on standard error, names of arguments in it as this script's flags."""
+    print(with_flags(str(text)), file=sys.stderr)
 
 
 def run(main, define_flags, takes_arguments=False):

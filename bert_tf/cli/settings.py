@@ -1,15 +1,20 @@
-"""Settings: frozen dataclasses whose fields carry default, help and bounds, from which flags are made.
+"""Settings: frozen dataclasses whose fields have a default, a help text, bounds, and rules. Flags are made from them.
 
     @dataclasses.dataclass(frozen=True)
     class StepSettings(Settings):
         accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
 
-A field may itself be of a Settings class: a job's settings are made of groups. bert_tf.cli.flags defines the flags of
-a class and reads it back from them. This module needs neither absl nor TensorFlow.
+A field may itself be of a Settings class: a job's settings consist of groups. A field that `setting` does not define is
+no setting: bert_tf.cli.resolution computes its value. bert_tf.cli.flags defines the flags of
+a class and reads it back from them. This module requires neither absl nor TensorFlow.
+
+A condition, in `needs`, `not_with` and `required`, is a str: "NAME" (the setting differs from its default),
+"NAME=VALUE", or several of these with " or " between them. Settings that are not part of a job do not count.
 """
 
 import dataclasses
 import math
+from typing import ClassVar
 
 from bert_tf.errors import InputError
 
@@ -17,7 +22,8 @@ LARGEST_NUMBER = 2**31 - 1  # of a whole number without a bound of its own: size
 LARGEST_SEED = 2**63 - 1
 
 
-def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False):
+def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
+            not_with=(), required=False, place=None, told_by=None, recipes=None):
     """A field of a Settings class.
 
     Args:
@@ -27,38 +33,131 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       most: of a whole number without a bound, what it may be either way; --help does not speak of it.
       choices: the only values of a str.
       repeated: whether the flag of a tuple of str is given once for each, not once with commas between them.
+      needs: condition, or tuple of conditions, without which only the default is allowed.
+      not_with: condition, or tuple of conditions, with which only the default is allowed. After "; " may follow what to
+        do instead, for the message.
+      required: bool, or condition with which a value is required. A path is checked only if the condition is met.
+      place: role of a path, of bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
+      told_by: what beside a checkpoint gives the value unless the command line does, of bert_tf.cli.resolution.
+      recipes: dict of each choice -> dict of other settings and their values, which count unless they are given.
     """
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
-        "choices": None if choices is None else tuple(choices)})
+        "choices": tuple(choices or recipes or ()) or None, "required": required, "place": place,
+        "told_by": told_by, "recipes": recipes,
+        "needs": (needs,) if isinstance(needs, str) else needs,
+        "not_with": (not_with,) if isinstance(not_with, str) else not_with})
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Values that belong together. Made with a value out of its bounds, it raises InputError naming the field."""
+    """Values that belong together. Made with a value out of its bounds or against a rule, it raises InputError.
+
+    Attributes:
+      always_required: names of settings of shared groups that this job requires.
+    """
+
+    always_required: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value, lower, upper, choices = (getattr(self, field.name), *map(
-                field.metadata.get, ("lower", "upper", "choices")))
-            if value is None:
-                continue
-            for number in value if isinstance(value, tuple) else (value,):
-                if type(number) is int:
-                    most = field.metadata["most"]
-                    lower, upper = -most - 1 if lower is None else lower, most if upper is None else upper
-                if lower is not None and not number >= lower:
-                    raise InputError(f"`{field.name}`={number}: it must be at least {lower}")
-                if upper is not None and not number <= upper:
-                    raise InputError(f"`{field.name}`={number}: it must be at most {upper}")
-            if choices is not None and value not in choices:
-                raise InputError(f"`{field.name}`={value}: it must be one of {', '.join(choices)}")
+        own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]
+        for field, value in own:
+            _check_bounds(field, value)
+        check_rules(self)
         self.check()
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
+        for field, value in own:
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, float) and not math.isfinite(number):
-                    raise InputError(f"`{field.name}`={number}: it must be a finite number")
+                    raise InputError("it must be a finite number", field.name, number)
 
     def check(self):
-        """For subclasses: raises InputError where two fields do not go together."""
+        """For subclasses: raises InputError for values that do not go together."""
+
+    def check_files(self):
+        """For subclasses: raises InputError for files that do not suit the values, once all of them are resolved."""
+
+    @property
+    def longest_sequence(self):
+        """Positions that the model needs."""
+        return self.values().get("max_seq_length") or 1
+
+    def groups(self):
+        """Yields these settings and the groups in them."""
+        yield self
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Settings):
+                yield from value.groups()
+
+    def fields(self):
+        """Yields (dataclasses.Field, value) of each setting of all groups."""
+        for group in self.groups():
+            for field in dataclasses.fields(group):
+                if field.metadata:
+                    yield field, getattr(group, field.name)
+
+    def values(self):
+        """Dict of the name of each setting of all groups -> value."""
+        return {field.name: value for field, value in self.fields()}
+
+    def with_values(self, values):
+        """These settings with other values, dict of name -> value, in whichever group has a field of that name."""
+        new = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Settings):
+                new[field.name] = value.with_values(values)
+            elif field.name in values:
+                new[field.name] = values[field.name]
+        return dataclasses.replace(self, **new)
+
+
+def _check_bounds(field, value):
+    lower, upper, choices = map(field.metadata.get, ("lower", "upper", "choices"))
+    if value is None:
+        return
+    for number in value if isinstance(value, tuple) else (value,):
+        if type(number) is int:
+            most = field.metadata["most"]
+            lower, upper = -most - 1 if lower is None else lower, most if upper is None else upper
+        if lower is not None and not number >= lower:
+            raise InputError(f"it must be at least {lower}", field.name, number)
+        if upper is not None and not number <= upper:
+            raise InputError(f"it must be at most {upper}", field.name, number)
+    if choices is not None and value not in choices:
+        raise InputError(f"it must be one of {', '.join(choices)}", field.name, value)
+
+
+def check_rules(settings):
+    """Raises InputError if a setting lacks one that it needs, or is combined with one that it must not be with."""
+    fields = list(settings.fields())
+    for field, value in fields:
+        if not _is_set(field, value):
+            continue
+        lacking = [each for each in field.metadata["needs"] if is_met(each, fields) is False]
+        if lacking:
+            raise InputError(f"requires {' and '.join(map(shown, lacking))}", field.name, value)
+        for each in field.metadata["not_with"]:
+            condition, mark, instead = each.partition("; ")
+            if is_met(condition, fields):
+                raise InputError(f"cannot be combined with {shown(condition)}{mark}{instead}", field.name, value)
+
+
+def is_met(condition, fields):
+    """Whether a condition holds; None if none of its settings is among `fields`, (dataclasses.Field, value) pairs."""
+    known = []
+    for each in condition.split(" or "):
+        name, equals, wanted = each.partition("=")
+        known += [str(value).lower() == wanted.lower() if equals else _is_set(field, value)
+                  for field, value in fields if field.name == name]
+    return any(known) if known else None
+
+
+def shown(condition):
+    """A condition as messages show it, with backquotes around the names."""
+    parts = (each.partition("=") for each in condition.split(" or "))
+    return " or ".join(f"`{name}`{equals}{value}" for name, equals, value in parts)
+
+
+def _is_set(field, value):
+    return value != field.default and value != ""

@@ -65,11 +65,11 @@ def read_config(path):
         return BertConfig.from_hugging_face(read_json_object(path))
 
 
-def check_vocabulary(config_file, vocab_file):
-    """Raises InputError if a vocabulary has more entries than the model of the config that lies with it."""
+def check_vocabulary(config_file, vocab_file, name):
+    """Raises InputError, naming a vocabulary, if it has more entries than the model of the config that lies with it."""
     entries, config = len(read_vocabulary(vocab_file)), read_config(config_file)
     if entries > config.vocab_size:
-        raise InputError(f"{vocab_file}: has {entries} entries, and {config_file} has vocab_size {config.vocab_size}: "
+        raise InputError(f"{name}: has {entries} entries, and {config_file} has vocab_size {config.vocab_size}: "
                          "they are of two models; name the right files by hand")
 
 

@@ -21,13 +21,14 @@ _PUBLISHED_MODEL = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual
 _CASED_MODELS = ("cased", "multi_cased")
 
 
-def read_vocabulary(path):
+def read_vocabulary(path, name=None):
     """Reads and checks a vocabulary file.
 
     White space around a piece is not part of it, as in the original's `load_vocab`.
 
     Args:
       path: a UTF-8 text file, local or remote.
+      name: str. What messages call the file; defaults to `path`.
 
     Returns:
       List of str, the piece of each id.
@@ -37,7 +38,7 @@ def read_vocabulary(path):
         before or is over MAX_PIECE_BYTES; naming the file, if it is empty or one of SPECIAL_PIECES is missing.
       OSError: if the file cannot be read.
     """
-    content = read_bytes(path)
+    content, path = read_bytes(path), name or path
     lines = {}
     for number, line in enumerate(content.removesuffix(b"\n").split(b"\n") if content else (), 1):
         piece = _piece(line, f"{path}, line {number}")

@@ -18,8 +18,6 @@ def read(settings):
       InputError: a file is missing or damaged, or the vocabulary is not of the model.
     """
     checkpoint = settings.init_checkpoint
-    if not checkpoint:
-        raise InputError("`init_checkpoint` is needed")
     with paths.errors_of("init_checkpoint"):
         model_folder.check_no_pickle(checkpoint)
         config_file = settings.bert_config_file or model_folder.find_config(checkpoint)
@@ -27,7 +25,7 @@ def read(settings):
     vocab_file = settings.vocab_file or tokenizer.vocab_file
     for name, path in (("bert_config_file", config_file), ("vocab_file", vocab_file)):
         if path is None:
-            raise InputError(f"`{name}` is needed: there is none beside `init_checkpoint`={checkpoint}")
+            raise InputError(f"`{name}` is required: there is none beside `init_checkpoint`={checkpoint}")
         paths.check_file(name, path)
     config = model_folder.read_config(config_file)
     is_json = vocab_file.endswith(TOKENIZER_NAME)

@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, new_file
@@ -25,12 +26,11 @@ HEAD = "cls/predictions/"
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, announce=print):
+def run(settings):
     """Writes a table with copies of each row of another.
 
     Args:
       settings: AugmentationSettings.
-      announce: called with each line for people.
 
     Raises:
       InputError: files and settings that do not go together, a row without its texts, a checkpoint without a masked LM
@@ -38,7 +38,6 @@ def run(settings, announce=print):
       OSError: a file that cannot be read or written.
     """
     started = time.monotonic()
-    settings.check_files()
     header = tables.read_header(settings.input_file)
     if not header:
         raise InputError(f"`input_file`={settings.input_file}: is empty")

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from bert_tf.cli import paths
+from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
@@ -15,17 +15,22 @@ NO_STOP_WORDS, ENGLISH = STOP_WORDS = ("none", "english")
 class AugmentationSettings(Settings):
     """Which texts are copied, and how their words are replaced."""
 
-    input_file: str | None = setting(None, "Table of examples with a header: TSV, or CSV where it is named *.csv.")
+    input_file: str | None = setting(None, "Table of examples with a header: TSV, or CSV where it is named *.csv.",
+                                      required=True, place=places.INPUT_FILE)
     output_file: str | None = setting(
-        None, "The table to write, of the same form: each row of the input, and its copies after it.")
+        None, "The table to write, of the same form: each row of the input, and its copies after it.", required=True,
+        place=places.OUTPUT_FILE)
     task_name: str | None = setting(
         None, "A published task, as mrpc or sst-2, whose training file the input is: says where its texts are.")
     text_columns: tuple[str, ...] = setting(
-        (), "The columns of the texts, one or two names of the header; in place of `task_name`.")
+        (), "The columns of the texts, one or two names of the header; in place of `task_name`.", not_with="task_name")
     init_checkpoint: str | None = setting(
-        None, "A pre-trained BERT: folder, prefix or file. Its masked LM proposes words, and its word table.")
-    bert_config_file: str | None = setting(None, "bert_config.json; that beside the checkpoint unless given.")
-    vocab_file: str | None = setting(None, "Vocabulary of the checkpoint; that beside it unless given.")
+        None, "A pre-trained BERT: folder, prefix or file. Its masked LM proposes words, and its word table.",
+        required=True, place=places.MODEL)
+    bert_config_file: str | None = setting(None, "bert_config.json; that beside the checkpoint unless given.",
+                                            place=places.MODEL)
+    vocab_file: str | None = setting(None, "Vocabulary of the checkpoint; that beside it unless given.",
+                                      place=places.INPUT_FILE)
     do_lower_case: bool | None = setting(
         None, "Whether the tokenizer lower-cases; what lies beside the checkpoint says so unless given, else true.")
     copies: int = setting(20, "Copies of each row; equal ones are left out.", lower=1, upper=1000)
@@ -44,18 +49,11 @@ class AugmentationSettings(Settings):
 
     def check(self):
         """See Settings."""
-        if self.task_name and self.text_columns:
-            raise InputError("`task_name` and `text_columns` both say where the texts are: one is enough")
         if len(self.text_columns) > 2:
             raise InputError(f"`text_columns`={','.join(self.text_columns)}: an example has one text or two")
 
     def check_files(self):
-        """Raises InputError where a file is missing, or the output cannot be written or is an input."""
-        paths.check_file("input_file", self.input_file)
-        paths.check_output_file("output_file", self.output_file)
-        paths.check_not_given("output_file", self.output_file, {
-            "input_file": self.input_file, "init_checkpoint": self.init_checkpoint,
-            "bert_config_file": self.bert_config_file, "vocab_file": self.vocab_file})
+        """See Settings."""
         if self.output_file.lower().endswith(".csv") != self.input_file.lower().endswith(".csv"):
             raise InputError(f"`output_file`={self.output_file}: must end as `input_file`={self.input_file} does: both "
                              "are .csv, or none is")

@@ -9,16 +9,16 @@ import importlib.util
 import os
 
 from bert_tf.cli import paths
+from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, is_dir, is_remote
 
 
-def run(settings, announce=print):
+def run(settings):
     """Makes records of text files, or those shards of them that an earlier run left out.
 
     Args:
       settings: JobSettings.
-      announce: called with each text for people, a str or a plan.Summary.
 
     Returns:
       plan.Summary.
@@ -28,9 +28,6 @@ def run(settings, announce=print):
       OSError: a file that cannot be read or written.
     """
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
-    if not settings.output_file:
-        raise InputError("`output_file` is needed")
-    paths.check_file("vocab_file", settings.vocab_file)
     check_outputs(input_files, settings.output_files, settings.input_file)
     for path in settings.output_files:
         paths.check_not_given("output_file", path, {"vocab_file": settings.vocab_file})

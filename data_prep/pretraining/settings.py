@@ -3,6 +3,7 @@
 import dataclasses
 import math
 
+from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
@@ -22,11 +23,13 @@ class JobSettings(Settings):
     input_file: str | None = setting(
         None, "Text files: comma-separated paths, glob patterns or folders, of which all files are taken, hidden ones "
               "left out; UTF-8, one sentence a line, a blank line after each document (without one, the document "
-              "continues in the next file); names that end in .gz are decompressed.")
+              "continues in the next file); names that end in .gz are decompressed.", required=True,
+        place=places.INPUT_FILES)
     output_file: str | None = setting(
         None, "TFRecord files to write, comma-separated; records go to them in turn. With several shards, "
-              "train.tfrecord stands for train-00000-of-00012.tfrecord and so on.")
-    vocab_file: str | None = setting(None, "Vocabulary of the model to be trained, one piece a line.")
+              "train.tfrecord stands for train-00000-of-00012.tfrecord and so on.", required=True)
+    vocab_file: str | None = setting(None, "Vocabulary of the model to be trained, one piece a line.",
+                                      required=True, place=places.INPUT_FILE)
     do_lower_case: bool = setting(
         True, "Lower-case the text and strip accents: true for uncased models, false for cased ones.")
     strip_accents: bool | None = setting(
@@ -35,7 +38,7 @@ class JobSettings(Settings):
     recipe: str | None = setting(
         None, "A published way to make records, as a set of flags, which is printed; a flag that is given counts "
               "before it. original: BERT's; roberta: RoBERTa's. Training must be given the same.",
-        choices=tuple(RECIPES))
+        recipes=RECIPES)
     instances: InstanceSettings = dataclasses.field(default_factory=InstanceSettings)
     random_seed: int = setting(
         12345, "Seed of every random draw, any integer of 64 bits: same seed and input, same records. As with Python's "

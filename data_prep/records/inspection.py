@@ -7,26 +7,26 @@ import tensorflow as tf
 from google.protobuf.message import DecodeError
 
 from bert_tf import files
+from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.tokenization import read_vocabulary
 from data_prep.records import schema
 from data_prep.records.reader import read_records
 
 
-def run(files, settings, announce=print):
+def run(settings):
     """Inspects files, one after another.
 
     Args:
-      files: paths of TFRecord files.
-      settings: InspectionSettings, of which `input_file` is not looked at.
-      announce: called with each text for people.
+      settings: InspectionSettings.
 
     Raises:
       InputError, OSError: as `inspect`; as `read_vocabulary`.
     """
+    paths_to_read = paths.expand_globs("input_file", settings.input_file)
     vocabulary = read_vocabulary(settings.vocab_file) if settings.vocab_file else None
-    for path in files:
-        announce(inspect(path, settings, vocabulary, announce))
+    for path in paths_to_read:
+        print(inspect(path, settings, vocabulary))
 
 
 def inspect(path, settings, vocabulary=None, announce=print):

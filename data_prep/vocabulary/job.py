@@ -5,6 +5,7 @@ import time
 
 from bert_tf import files
 from bert_tf.cli import paths
+from bert_tf.cli.script import announce
 from bert_tf.errors import InputError
 from bert_tf.tokenization import read_vocabulary
 from data_prep.vocabulary import learner
@@ -12,12 +13,11 @@ from data_prep.vocabulary.counts import count_words
 from data_prep.vocabulary.settings import DEFAULT_NUM_UNUSED, DEFAULT_VOCAB_SIZE
 
 
-def run(settings, announce=print):
+def run(settings):
     """Learns a vocabulary from text, or adds the text's words to an existing one, and writes it.
 
     Args:
       settings: VocabularySettings.
-      announce: called with each line for people.
 
     Raises:
       InputError: files and settings that do not go together; text without a word, or too small for the
@@ -26,9 +26,8 @@ def run(settings, announce=print):
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
-    check_output(settings.vocab_file, input_files)
-    paths.check_not_given("vocab_file", settings.vocab_file, {"initial_vocab": settings.initial_vocab})
-    paths.check_not_found("vocab_file", settings.vocab_file, {"input_file": settings.input_file})
+    if files.absolute(settings.vocab_file) in map(files.absolute, input_files):
+        raise InputError("is one of the files of `input_file`", "vocab_file", settings.vocab_file)
     initial = None
     if settings.initial_vocab is not None:
         initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)
@@ -52,16 +51,8 @@ def run(settings, announce=print):
     announce(f"{settings.vocab_file}: {learner.describe(entries, counts.words)}; {time.monotonic() - started:.1f} s")
 
 
-def check_output(vocab_file, input_files):
-    """Raises InputError unless `vocab_file` can be written and is none of the inputs."""
-    paths.check_output_file("vocab_file", vocab_file)
-    if files.absolute(vocab_file) in map(files.absolute, input_files):
-        raise InputError(f"`vocab_file`={vocab_file}: is one of the files of `input_file`")
-
-
 def read_initial_vocabulary(path, vocab_size):
     """The entries of `initial_vocab`; InputError if `vocab_size` is given and another number."""
-    paths.check_file("initial_vocab", path)
     entries = read_vocabulary(path)
     if vocab_size not in (None, len(entries)):
         raise InputError(f"`vocab_size`={vocab_size}: `initial_vocab` has {len(entries)} entries and keeps that "

@@ -2,8 +2,8 @@
 
 import dataclasses
 
+from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.errors import InputError
 
 DEFAULT_VOCAB_SIZE = 30522  # the original's BERT-Base, Uncased
 DEFAULT_NUM_UNUSED = 99  # as before [UNK] in the original's vocabularies, so [UNK] has id 100
@@ -19,8 +19,10 @@ class VocabularySettings(Settings):
     """
 
     input_file: str | None = setting(
-        None, "Text files, UTF-8: comma-separated names or globs; .gz is decompressed.")
-    vocab_file: str | None = setting(None, "The vocabulary to write, one entry a line.")
+        None, "Text files, UTF-8: comma-separated names or globs; .gz is decompressed.", required=True,
+        place=places.INPUT_FILES)
+    vocab_file: str | None = setting(None, "The vocabulary to write, one entry a line.", required=True,
+                                      place=places.OUTPUT_FILE)
     vocab_size: int | None = setting(
         None, f"Number of entries; the model's vocab_size must be the same. {DEFAULT_VOCAB_SIZE} unless given; with "
               "`initial_vocab`, the size of that one.", lower=1, most=MOST_ENTRIES)
@@ -29,20 +31,14 @@ class VocabularySettings(Settings):
     min_count: int = setting(2, "Words and pieces that occur less often are not learned.", lower=1)
     min_character_count: int | None = setting(
         None, "Characters that occur less often get no entry, and words with them are [UNK]; `min_count` unless given.",
-        lower=1)
+        lower=1, not_with="initial_vocab")
     num_unused: int | None = setting(
         None, f"Number of [unusedN] entries, room for later words; {DEFAULT_NUM_UNUSED} unless given. With "
               "`initial_vocab`, how many of its own to leave free; 0 unless given.", lower=0,
         most=MOST_ENTRIES)
     initial_vocab: str | None = setting(
         None, "An existing vocabulary: words of the text replace its [unusedN] entries, all others keep their ids, so "
-              "its checkpoint still fits.")
+              "its checkpoint still fits.", place=places.INPUT_FILE)
     num_workers: int | None = setting(None, "Processes that count words; one a core unless given.", lower=1)
     max_distinct_words: int = setting(
         5_000_000, "Distinct words held in memory, some 150 bytes each; beyond it the rarest are dropped.", lower=1000)
-
-    def check(self):
-        """See Settings."""
-        if self.initial_vocab is not None and self.min_character_count is not None:
-            raise InputError(f"`min_character_count`={self.min_character_count}: has no effect with `initial_vocab`, "
-                             "to which no characters are added")

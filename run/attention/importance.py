@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.cli import places
 from bert_tf.compression.importance import importance
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
@@ -67,7 +68,7 @@ class Job:
             fine_tuning_settings(settings, metadata, given), tuning=TuningSettings(do_train=True, do_eval=True),
             training=TrainingSettings(train_batch_size=self._settings.train_batch_size))
         self._config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
-        task_settings.task.check_files(("train", "dev"))
+        places.check(task_settings.task, task_settings.tuning)
         self._task = TASKS[metadata.kind](task_settings, metadata)
         self._task.read(task_settings.tokenizer.read_tokenizer(self._checkpoint, self._config), ignore_padding=True)
         if self._task.eval_features is None:

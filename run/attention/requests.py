@@ -6,10 +6,12 @@ import numpy as np
 from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf import files, model_folder
+from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from data_prep.tasks import classification, multiple_choice, squad, tagging
 from run.finetuning.label_order import labels_of_model
+from run.finetuning.settings import TuningSettings
 from run.training.run_metadata import RUN_FILE
 
 SEPARATOR = " ||| "
@@ -50,7 +52,7 @@ def given(looked_at, kind):
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
     if kind == "multiple_choice":
         if len(first) != 1 or len(second) < 2:
-            raise InputError("of multiple choice one `text` is needed, and at least two `text_b`, its choices")
+            raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
         return [Request(first[0], choices=tuple(second))]
     if second and len(second) != len(first):
         raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")
@@ -117,7 +119,7 @@ def wrong(settings, served, answer):
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
     path = model_folder.find_file(checkpoint, RUN_FILE)
     task = settings.data.task_settings(kind, read_json_object(path) if path else {})
-    task.check_files(("dev",))
+    places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = _ROWS[kind](task, served.metadata)
     is_number = kind == "classifier" and not served.metadata.labels

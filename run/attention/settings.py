@@ -70,13 +70,13 @@ class AttentionReportSettings(Settings):
     def check_files(self):
         """Raises InputError for texts or files that are not given, do not go together, or cannot be written."""
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         looked_at = self.looked_at
         sources = {"text": looked_at.text, "input_file": looked_at.input_file,
                    "wrong_examples": looked_at.wrong_examples}
         given = [name for name, value in sources.items() if value]
         if len(given) != 1:
-            raise InputError("one of `text`, `input_file` and `wrong_examples` is needed, and no other"
+            raise InputError("one of `text`, `input_file` and `wrong_examples` is required, and no other"
                              + (f": `{'`, `'.join(given)}` are given" if given else ""))
         if looked_at.text_b and not looked_at.text:
             raise InputError(f"`text_b`={looked_at.text_b[0]}: goes with `text`")
@@ -138,10 +138,10 @@ class AnalyzeAttentionSettings(Settings):
     def check_files(self):
         """Raises InputError for files that are not given, cannot be read, or a folder that cannot be written."""
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         corpus = self.corpus
         if not (corpus.input_file or corpus.treebank):
-            raise InputError("`input_file` or `treebank` is needed")
+            raise InputError("`input_file` or `treebank` is required")
         for name in ("input_file", "treebank"):
             if getattr(corpus, name):
                 paths.check_file(name, getattr(corpus, name))

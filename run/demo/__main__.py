@@ -7,7 +7,7 @@ Every step is a public script with flags that a user would type; the demo prints
 
 import dataclasses
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from bert_tf.cli.settings import Settings, setting
 
 
@@ -21,19 +21,7 @@ class DemoSettings(Settings):
     num_train_epochs: float = setting(10.0, "Fine-tuning epochs.", lower=0)
 
 
-def define_flags():
-    """Defines the demo's flags."""
-    flags.define(DemoSettings())
-
-
-def main(argv):
-    """Runs the demo."""
-    del argv
-    settings = flags.read(DemoSettings())
-    from run.demo import steps
-
-    steps.run(settings.output_dir, settings.num_train_steps, settings.num_train_epochs)
-
+COMMAND = script.Command(DemoSettings(), "run.demo.steps")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -24,16 +24,16 @@ MASKED_SENTENCES = 4
 SERVED_SENTENCES = 5
 
 
-def run(folder, num_train_steps, num_train_epochs):
-    """Runs all steps in `folder`, then prints what was reached beside what frequency alone reaches."""
-    started = time.monotonic()
+def run(settings):
+    """Runs all steps of DemoSettings, then prints what was reached beside what frequency alone reaches."""
+    started, folder = time.monotonic(), settings.output_dir
     make_folder(folder)
     announce("CPython's documentation topics as a corpus and as a classification task")
     topics.write_all(folder)
     prepare(folder)
-    pretrain(folder, num_train_steps)
+    pretrain(folder, settings.num_train_steps)
     fill_masks(folder)
-    fine_tune(folder, num_train_epochs)
+    fine_tune(folder, settings.num_train_epochs)
     serve(folder)
     report(folder, time.monotonic() - started)
 

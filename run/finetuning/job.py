@@ -1,6 +1,6 @@
 """Fine-tuning from settings to results: data, model, runs over seeds, evaluation, the best weights, predictions.
 
-`run` does what all tasks share; what is a task's own it asks of a run.finetuning.task.FineTuningTask.
+`run_task` does what all tasks share; what is a task's own it asks of a run.finetuning.task.FineTuningTask.
 """
 
 import atexit
@@ -23,13 +23,12 @@ from run.training import run_metadata, strategies
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(task_class, settings, config):
+def run_task(task_class, settings):
     """Trains, evaluates and predicts as `settings` say.
 
     Args:
       task_class: a subclass of FineTuningTask.
-      settings: FineTuningSettings.
-      config: BertConfig, of `settings.read_config`.
+      settings: FineTuningSettings, resolved.
 
     Returns:
       runs.FineTuned: what was evaluated and predicts, the best of several runs.
@@ -38,6 +37,7 @@ def run(task_class, settings, config):
       InputError: settings or data that do not suit each other, the devices, or the run that output_dir holds; a
         loss that is not finite; nothing is trained, and there is no checkpoint.
     """
+    config = settings.model.config
     settings.trained_weights.check_model(config)
     task = task_class(settings, _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer

@@ -7,7 +7,6 @@ import os
 from bert_tf.cli import paths
 from bert_tf.cli.settings import LARGEST_NUMBER, Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import is_dir
 from run.settings import (
     DeviceSettings,
     ModelSettings,
@@ -37,15 +36,17 @@ class TuningSettings(Settings):
         0.1, "Share of the training steps over which the learning rate rises from 0.", lower=0, upper=1)
     eval_steps: int | None = setting(
         None, "Evaluate every so many training steps, and keep the weights with the best score in OUTPUT_DIR/best: "
-              "these evaluate and predict. Needs --do_eval.", lower=1)
+              "these evaluate and predict. Needs --do_eval.", lower=1, needs="do_eval")
     early_stopping_evals: int | None = setting(
-        None, "Stop training when the score has not risen for so many evaluations. Needs --eval_steps.", lower=1)
+        None, "Stop training when the score has not risen for so many evaluations. Needs --eval_steps.", lower=1,
+        needs="eval_steps")
     num_runs: int = setting(
         1, "Train so many times, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ...; results "
            "are means and standard deviations, predictions the best run's.", lower=1)
     keep_head: bool | None = setting(
         None, "With --do_train and --init_checkpoint: take the checkpoint's head, its last layer, or end if it does "
-              "not fit; --nokeep_head: a new one. Unset: take it if it fits and was trained for the same labels.")
+              "not fit; --nokeep_head: a new one. Unset: take it if it fits and was trained for the same labels.",
+        needs=("do_train", "init_checkpoint"))
     group_by_length: bool = setting(
         True, "Make batches of texts of similar length, padded to the longest of the batch, and do not compute "
               "padding: several times faster on short texts. Never on TPU.")
@@ -57,13 +58,6 @@ class TuningSettings(Settings):
         None, "From this step on train for int8: matrices and what they are multiplied with are rounded as in a LiteRT "
               "file with int8 weights, which then answers as the model does. The score is of the rounded model; unset, "
               "nothing is rounded.", lower=0)
-
-    def check(self):
-        if self.eval_steps and not self.do_eval:
-            raise InputError(f"`eval_steps`={self.eval_steps}: evaluates during training, give `do_eval` too")
-        if self.early_stopping_evals and not self.eval_steps:
-            raise InputError(f"`early_stopping_evals`={self.early_stopping_evals}: say with `eval_steps` how often to "
-                             "evaluate")
 
     @property
     def splits(self):
@@ -79,14 +73,16 @@ class WeightPruningSettings(Settings):
     weight_pruning: str | None = setting(
         None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
               "the least magnitude. Files compress better, nothing gets faster. Needs --do_train.",
-        choices=("magnitude",))
+        choices=("magnitude",), needs="do_train")
     keep_weights: float = setting(
-        0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1)
+        0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1,
+        needs="weight_pruning")
     pruning_begin: float = setting(
-        0.1, "With --weight_pruning: share of the training steps after which it begins.", lower=0, upper=1)
+        0.1, "With --weight_pruning: share of the training steps after which it begins.", lower=0, upper=1,
+        needs="weight_pruning")
     pruning_end: float = setting(
         0.7, "With --weight_pruning: share of the training steps after which it has ended; the weights that stay then "
-             "are trained on.", lower=0, upper=1)
+             "are trained on.", lower=0, upper=1, needs="weight_pruning")
 
     def check(self):
         if not self.keep_weights:
@@ -94,10 +90,6 @@ class WeightPruningSettings(Settings):
         if self.pruning_begin > self.pruning_end:
             raise InputError(f"`pruning_begin`={self.pruning_begin}: it must be at most `pruning_end`="
                              f"{self.pruning_end}")
-        for field in dataclasses.fields(self)[1:]:
-            value = getattr(self, field.name)
-            if not self.weight_pruning and value != field.default:
-                raise InputError(f"`{field.name}`={short(value)}: give `weight_pruning` too")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,30 +98,25 @@ class TrainedWeightsSettings(Settings):
 
     freeze_layers: int | None = setting(
         None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
-              "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0)
+              "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0,
+        needs="do_train", not_with="weight_pruning")
     layerwise_learning_rate_decay: float = setting(
         1.0, "Each layer learns at so many times the rate of the one above it, over 0, and the embeddings at so many "
              "times that of the lowest; the top layer, the pooler and the head at --learning_rate. 1 for one rate.",
-        lower=0, upper=1)
+        lower=0, upper=1, needs="do_train")
     lora_rank: int | None = setting(
         None, "LoRA: keep the encoder as it is, and train adapters of this rank on the kernels of attention and "
               "feed-forward network, with the pooler and the head; 8 is usual, with a --learning_rate of 1e-4 to 1e-3. "
-              "OUTPUT_DIR/adapter.safetensors has what was trained.", lower=1)
+              "OUTPUT_DIR/adapter.safetensors has what was trained.", lower=1, needs="do_train",
+        not_with=("weight_pruning", "quantize_from_step"))
     lora_alpha: float = setting(
-        16.0, "With --lora_rank: adapters add their product times this over the rank; over 0.", lower=0)
+        16.0, "With --lora_rank: adapters add their product times this over the rank; over 0.", lower=0,
+        needs="lora_rank")
 
     def check(self):
         for name in ("layerwise_learning_rate_decay", "lora_alpha"):
             if not getattr(self, name):
                 raise InputError(f"`{name}`=0.0: it must be over 0")
-        if self.lora_alpha != TrainedWeightsSettings.lora_alpha and not self.lora_rank:
-            raise InputError(f"`lora_alpha`={short(self.lora_alpha)}: give `lora_rank` too")
-
-    @property
-    def given(self):
-        """Name of the first setting that is not its default; None if there is none."""
-        return next((field.name for field in dataclasses.fields(self)
-                     if getattr(self, field.name) != field.default), None)
 
     def check_model(self, config):
         """Raises InputError for a model, a BertConfig, of which no such part can be trained."""
@@ -152,21 +139,22 @@ class SearchSettings(Settings):
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates and --search_epochs, in "
                "OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ...; the weights of the best on the development data go to "
-               "OUTPUT_DIR, a table and a picture of all to OUTPUT_DIR/search. Needs --do_train and --do_eval.")
+               "OUTPUT_DIR, a table and a picture of all to OUTPUT_DIR/search. Needs --do_train and --do_eval.",
+        needs=("do_train", "do_eval"), not_with=(
+            "num_runs; run the search first, then set `num_runs` with the best settings",
+            "train_batch_size; set `search_batch_sizes`", "learning_rate; set `search_learning_rates`",
+            "num_train_epochs; set `search_epochs`"))
     search_batch_sizes: tuple[int, ...] = setting(
-        (16, 32), "With --search: values to try for --train_batch_size.", lower=1)
+        (16, 32), "With --search: values to try for --train_batch_size.", lower=1, needs="search")
     search_learning_rates: tuple[float, ...] = setting(
-        (5e-5, 3e-5, 2e-5), "With --search: values to try for --learning_rate.", lower=0)
+        (5e-5, 3e-5, 2e-5), "With --search: values to try for --learning_rate.", lower=0, needs="search")
     search_epochs: tuple[float, ...] = setting(
-        (2.0, 3.0, 4.0), "With --search: values to try for --num_train_epochs.", lower=0)
+        (2.0, 3.0, 4.0), "With --search: values to try for --num_train_epochs.", lower=0, needs="search")
 
     def check(self):
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            if field.name != "search" and not value:
+        for field in dataclasses.fields(self)[1:]:
+            if not getattr(self, field.name):
                 raise InputError(f"`{field.name}`: a value to try is needed")
-            if not self.search and value != field.default:
-                raise InputError(f"`{field.name}`={','.join(map(short, value))}: give `search` too")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,57 +174,19 @@ class FineTuningSettings(Settings):
     task: Settings = dataclasses.field(default_factory=Settings)
 
     def check(self):
-        """Raises InputError for settings of different groups that do not go together."""
-        if self.tuning.keep_head is not None and not (self.tuning.do_train and self.model.init_checkpoint):
-            raise InputError("`keep_head`: says what training starts from, give `do_train` and `init_checkpoint` too")
-        if self.weight_pruning.weight_pruning and not self.tuning.do_train:
-            raise InputError("`weight_pruning`: is of training, give `do_train` too")
-        name = self.trained_weights.given
-        if name and not self.tuning.do_train:
-            raise InputError(f"`{name}`: is of training, give `do_train` too")
-        for name in ("freeze_layers", "lora_rank"):
-            value = getattr(self.trained_weights, name)
-            if value is not None and self.weight_pruning.weight_pruning:
-                raise InputError(f"`{name}`={value}: not with `weight_pruning`, which changes all layers")
-        if self.trained_weights.lora_rank and self.tuning.quantize_from_step is not None:
-            raise InputError(f"`lora_rank`={self.trained_weights.lora_rank}: not with `quantize_from_step`, by which "
-                             "the kernels are trained")
+        """See Settings."""
         length = self.tokenizer.max_seq_length
         check_positions("train_batch_size", self.training.train_batch_size, length)
         check_positions("eval_batch_size", self.training.eval_batch_size, length)
         check_positions("predict_batch_size", self.tuning.predict_batch_size, length)
-        if not self.search.search:
-            return
-        if not (self.tuning.do_train and self.tuning.do_eval):
-            raise InputError("`search`: trains and evaluates, give `do_train` and `do_eval` too")
-        if self.tuning.num_runs > 1:
-            raise InputError(f"`num_runs`={self.tuning.num_runs}: not with `search`, which trains once with each "
-                             "combination; search first, then train so many times with the best one")
-        for name, group, tried in (("train_batch_size", self.training, "search_batch_sizes"),
-                                   ("learning_rate", self.optimizer, "search_learning_rates"),
-                                   ("num_train_epochs", self.tuning, "search_epochs")):
-            if getattr(group, name) != getattr(type(group)(), name):
-                raise InputError(f"`{name}`={getattr(group, name)}: not with `search`, which tries those of `{tried}`")
 
-    def read_config(self):
-        """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
+    def check_files(self):
+        """See Settings; InputError too if there is nothing to do, or data lie where files are written."""
         if not self.tuning.splits:
             raise InputError("nothing to do: give `do_train`, `do_eval` or `do_predict`")
-        self.task.check_files(self.tuning.splits)
-        config = self.model.read_config(self.tokenizer.max_seq_length)
-        self.check_output()
-        paths.check_file("vocab_file", self.tokenizer.vocab_file)
-        return config
-
-    def check_output(self):
-        """Raises InputError unless `output_dir` is, or may become, a folder whose files are none of the data."""
-        output_dir = self.training.output_dir
-        paths.check_output_dir("output_dir", output_dir)
         names = ("train_file", "dev_file", "test_file", "predict_file")
-        data = {name: getattr(self.task, name, None) for name in names}
-        paths.check_not_replaced("output_dir", output_dir, WRITTEN, data)
-        folders = {name: path for name, path in data.items() if path and is_dir(path)}
-        paths.check_not_found("output_dir", output_dir, folders, is_folder=True)
+        paths.check_not_replaced("output_dir", self.training.output_dir, WRITTEN, {
+            name: getattr(self.task, name, None) for name in names})
 
     @property
     def runs(self):

@@ -1,22 +1,19 @@
 """What each task is told beside what all are told. Free of TensorFlow: scripts define their flags of it.
 
-Each class has `kind`, the task's name in task.json, and `check_files(splits)`: it raises InputError, naming the
-argument, where a file that one of the splits ("train", "dev", "test") needs is not given or cannot be read.
+Each class has `kind`, the task's name in task.json.
 """
 
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths
+from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 
-NEEDED_WITH = {"train": "do_train", "dev": "do_eval", "test": "do_predict"}
 WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
-# Settings of a classifier that have an effect with one task alone.
-OF_TASKS = {"xnli": ("xnli_language", "xnli_train_language"),
-            "own": ("text_a_column", "text_b_column", "label_column", "regression", "label_separator", "strict")}
+OWN, XNLI = "task_name=own", "task_name=xnli"
+QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
 QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
 
 
@@ -28,25 +25,28 @@ class ClassificationSettings(Settings):
 
     data_dir: str | None = setting(
         None, "Folder of the task's files (train.tsv, dev.tsv, ...; of one's own tasks train.csv too, where there is "
-              "no train.tsv). Needed.")
+              "no train.tsv). Needed.", required=True, place=places.INPUT_FOLDER)
     task_name: str | None = setting(
         None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are read as "
-              "published; or own, for files with a header. Needed.")
-    text_a_column: str = setting("text", "With --task_name=own: the column of the text.")
-    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.")
-    label_column: str = setting("label", "With --task_name=own: the column of the label or number.")
-    regression: bool = setting(False, "With --task_name=own: whether the label is a number.")
+              "published; or own, for files with a header. Needed.", required=True)
+    text_a_column: str = setting("text", "With --task_name=own: the column of the text.", needs=OWN)
+    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.", needs=OWN)
+    label_column: str = setting("label", "With --task_name=own: the column of the label or number.", needs=OWN)
+    regression: bool = setting(False, "With --task_name=own: whether the label is a number.", needs=OWN)
     label_separator: str | None = setting(
-        None, "With --task_name=own: what stands between labels where a row may have several.")
+        None, "With --task_name=own: what stands between labels where a row may have several.", needs=OWN,
+        not_with="regression")
     strict: bool = setting(
         False, "With --task_name=own: whether a label of the development data that training lacks is an error; else it "
-               "counts as wrong.")
-    glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.")
+               "counts as wrong.", needs=OWN)
+    glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.",
+                                    needs="do_predict")
     xnli_language: str = setting(
-        "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES)
+        "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
+        needs=XNLI)
     xnli_train_language: str | None = setting(
         None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
-              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES)
+              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI)
 
     long_texts: str = setting(
         "cut", "cut: texts over --max_seq_length are cut, as in the original; windows: they are read whole, in windows "
@@ -54,39 +54,18 @@ class ClassificationSettings(Settings):
                "second text is.", choices=("cut", "windows"))
     window_stride: int | None = setting(
         None, "With --long_texts=windows: WordPieces between the starts of two windows of a text; unset means half of "
-              "--max_seq_length.", lower=1)
+              "--max_seq_length.", lower=1, needs="long_texts=windows")
     max_windows: int = setting(
         8, "With --long_texts=windows: most windows of a text; what is longer is cut. They are in memory together.",
-        lower=1)
+        lower=1, needs="long_texts=windows")
     window_pooling: str = setting(
         "mean", "With --long_texts=windows: the mean or the maximum of the windows' logits, label by label.",
-        choices=("mean", "max"))
-
-    def check(self):
-        for name in ("window_stride", "max_windows", "window_pooling") if self.long_texts == "cut" else ():
-            value = getattr(self, name)
-            if value != getattr(ClassificationSettings, name):
-                raise InputError(f"`{name}`={value}: give `long_texts`=windows too")
-        if self.regression and self.label_separator is not None:
-            raise InputError(f"`label_separator`={self.label_separator}: stands between labels, and with `regression` "
-                             "there are none")
+        choices=("mean", "max"), needs="long_texts=windows")
 
     @property
     def xnli_languages(self):
         """Of evaluation and of training."""
         return self.xnli_language, self.xnli_train_language or self.xnli_language
-
-    def check_files(self, splits):
-        if self.glue_submission and "test" not in splits:
-            raise InputError("`glue_submission`: writes predictions, give `do_predict` too")
-        if not self.task_name:
-            raise InputError("`task_name` is needed")
-        for task, names in OF_TASKS.items():
-            for name in names if self.task_name.lower() != task else ():
-                value = getattr(self, name)
-                if value != getattr(ClassificationSettings, name):
-                    raise InputError(f"`{name}`={value}: goes with `task_name`={task}, not {self.task_name}")
-        paths.check_folder("data_dir", self.data_dir)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,9 +74,12 @@ class TaggingSettings(Settings):
 
     kind: ClassVar[str] = "token_classifier"
 
-    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.")
-    dev_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_eval.")
-    test_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_predict.")
+    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.", required="do_train",
+                                      place=places.INPUT_FILE)
+    dev_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_eval.", required="do_eval",
+                                    place=places.INPUT_FILE)
+    test_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_predict.", required="do_predict",
+                                     place=places.INPUT_FILE)
     token_column: int = setting(0, "Column of the word: 0 is the first, -1 the last.")
     label_column: int = setting(
         -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or any other "
@@ -108,10 +90,6 @@ class TaggingSettings(Settings):
         False, "Whether inputs are windows of --max_seq_length over documents, which begin at rows -DOCSTART-, each "
                "word being trained and predicted in the one where it stands most inside; else an input is a sentence.")
 
-    def check_files(self, splits):
-        for split in splits:
-            _check_split_file(self, split)
-
 
 @dataclasses.dataclass(frozen=True)
 class MultipleChoiceSettings(Settings):
@@ -119,16 +97,15 @@ class MultipleChoiceSettings(Settings):
 
     kind: ClassVar[str] = "multiple_choice"
 
-    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.")
-    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.")
-    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.")
+    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required="do_train",
+                                      place=QUESTIONS_PLACE)
+    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.", required="do_eval",
+                                    place=QUESTIONS_PLACE)
+    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.", required="do_predict",
+                                     place=QUESTIONS_PLACE)
     data_format: str = setting(
         "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
                 "keys article, questions, options and answers.", choices=("swag", "race"))
-
-    def check_files(self, splits):
-        for split in splits:
-            _check_split_file(self, split, allow_folder=self.data_format == "race")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,10 +114,11 @@ class QuestionAnsweringSettings(Settings):
 
     kind: ClassVar[str] = "span_labeler"
 
-    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.")
+    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.",
+                                      required="do_train", place=places.INPUT_FILE)
     predict_file: str | None = setting(
         None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. Needed to evaluate "
-              "and to predict.")
+              "and to predict.", required="do_eval or do_predict", place=places.INPUT_FILE)
     doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
     max_query_length: int = setting(
         64, "Longest question in WordPieces; longer ones are cut. Less than --max_seq_length - 3.", lower=1)
@@ -150,33 +128,14 @@ class QuestionAnsweringSettings(Settings):
     version_2_with_negative: bool = setting(False, "Whether some questions have no answer, as in SQuAD 2.0.")
     null_score_diff_threshold: float = setting(
         0.0, "With --version_2_with_negative: a question has no answer if the score of none exceeds that of the best "
-             "answer by more than this.")
+             "answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold")
     use_best_threshold: bool = setting(
         False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold; right for "
-               "development data only.")
+               "development data only.", needs="version_2_with_negative")
     answer_metric: str = setting(
         "squad", "squad: the official evaluation; korquad: KorQuAD's, whose F1 counts characters.",
-        choices=("squad", "korquad"))
+        choices=("squad", "korquad"), not_with="version_2_with_negative")
     verbose_logging: bool = setting(False, "Say of every answer that could not be found in its context again.")
-
-    def check(self):
-        if self.null_score_diff_threshold and not self.version_2_with_negative:
-            raise InputError(f"`null_score_diff_threshold`={self.null_score_diff_threshold}: has no effect without "
-                             "`version_2_with_negative`")
-        if self.null_score_diff_threshold and self.use_best_threshold:
-            raise InputError(f"`null_score_diff_threshold`={self.null_score_diff_threshold}: has no effect with "
-                             "`use_best_threshold`, which finds one")
-        if self.use_best_threshold and not self.version_2_with_negative:
-            raise InputError("`use_best_threshold`: only SQuAD 2.0 has one; give `version_2_with_negative` too")
-        if self.answer_metric == "korquad" and self.version_2_with_negative:
-            raise InputError("`answer_metric`=korquad: KorQuAD has no questions without answer; leave "
-                             "`version_2_with_negative` out")
-
-    def check_files(self, splits):
-        if "train" in splits:
-            paths.check_file("train_file", self.train_file)
-        if "dev" in splits or "test" in splits:
-            paths.check_file("predict_file", self.predict_file)
 
 
 ALL = (ClassificationSettings, TaggingSettings, QuestionAnsweringSettings, MultipleChoiceSettings)
@@ -207,14 +166,7 @@ def of_model(kind, kept, data, called="model"):
     # Of files that it was trained on, kept has a dict that tells them from others. It never says where to look.
     values = {name: value for name, value in kept.items()
               if not isinstance(value, dict) and name not in set(DATA_OF_KIND[kind]) - {"task_name"}} | given
-    for name in OF_TASKS["own"] if values.get("task_name") != "own" else ():
-        values.pop(name, None)
-    names = {field.name for field in dataclasses.fields(of_kind)} & values.keys()
+    fields = {field.name: field for field in dataclasses.fields(of_kind)}
+    names = [name for name in fields if name in values and (
+        values.get("task_name") == "own" or OWN not in fields[name].metadata["needs"])]
     return of_kind(**{name: values[name] for name in names})
-
-
-def _check_split_file(settings, split, allow_folder=False):
-    path = getattr(settings, f"{split}_file")
-    if not path:
-        raise InputError(f"`{split}_file` is needed with `{NEEDED_WITH[split]}`")
-    paths.check_file(f"{split}_file", path, or_folder=allow_folder)

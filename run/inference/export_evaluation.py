@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf import files, model_folder
+from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning import task_metadata
@@ -136,7 +137,7 @@ def read_task(settings, served, tokenizer):
     checkpoint, metadata = settings.model.init_checkpoint, served.metadata
     path = model_folder.find_file(checkpoint, RUN_FILE)
     task_settings = settings.task_settings(metadata.kind, files.read_json_object(path) if path else {})
-    task_settings.check_files(["dev"])
+    places.check(task_settings, TuningSettings(do_eval=True))
     tokenizer_settings = TokenizerSettings(
         max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
         strip_accents=metadata.strip_accents)

@@ -21,13 +21,13 @@ PAIR = re.compile(r"(.*) \|\|\| (.*)")
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, config):
+def run(settings):
     """Loads the model once, and goes through the input window by window.
 
     Args:
-      settings: ExtractionSettings.
-      config: BertConfig, of `settings.read_config`.
+      settings: ExtractionSettings, resolved.
     """
+    config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
     extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
     # A window of texts is read before its first vectors are there.

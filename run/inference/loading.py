@@ -115,7 +115,7 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
       InputError: as `settle`'s; a file that is missing or does not fit; a checkpoint that lacks weights of the task.
     """
     if not checkpoint:
-        raise InputError("`init_checkpoint` is needed")
+        raise InputError("`init_checkpoint` is required")
     settle(checkpoint, given)  # what contradicts the task is said first
     check_no_pickle(checkpoint)
     if given.get("vocab_file"):

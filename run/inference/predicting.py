@@ -23,7 +23,7 @@ def run(settings, given):
       InputError: as served_models.load's and request_files.read's; the file holds nothing.
     """
     if not settings.model:
-        raise InputError("`model` is needed")
+        raise InputError("`model` is required")
     model = served_models.load(None, given)
     decoder = files.LineDecoder()
     requests = request_files.read(

@@ -68,7 +68,7 @@ def load(kind, given):
     """
     places = [name for name in PLACES if given.get(name)]
     if not places:
-        raise InputError("`init_checkpoint` is needed, or `saved_model`, or `model`")
+        raise InputError("`init_checkpoint` is required, or `saved_model`, or `model`")
     if len(places) > 1:
         raise InputError(f"`{places[1]}`={given[places[1]]}: `{places[0]}` has its own weights; give one of them")
     name, path = places[0], given[places[0]]

@@ -5,8 +5,9 @@ are given (`bert_tf.cli.flags.given`); for the others task.json comes before the
 """
 
 import dataclasses
+from typing import ClassVar
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, places
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes, read_text
@@ -100,7 +101,7 @@ class AnswerSettings(Settings):
     def read_context(self):
         """The text of `context` or `context_file`; InputError unless just one is given."""
         if (self.context is None) == (self.context_file is None):
-            raise InputError("either `context` or `context_file` is needed")
+            raise InputError("either `context` or `context_file` is required")
         if self.context is not None:
             return _without_other_bytes(self.context)
         paths.check_file("context_file", self.context_file)
@@ -177,7 +178,7 @@ class ExportSettings(Settings):
         if self.labels_file:
             self.read_labels()
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
 
     def read_labels(self):
         """The label names of `labels_file`, a tuple of str."""
@@ -262,7 +263,7 @@ class ExportEvaluationSettings(Settings):
         """Raises InputError for files that are not given, or cannot be written."""
         for name, value in (("init_checkpoint", self.model.init_checkpoint), ("model", self.export.model)):
             if not value:
-                raise InputError(f"`{name}` is needed")
+                raise InputError(f"`{name}` is required")
         if self.output_file:
             paths.check_output_file("output_file", self.output_file)
             paths.check_not_given("output_file", self.output_file, {
@@ -285,13 +286,17 @@ class ExportEvaluationSettings(Settings):
 class ExtractionSettings(Settings):
     """Texts whose vectors are to be written."""
 
+    always_required: ClassVar = ("init_checkpoint",)
+
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Needed.")
+        None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Needed.",
+        required=True, place=places.INPUT_STREAM)
     output_file: str | None = setting(
-        None, "File to write; of --output_format=projector a folder. Needed.")
+        None, "File to write; of --output_format=projector a folder. Needed.", required=True,
+        place={"output_format=projector": places.OUTPUT_FOLDER, None: places.OUTPUT_FILE})
     output_format: str = setting(
         "jsonl", "jsonl: the original's JSON lines; npz: NumPy arrays vectors [tokens, layers, hidden_size], tokens, "
                  "row_splits and layers; tfrecord: a tf.train.Example a line with linex_index, tokens and vectors; "
@@ -308,27 +313,15 @@ class ExtractionSettings(Settings):
     use_one_hot_embeddings: bool = setting(
         False, "Whether to look words up by a matrix product, as suits a TPU; the vectors are the same.")
 
-    def read_config(self):
-        """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
-        self._check_files()
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+    def check(self):
+        """See Settings."""
         if self.devices.strategy_name == "multi_worker_mirrored":
             raise InputError("`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; "
                              "divide the input, and run one process for each part")
-        config = self.model.read_config(self.tokenizer.max_seq_length)
-        self.parse_layers(config.num_hidden_layers)
-        paths.check_file("vocab_file", self.tokenizer.vocab_file)
-        return config
 
-    def _check_files(self):
-        if self.input_file != "-":
-            paths.check_file("input_file", self.input_file)
-        is_folder = self.output_format == "projector"
-        (paths.check_output_dir if is_folder else paths.check_output_file)("output_file", self.output_file)
-        paths.check_not_given("output_file", self.output_file, {
-            "input_file": self.input_file, "init_checkpoint": self.model.init_checkpoint,
-            "bert_config_file": self.model.bert_config_file, "vocab_file": self.tokenizer.vocab_file})
+    def check_files(self):
+        """See Settings."""
+        self.parse_layers(self.model.config.num_hidden_layers)
 
     def parse_layers(self, num_layers):
         """The indexes of `layers`, list of int as given; InputError if one is no layer of a model of `num_layers`."""

@@ -22,12 +22,11 @@ HEADS = "cls/"  # how the names of the variables begin that an evaluation scores
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, config, teaching=None):
+def run(settings, teaching=None):
     """Trains and evaluates as `settings` say.
 
     Args:
-      settings: PretrainingSettings.
-      config: BertConfig of the model, of `settings.read_config`.
+      settings: PretrainingSettings, resolved.
       teaching: what the model learns from beside the records: its `started_with` is a dict of what it is, as JSON can
         hold it, and `in_training(model, optimizer, num_train_steps)` gives a run.training.step.Trained; None for none.
 
@@ -35,7 +34,7 @@ def run(settings, config, teaching=None):
       InputError: settings that do not suit the devices, the records or the run that output_dir holds; a loss that
         is not finite; a record that cannot be used, by file and byte.
     """
-    schedule, output_dir = settings.schedule, settings.training.output_dir
+    schedule, output_dir, config = settings.schedule, settings.training.output_dir, settings.model.config
     strategy = make_strategy(settings)  # TensorFlow may compute nothing before
     data = [PretrainingData(phase.settings, config) for phase in phases.phases_of(settings)]
     for note in settings.notes():

@@ -2,7 +2,8 @@
 
 import dataclasses
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, places
+from bert_tf.cli.resolution import VOCABULARY
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
@@ -26,7 +27,8 @@ MOST_POSITIONS = (1 << 16) - 1  # of a record, as create_pretraining_data makes 
 class RecordSettings(Settings):
     """The records to train and evaluate on, and the masks where they hold none."""
 
-    input_file: str | None = setting(None, "Record files: comma-separated glob patterns or folders. Needed.")
+    input_file: str | None = setting(None, "Record files: comma-separated glob patterns or folders. Needed.",
+                                      required=True)
     eval_input_file: str | None = setting(
         None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
     max_seq_length: int = setting(
@@ -38,11 +40,12 @@ class RecordSettings(Settings):
                   "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"))
     vocab_file: str | None = setting(
         None, "With --masking=dynamic: the vocabulary with which the records were made. Needed then, unless it lies "
-              "beside --init_checkpoint.")
+              "beside --init_checkpoint.", required="masking=dynamic", place=places.INPUT_FILE, told_by=VOCABULARY)
     masked_lm_prob: float = setting(
-        0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1)
+        0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1,
+        needs="masking=dynamic")
     do_whole_word_mask: bool = setting(
-        False, "With --masking=dynamic: mask all WordPieces of a word or none.")
+        False, "With --masking=dynamic: mask all WordPieces of a word or none.", needs="masking=dynamic")
 
     objective: str = setting(
         "sentence_pairs", "With which the records were made: what is predicted beside masked pieces, the next sentence "
@@ -63,10 +66,6 @@ class RecordSettings(Settings):
     def check(self):
         if self.pack_sequences or self.max_sequences_per_pack != InstanceSettings.max_sequences_per_pack:
             _ = self.instances  # checks that the two go together
-        for name in ("masked_lm_prob", "do_whole_word_mask") if self.masking == "static" else ():
-            if getattr(self, name) != getattr(RecordSettings, name):
-                raise InputError(f"`{name}`={getattr(self, name)}: has no effect with `masking`=static, whose records "
-                                 "hold their masks")
 
     def notes(self):
         """Yields a line if dynamic masks are fewer than their share of a full record."""
@@ -94,12 +93,7 @@ class ScheduleSettings(Settings):
     max_eval_steps: int = setting(100, "Batches to evaluate at most.", lower=1)
     eval_steps: int | None = setting(
         None, "Evaluate also during training, every so many steps, into eval_log.csv and loss.png. Needs --do_train "
-              "and --do_eval.", lower=1)
-
-    def check(self):
-        if self.eval_steps and not (self.do_train and self.do_eval):
-            raise InputError(f"`eval_steps`={self.eval_steps}: evaluates during training, give `do_train` and "
-                             "`do_eval`")
+              "and --do_eval.", lower=1, needs=("do_train", "do_eval"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +102,7 @@ class PretrainingSettings(Settings):
 
     recipe: str | None = setting(
         None, "A published way to pre-train, as a set of flags, which is printed; a flag that is given counts before "
-              "it. original: BERT's, at one length. roberta: RoBERTa's of 125,000 steps.", choices=tuple(RECIPES))
+              "it. original: BERT's, at one length. roberta: RoBERTa's of 125,000 steps.", recipes=RECIPES)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
@@ -124,22 +118,21 @@ class PretrainingSettings(Settings):
         for name in ("train_batch_size", "eval_batch_size"):
             check_positions(name, getattr(self.training, name), self.records.max_seq_length)
 
-    def read_config(self):
-        """The BertConfig, once all that needs no TensorFlow is checked; InputError for what is wrong or missing."""
+    @property
+    def longest_sequence(self):
+        """See Settings."""
+        return max(phase.settings.records.max_seq_length for phase in phases.phases_of(self))
+
+    def check_files(self):
+        """See Settings; InputError too if there is nothing to do."""
         if not (self.schedule.do_train or self.schedule.do_eval):
             raise InputError("nothing to do: give `do_train`, `do_eval` or both")
-        if self.records.masking == "dynamic":
-            paths.check_file("vocab_file", self.records.vocab_file)
-        of_phases = [phase.settings.records for phase in phases.phases_of(self)]
-        config = self.model.read_config(max(records.max_seq_length for records in of_phases))
-        paths.check_output_dir("output_dir", self.training.output_dir)
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
-            for records in of_phases:
-                patterns = getattr(records, name)
+            for phase in phases.phases_of(self):
+                patterns = getattr(phase.settings.records, name)
                 if not is_remote(patterns or "") and (patterns or name == "input_file"):
                     paths.expand_globs(name, patterns, folders=True)
-        return config
 
     def check_apart_from_records(self):
         """Raises InputError if the records are looked for where the output goes."""

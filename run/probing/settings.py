@@ -41,7 +41,7 @@ class ProbeLayersSettings(Settings):
     def check_files(self):
         """Raises InputError for files that are missing, or do not go together."""
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         for name in ("train_file", "dev_file"):
             paths.check_file(name, getattr(self, name))
         if self.label == "relations" and not self.reads_treebanks:

@@ -1,16 +1,16 @@
 """Which model, and the vocabulary and casing that go with it. Free of TensorFlow until a tokenizer is read.
 
-What a checkpoint's folder holds of them need not be given: run.settings.from_folder finds it.
+What a checkpoint's folder holds of them need not be given: bert_tf.cli.resolution finds it.
 """
 
 import dataclasses
-import os
 
-from bert_tf.cli import paths
+from bert_tf.cli import places
+from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY, read_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder import read_config as read_config_file
+from bert_tf.model_folder.finding import Found
 from bert_tf.tokenization.vocabulary import check_casing
 
 
@@ -21,11 +21,13 @@ class ModelSettings(Settings):
     bert_config_file: str | None = setting(
         None, "bert_config.json of the model: sizes, dropout rates; Hugging Face's config.json; the Model Garden's "
               f"params.yaml; or the name of a published size with 30,522 entries ({', '.join(PUBLISHED_SIZES)}). "
-              "Needed unless one lies beside --init_checkpoint.")
+              "Needed unless one lies beside --init_checkpoint.", place=places.MODEL, told_by=CONFIG)
     init_checkpoint: str | None = setting(
         None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder, of the original, of these "
               "scripts, of the Model Garden or of Hugging Face (model.safetensors). Config, vocabulary and casing that "
-              "lie beside it are taken where they are not given.")
+              "lie beside it are taken where they are not given.", place=places.MODEL)
+    config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
+    found: Found | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def read_config(self, max_seq_length):
         """The BertConfig of `bert_config_file`; InputError if it is none or too small for `max_seq_length`."""
@@ -38,13 +40,14 @@ class TokenizerSettings(Settings):
 
     vocab_file: str | None = setting(
         None, "vocab.txt of the model, one WordPiece entry a line, or Hugging Face's tokenizer.json. Needed unless one "
-              "lies beside --init_checkpoint; it must be the one the checkpoint was trained with.")
+              "lies beside --init_checkpoint; it must be the one the checkpoint was trained with.",
+        required=True, place=places.INPUT_FILE, told_by=VOCABULARY)
     do_lower_case: bool = setting(
         True, "Whether to lower-case and strip accents: True for uncased models, False for cased ones. Unless it is "
-              "given, that of the checkpoint's folder counts.")
+              "given, that of the checkpoint's folder counts.", told_by=CASING)
     strip_accents: bool | None = setting(
         None, "Whether to strip accents; unset means what the checkpoint's folder says, else as --do_lower_case. They "
-              "differ for some models, such as German ones, in lower case with their umlauts.")
+              "differ for some models, such as German ones, in lower case with their umlauts.", told_by=CASING)
     max_seq_length: int = setting(
         128, "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are cut. At most "
              "max_position_embeddings of the config.", lower=4)
@@ -52,23 +55,6 @@ class TokenizerSettings(Settings):
     def read_tokenizer(self, init_checkpoint, config):
         """The BertTokenizer of these settings; InputError if it does not suit the checkpoint's name or the config."""
         return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config, self.strip_accents)
-
-
-def read_config(bert_config_file, max_seq_length):
-    """The BertConfig of a file or a published size.
-
-    Raises:
-      InputError: no such file, no config, or a model for shorter sequences than `max_seq_length`.
-    """
-    if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
-        config = BertConfig.from_name(bert_config_file)
-    else:
-        paths.check_file("bert_config_file", bert_config_file)
-        config = read_config_file(bert_config_file)
-    if max_seq_length > config.max_position_embeddings:
-        raise InputError(f"`max_seq_length`={max_seq_length}: the model was made for at most "
-                         f"{config.max_position_embeddings} (max_position_embeddings of {bert_config_file})")
-    return config
 
 
 def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):

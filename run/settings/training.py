@@ -3,6 +3,7 @@
 import dataclasses
 import re
 
+from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 
@@ -21,7 +22,8 @@ class TrainingSettings(Settings):
     """Batches, checkpoints and the seed of a run."""
 
     output_dir: str | None = setting(
-        None, "Folder for checkpoints, results and curves; made if missing. Needed.")
+        None, "Folder for checkpoints, results and curves; made if missing. Needed.",
+        required=True, place=places.RUN_FOLDER)
     train_batch_size: int = setting(32, "Examples in a training step, over all replicas together.", lower=1)
     eval_batch_size: int = setting(8, "Examples in an evaluation step.", lower=1)
     save_checkpoints_steps: int = setting(

@@ -45,7 +45,7 @@ def test_the_script_learns_and_then_adds(tmp_path):
 
 def test_a_mistake_ends_with_one_line_and_status_1(tmp_path):
     path = write(tmp_path / "t.txt", "some words")
-    assert scripts.fail(NAME, input_file=path) == "learn_vocab.py: --vocab_file is needed"
+    assert scripts.fail(NAME, input_file=path) == "learn_vocab.py: --vocab_file is required"
     error = scripts.last_error(NAME, input_file=path, vocab_file=tmp_path / "v", vocab_size=200, min_count=1)
     # 104 special entries, 7 characters and the same as continuations, 3 merges for "some" and 4 for "words"
     assert error == ("learn_vocab.py: --vocab_size=200: the text gives only 125 entries with --min_count=1; lower "

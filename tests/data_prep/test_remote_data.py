@@ -1,5 +1,6 @@
 """Text to records, and the readers of data sets, in folders that only TensorFlow knows (ram://)."""
 
+import dataclasses
 import gzip
 import json
 import pathlib
@@ -17,6 +18,7 @@ from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
 from tests import remote_folders
 from tests.remote_folders import put
+from tests.settings import resolved
 
 REFERENCE = pathlib.Path(__file__).parent.parent / "reference"
 TEXT = (REFERENCE / "text" / "corpus.txt").read_bytes()
@@ -27,23 +29,22 @@ def folder():
     return remote_folders.new_folder()
 
 
-def test_a_vocabulary(folder, tmp_path):
+def test_a_vocabulary(folder, tmp_path, capsys):
     (tmp_path / "a.txt").write_bytes(TEXT)
     lines = TEXT.splitlines(keepends=True)
     put(f"{folder}/text/a.txt", b"".join(lines[:99]))
     put(f"{folder}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
     settings = {"vocab_size": 300, "num_workers": 1}
-    lines = []
-    vocabulary_job.run(VocabularySettings(input_file=f"{folder}/text/*", vocab_file=f"{folder}/vocab.txt", **settings),
-                       lines.append)
-    assert lines[0].startswith(f"{folder}/vocab.txt: 300 entries")
-    vocabulary_job.run(VocabularySettings(input_file=f"{tmp_path}/a.txt", vocab_file=f"{tmp_path}/vocab.txt",
-                                          **settings), lines.append)
+    of_folder = VocabularySettings(input_file=f"{folder}/text/*", vocab_file=f"{folder}/vocab.txt", **settings)
+    vocabulary_job.run(resolved(of_folder))
+    assert capsys.readouterr().out.startswith(f"{folder}/vocab.txt: 300 entries")
+    vocabulary_job.run(resolved(VocabularySettings(
+        input_file=f"{tmp_path}/a.txt", vocab_file=f"{tmp_path}/vocab.txt", **settings)))
     assert files.read_bytes(f"{folder}/vocab.txt") == (tmp_path / "vocab.txt").read_bytes()
-    with pytest.raises(InputError, match="is one of the files of `input_file`"):
-        vocabulary_job.check_output(f"{folder}/text/a.txt", [f"{folder}/text/a.txt"])
+    with pytest.raises(InputError, match="lies where `input_file`"):
+        resolved(dataclasses.replace(of_folder, vocab_file=f"{folder}/text/a.txt"))
     with pytest.raises(InputError, match="a file in a folder that exists is needed"):
-        vocabulary_job.check_output(f"{folder}/none/vocab.txt", [])
+        resolved(dataclasses.replace(of_folder, vocab_file=f"{folder}/none/vocab.txt"))
 
 
 def settings_of(folder, **changes):
@@ -53,7 +54,8 @@ def settings_of(folder, **changes):
                           "instances": instances, **changes})
 
 
-def test_records_are_those_of_a_local_folder_though_the_run_was_stopped(folder, tmp_path, monkeypatch):
+def test_records_are_those_of_a_local_folder_though_the_run_was_stopped(folder, tmp_path, monkeypatch,
+                                                                                     capsys):
     for place in (folder, str(tmp_path)):
         put(f"{place}/text/a.txt", TEXT)
         put(f"{place}/vocab.txt", (REFERENCE / "text" / "vocab.txt").read_bytes())
@@ -68,23 +70,22 @@ def test_records_are_those_of_a_local_folder_though_the_run_was_stopped(folder, 
     with monkeypatch.context() as patch:
         patch.setattr(shards, "make_shard", stops_at_the_third)
         with pytest.raises(KeyboardInterrupt):
-            pretraining_job.run(settings_of(folder), lambda text: None)
+            pretraining_job.run(settings_of(folder))
     names = [f"r-0000{number}-of-00003.tfrecord" for number in range(3)]
     assert files.names_in(f"{folder}/records") == [*names[:2], "r.tfrecord.manifest.json"]
-    lines = []
-    pretraining_job.run(settings_of(folder), lines.append)
-    assert "2 of 3 shards are finished already, 1 are missing" in lines
-    pretraining_job.run(settings_of(tmp_path), lambda text: None)
+    capsys.readouterr()
+    pretraining_job.run(settings_of(folder))
+    assert "2 of 3 shards are finished already, 1 are missing\n" in capsys.readouterr().out
+    pretraining_job.run(settings_of(tmp_path))
     for name in names:
         assert files.read_bytes(f"{folder}/records/{name}") == (tmp_path / "records" / name).read_bytes()
-    lines.clear()
-    inspection.run([f"{folder}/records/{names[0]}"], InspectionSettings(
-        vocab_file=f"{folder}/vocab.txt", num_records=1), lines.append)
-    assert f"{folder}/records/{names[0]}, record 0: " in lines[0]
+    capsys.readouterr()
+    inspection.run(InspectionSettings(f"{folder}/records/{names[0]}", f"{folder}/vocab.txt", num_records=1))
+    assert capsys.readouterr().out.startswith(f"{folder}/records/{names[0]}, record 0: ")
     with pytest.raises(InputError, match=r"lies where `input_file`=.* looks"):
-        pretraining_job.run(settings_of(folder, output_file=f"{folder}/text/r.tfrecord"), lambda text: None)
+        pretraining_job.run(settings_of(folder, output_file=f"{folder}/text/r.tfrecord"))
     with pytest.raises(InputError, match="is a directory, a file name is needed"):
-        pretraining_job.run(settings_of(folder, output_file=f"{folder}/records"), lambda text: None)
+        pretraining_job.run(settings_of(folder, output_file=f"{folder}/records"))
 
 
 def test_data_sets(folder):

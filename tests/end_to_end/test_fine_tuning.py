@@ -149,9 +149,9 @@ def test_a_checkpoint_without_the_task_is_only_to_be_trained_on(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"do_train": True, "eval_steps": 3}, "--eval_steps=3: evaluates during training, give --do_eval too"),
-    ({"do_train": True, "early_stopping_evals": 2}, "--early_stopping_evals=2: say with --eval_steps how often"),
-    ({"do_train": True, "glue_submission": True}, "--glue_submission: writes predictions, give --do_predict too"),
+    ({"do_train": True, "eval_steps": 3}, "--eval_steps=3: requires --do_eval"),
+    ({"do_train": True, "early_stopping_evals": 2}, "--early_stopping_evals=2: requires --eval_steps"),
+    ({"do_train": True, "glue_submission": True}, "--glue_submission=True: requires --do_predict"),
     ({"do_predict": True, "glue_submission": True}, "--glue_submission: GLUE has no task own"),
 ])
 def test_mistakes(folder, flags, message):

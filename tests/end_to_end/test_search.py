@@ -95,7 +95,8 @@ def test_what_does_not_go_together(folder, searched):
         assert f"--output_dir={name}: holds a run with --random_seed 7, not 8; choose another folder" in (
             scripts.last_error("run.run_classifier", folder, **{
                 **SEARCH, "random_seed": 8, "search_learning_rates": name.name.split("_")[1].removeprefix("lr")}))
-    assert "--num_runs=2: not with --search" in scripts.fail("run.run_classifier", folder, **SEARCH, num_runs=2)
+    assert "--search=True: cannot be combined with --num_runs" in scripts.fail(
+        "run.run_classifier", folder, **SEARCH, num_runs=2)
     assert "flag --search_epochs=2,x: " in scripts.fail(
         "run.run_classifier", folder, **{**SEARCH, "search_epochs": "2,x"})
 

@@ -149,9 +149,9 @@ def test_overwrite(original, reference, tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"input": None}, "--input is needed"),
-    ({"output": None}, "--output is needed"),
-    ({"format": None}, "--format is needed"),
+    ({"input": None}, "--input is required"),
+    ({"output": None}, "--output is required"),
+    ({"format": None}, "--format is required"),
     ({"format": "onnx"}, "flag --format=onnx: value should be one of <tf1|model_garden|huggingface>"),
     ({"input": "nowhere"}, "nowhere: no checkpoint there (looked for nowhere.index)"),
     ({"output": "original"}, "--output=original: is the folder of --input; give another"),
@@ -172,7 +172,7 @@ def test_mistakes(tmp_path, flags, message):
 
 def test_no_config(original, tmp_path):
     (original / "bert_config.json").unlink()
-    with pytest.raises(ValueError, match=r"`bert_config_file` is needed: there is no config beside .*bert_model\.ckpt"):
+    with pytest.raises(ValueError, match=r"`bert_config_file` is required: there is no config beside .*/bert_model"):
         convert(str(original), str(tmp_path / "out"), "tf1")
 
 

@@ -136,8 +136,8 @@ def test_probabilities_become_logits():
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({}, "--init_checkpoint is needed"),
-    ({"init_checkpoint": "sst"}, "--model is needed"),
+    ({}, "--init_checkpoint is required"),
+    ({"init_checkpoint": "sst"}, "--model is required"),
     ({"init_checkpoint": "sst", "model": "sst", "data_dir": "sst-2"}, "--model=sst: holds no SavedModel"),
     ({"init_checkpoint": "sst", "model": "none.tflite", "data_dir": "sst-2"}, "--model=none.tflite: no such file"),
 ])

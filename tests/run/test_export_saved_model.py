@@ -154,9 +154,9 @@ def test_a_kind_that_is_not_known(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({}, "`init_checkpoint` is needed"),
+    ({}, "`init_checkpoint` is required"),
     ({"init_checkpoint": "nowhere", "task": "encoder"},
-     "`bert_config_file` is needed: there is no bert_config.json beside `init_checkpoint`=nowhere"),
+     "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
     ({"init_checkpoint": "pretrained"}, "`init_checkpoint`=pretrained: no task.json there says what the model does; "
                                         "give `task`, one of encoder, masked_lm, classifier"),
     ({"init_checkpoint": "pretrained", "task": "multiple_choice", "max_seq_length": 32},
@@ -203,7 +203,7 @@ def test_labels_without_names_may_be_given_some(tmp_path):
 
 
 def test_saved_models_that_cannot_be_asked(folder, tmp_path):
-    with pytest.raises(ValueError, match="`init_checkpoint` is needed, or `saved_model`"):
+    with pytest.raises(ValueError, match="`init_checkpoint` is required, or `saved_model`"):
         served_models.load("masked_lm", {})
     with pytest.raises(ValueError, match="`saved_model` has its own weights; give one of them"):
         served_models.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
@@ -216,7 +216,7 @@ def test_saved_models_that_cannot_be_asked(folder, tmp_path):
 
 
 @pytest.mark.parametrize(("script", "flags", "message"), [
-    ("run.answer", {"question": "Who?"}, "either --context or --context_file is needed"),
+    ("run.answer", {"question": "Who?"}, "either --context or --context_file is required"),
     ("run.answer", {"context_file": "none.txt"}, "--context_file=none.txt: no such file"),
     ("run.export_saved_model", {"export_dir": "x", "format": "tflite", "compute": "bfloat16"},
      "--compute=bfloat16: goes with --format=saved_model"),

@@ -22,6 +22,7 @@ from run.inference.settings import ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, scripts
 from tests.encoders import make_encoder
+from tests.settings import resolved
 
 SCRIPT = "run.extract_features"
 LENGTH, WIDTH = 11, 32
@@ -197,7 +198,7 @@ def extract(folder, flags, **others):
         ModelSettings(str(flags["bert_config_file"]), str(flags["init_checkpoint"])),
         TokenizerSettings(str(folder / flags["vocab_file"]), max_seq_length=LENGTH),
         input_file=str(folder / "input.txt"), **others)
-    extraction.run(settings, settings.read_config())
+    extraction.run(resolved(settings))
 
 
 def test_projector(model, expected, tmp_path, capsys):
@@ -244,7 +245,7 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
     for others in ({}, {"vectors": str(tmp_path / "a.npz")}):
         capsys.readouterr()
         given = dataclasses.replace(settings, **others)
-        search.run(given, given.read_config())
+        search.run(resolved(given))
         captured = capsys.readouterr()
         said.append(captured.out.splitlines())
         assert "input.txt: 1 line has bytes that are not UTF-8, which are left out\n" in captured.err
@@ -259,7 +260,7 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
             assert lines[start + 1].split()[:2] == ["1.000", str(line + 1)]
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
     with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
-        search.run(wrong, wrong.read_config())
+        search.run(resolved(wrong))
     np.save(tmp_path / "one.npy", np.zeros(3))
     np.savez(tmp_path / "flat.npz", vectors=np.zeros([8, 4]), layers=np.array([-1]))
     np.savez(tmp_path / "few.npz", vectors=np.zeros([8, 2, 4]), layers=np.array([-1]))
@@ -268,7 +269,7 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
     for name in ("one.npy", "flat.npz", "few.npz", "x.npz", "cut.npz"):
         wrong = dataclasses.replace(settings, vectors=str(tmp_path / name))
         with pytest.raises(InputError, match=rf"`vectors`=.*{name}: is no \.npz of extract_features"):
-            search.run(wrong, wrong.read_config())
+            search.run(resolved(wrong))
 
 
 def test_pooling():
@@ -294,14 +295,14 @@ def test_layers():
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"input_file": None}, "--input_file is needed"),
+    ({"input_file": None}, "--input_file is required"),
     ({"input_file": "none.txt"}, "--input_file=none.txt: no such file"),
-    ({"output_file": None}, "--output_file is needed"),
+    ({"output_file": None}, "--output_file is required"),
     ({"output_file": "."}, "--output_file=.: is a directory, a file is needed"),
     ({"output_file": "./input.txt"}, "--output_file=./input.txt: is --input_file, which would be lost"),
     ({"output_file": "nowhere/out"}, "--output_file=nowhere/out: there is no folder nowhere"),
     ({"output_file": "gs://Bucket/out", "output_format": "npz"}, "--output_file=gs://Bucket/out: 'Bucket' is no name"),
-    ({"init_checkpoint": None}, "--init_checkpoint is needed"),
+    ({"init_checkpoint": None}, "--init_checkpoint is required"),
     ({"distribution_strategy": "multi_worker_mirrored"},
      "--distribution_strategy=multi_worker_mirrored: each worker would write the whole file"),
     ({}, "--layers=-1,-2,-3,-4: there is no layer -3"),

@@ -170,9 +170,9 @@ def test_what_is_odd_in_a_table_is_escaped(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({}, "--input_file is needed"),
-    ({"input_file": "reviews/vocab.txt"}, "--output_file is needed"),
-    ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl"}, "--model is needed"),
+    ({}, "--input_file is required"),
+    ({"input_file": "reviews/vocab.txt"}, "--output_file is required"),
+    ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl"}, "--model is required"),
     ({"input_file": "reviews/vocab.txt", "output_file": "./reviews/vocab.txt", "model": "reviews"},
      "--output_file=./reviews/vocab.txt: is --input_file, which would be lost"),
     ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "none"},

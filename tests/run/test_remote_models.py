@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import files
+from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run import convert_checkpoint
@@ -19,6 +20,7 @@ from run.inference.settings import AnswerSettings, ExportSettings, ExtractionSet
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import remote_folders
 from tests.remote_folders import put
+from tests.settings import resolved
 
 WORDS = ("the", "a", "film", "good", "bad", "was")
 
@@ -51,7 +53,7 @@ def tuned(folder):
         tuning=TuningSettings(do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, eval_steps=2),
         task=ClassificationSettings(task_name="own", data_dir=f"{folder}/data"))
     for _ in range(2):  # the second finds it finished
-        job.run(Classification, settings, settings.read_config())
+        job.run_task(Classification, resolved(settings))
     return f"{folder}/tuned"
 
 
@@ -87,7 +89,7 @@ def test_vectors(folder, tuned):
         settings = ExtractionSettings(
             **{**model_settings(folder), "model": ModelSettings(f"{folder}/bert_config.json", tuned)},
             input_file=f"{folder}/texts.txt", output_file=f"{folder}/vectors.{name}", output_format=name, layers="-1")
-        extraction.run(settings, settings.read_config())
+        extraction.run(resolved(settings))
         content = files.read_bytes(f"{folder}/vectors.{name}")
         if name == "jsonl":
             lines = [json.loads(line) for line in content.splitlines()]
@@ -106,11 +108,11 @@ def test_settings_look_at_remote_files(folder):
     assert AnswerSettings(context_file=f"{folder}/article.txt").read_context() == "Mary Shelley wrote it."
     put(f"{folder}/labels.txt", "bad\ngood\n")
     assert ExportSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
-    MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race").check_files(["train"])
+    places.check(MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race"), TuningSettings(do_train=True))
     for check, message in (
-        (lambda: ClassificationSettings(task_name="own", data_dir=f"{folder}/none").check_files(["train"]),
+        (lambda: places.check(ClassificationSettings(task_name="own", data_dir=f"{folder}/none")),
          "^`data_dir`=ram://.*/none: no such folder$"),
-        (lambda: MultipleChoiceSettings(train_file=f"{folder}/data").check_files(["train"]),
+        (lambda: places.check(MultipleChoiceSettings(train_file=f"{folder}/data"), TuningSettings(do_train=True)),
          "^`train_file`=ram://.*/data: is a directory, a file is needed$"),
         (lambda: convert_checkpoint.check_output(f"{folder}/a", f"{folder}/data", False), "data: is not empty; give"),
         (lambda: convert_checkpoint.check_output(f"{folder}/data", f"{folder}/data/", True), "is the folder of --in"),

@@ -119,7 +119,7 @@ def test_a_search(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"dev_file": None}, "--dev_file is needed with --do_eval"),
+    ({"dev_file": None}, "--dev_file is required with --do_eval"),
     ({"dev_file": "nowhere.csv"}, "--dev_file=nowhere.csv: no such file"),
     ({"dev_file": "."}, "--dev_file=.: is a directory, a file is needed"),
     ({"dev_file": "test.csv"}, "--dev_file=test.csv: has no answers"),

@@ -152,13 +152,14 @@ def files(tmp_path_factory):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"do_train": None, "do_predict": None}, "nothing to do: give --do_train, --do_eval or --do_predict"),
-    ({"train_file": None}, "--train_file is needed"),
+    ({"train_file": None}, "--train_file is required"),
     ({"predict_file": "none.json"}, "--predict_file=none.json: no such file"),
     ({"max_seq_length": 128}, "--max_seq_length=128: the model was made for at most 64"),
     ({"max_query_length": 37}, "--max_seq_length=40: must be greater than --max_query_length + 3, which is 40"),
     ({"version_2_with_negative": True}, "has no 'is_impossible', so this is no SQuAD 2.0"),
-    ({"use_best_threshold": True}, "--use_best_threshold: only SQuAD 2.0 has one"),
-    ({"version_2_with_negative": True, "answer_metric": "korquad"}, "KorQuAD has no questions without answer"),
+    ({"use_best_threshold": True}, "--use_best_threshold=True: requires --version_2_with_negative"),
+    ({"version_2_with_negative": True, "answer_metric": "korquad"},
+     "--answer_metric=korquad: cannot be combined with --version_2_with_negative"),
     ({"num_train_epochs": 0.5}, "--train_batch_size=32: 0.5 epochs of 1 examples do not fill one batch"),
 ])
 def test_mistakes(files, flags, message):

@@ -130,7 +130,7 @@ def test_a_search(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"train_file": None}, "--train_file is needed with --do_train"),
+    ({"train_file": None}, "--train_file is required with --do_train"),
     ({"dev_file": "."}, "--dev_file=.: is a directory, a file is needed"),
 ])
 def test_mistakes(folder, flags, message):

@@ -67,15 +67,15 @@ def model_files(tmp_path_factory, reference):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"do_train": None}, "nothing to do: give --do_train, --do_eval or --do_predict"),
-    ({"bert_config_file": None}, "--bert_config_file is needed"),
+    ({"bert_config_file": None}, "--bert_config_file is required"),
     ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
     ({"max_seq_length": 64}, "--max_seq_length=64: the model was made for at most 32"),
-    ({"task_name": None}, "--task_name is needed"),
+    ({"task_name": None}, "--task_name is required"),
     ({"task_name": "mrcp"}, "--task_name: 'mrcp' is no known task"),
     ({"data_dir": "nowhere"}, "--data_dir=nowhere: no such folder"),
     ({"vocab_file": "."}, "--vocab_file=.: is a directory, a file is needed"),
     ({"bert_config_file": "small.json"}, "has room for 99 (vocab_size of the BERT config)"),
-    ({"output_dir": None}, "--output_dir is needed"),
+    ({"output_dir": None}, "--output_dir is required"),
     ({"train_batch_size": 0}, "flag --train_batch_size=0"),
     ({"num_gpus": 3}, "--num_gpus=3: TensorFlow sees 0 on this machine"),
     ({}, "train.tsv: no such file"),
@@ -90,7 +90,7 @@ def test_classifier_mistakes(model_files, tmp_path, flags, message):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"text": "no mask"}, "--text=no mask: has no [MASK]"),
-    ({"init_checkpoint": None}, "--init_checkpoint is needed"),
+    ({"init_checkpoint": None}, "--init_checkpoint is required"),
     ({}, "nowhere: no checkpoint there"),
     ({"init_checkpoint": "gs://two words/m"}, "--init_checkpoint=gs://two words/m: 'two words' is no name of a bucket"),
 ])
@@ -100,7 +100,7 @@ def test_fill_mask_mistakes(model_files, flags, message):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"export_dir": None}, "--export_dir is needed"),
+    ({"export_dir": None}, "--export_dir is required"),
     ({}, "give --task, one of encoder, masked_lm"),
 ])
 def test_export_mistakes(model_files, tmp_path, flags, message):
@@ -110,14 +110,14 @@ def test_export_mistakes(model_files, tmp_path, flags, message):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"do_train": None}, "nothing to do: give --do_train, --do_eval or both"),
-    ({"input_file": None}, "--input_file is needed"),
+    ({"input_file": None}, "--input_file is required"),
     ({"input_file": "none.tfrecord"}, "--input_file=none.tfrecord: no such file"),
     ({"input_file": "__config__"}, "bert_config.json: is no TFRecord file, or damaged"),
     ({"output_dir": "__config__"}, "is a file, a folder is needed"),
     ({"output_dir": "gs://two words/run"}, "--output_dir=gs://two words/run: 'two words' is no name of a bucket"),
     ({"init_checkpoint": "gs://two words/m"}, "--init_checkpoint=gs://two words/m: 'two words' is no name of a bucket"),
-    ({"eval_steps": 5}, "--eval_steps=5: evaluates during training, give --do_train and --do_eval"),
-    ({"masking": "dynamic"}, "--vocab_file is needed"),
+    ({"eval_steps": 5}, "--eval_steps=5: requires --do_eval"),
+    ({"masking": "dynamic"}, "--vocab_file is required"),
     ({"input_file": "__config__", "distribution_strategy": "mirrored", "num_cpu_devices": 3, "accumulate_steps": 2,
       "train_batch_size": 33}, "--train_batch_size=33: must be a multiple of --accumulate_steps times the number of "
                                "replicas, 2 x 3"),

@@ -45,9 +45,9 @@ class ComparisonSettings(Settings):
     def check_files(self):
         """Raises InputError for models that are not there, named twice or not at all, and for the output folder."""
         if not self.models:
-            raise InputError("`models` is needed")
+            raise InputError("`models` is required")
         if not self.formats:
-            raise InputError("`formats` is needed")
+            raise InputError("`formats` is required")
         for path in self.models:
             if self.models.count(path) > 1:
                 raise InputError(f"`models`: {path} is named twice")

@@ -25,7 +25,7 @@ def run(settings, config, teacher):
     Raises:
       InputError: as run.pretraining.job's; a teacher without a masked LM head whose answers are to be learned.
     """
-    job.run(settings, config, Teaching(settings, teacher))
+    job.run(settings.with_values({"config": config}), Teaching(settings, teacher))
 
 
 class Teaching:

@@ -16,4 +16,4 @@ def run(settings, teacher):
       InputError: as run.finetuning.job's; a teacher that does not suit the data; answers of another teacher.
     """
     config, _ = settings.read_configs(teacher)
-    job.run(distilled(TASKS[teacher.metadata.kind], teacher, config), settings, config)
+    job.run_task(distilled(TASKS[teacher.metadata.kind], teacher, config), settings.with_values({"config": config}))

@@ -3,9 +3,9 @@
 import dataclasses
 import os
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, places
 from bert_tf.cli.settings import Settings, setting
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, renamed
 from bert_tf.techniques.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
 from run.compression.data_settings import DataSettings
 from run.finetuning import task_settings
@@ -50,10 +50,10 @@ class StudentSettings(Settings):
     def check_student(self):
         """Raises InputError unless the teacher is given, and one way in which the student begins."""
         if not self.teacher:
-            raise InputError("`teacher` is needed")
+            raise InputError("`teacher` is required")
         ways = [name for name in ("student_layers", "student_checkpoint", "student_config_file") if getattr(self, name)]
         if not ways:
-            raise InputError("`student_layers` is needed, or `student_checkpoint`, or `student_config_file`")
+            raise InputError("`student_layers` is required, or `student_checkpoint`, or `student_config_file`")
         if len(ways) > 1:
             raise InputError(f"`{ways[1]}`: the student is that of `{ways[0]}`; give one of them")
         if self.student_config_file and not os.path.splitext(self.student_config_file)[1]:
@@ -188,11 +188,11 @@ class DistillationSettings(FineTuningSettings):
         Raises:
           InputError: what is wrong or missing; sizes of the two that cannot be compared.
         """
-        splits = [split for split in self.tuning.splits if not (split == "train" and self.data.unlabeled_file)]
         if self.data.unlabeled_file:
             paths.check_file("unlabeled_file", self.data.unlabeled_file)
-        self.task.check_files(splits)
-        self.check_output()
+        places.check(dataclasses.replace(
+            self, tuning=dataclasses.replace(self.tuning, do_train=not self.data.unlabeled_file)))
+        self.check_files()
         self.student.check_apart("output_dir", self.training.output_dir)
         if self.answers.answers_dir:
             paths.check_output_dir("answers_dir", self.answers.answers_dir)
@@ -224,7 +224,8 @@ def config_of_student(student, model, teacher, max_seq_length):
             raise InputError(f"`student_layers`={','.join(map(str, student.student_layers))}: the teacher's layers "
                              "share their weights; give `student_config_file` or `student_checkpoint`")
         return student_config(teacher, student.student_layers)
-    return _named_student(lambda: read_config(model.bert_config_file, max_seq_length))
+    with renamed(bert_config_file="student_config_file"):
+        return read_config(model.bert_config_file, max_seq_length)
 
 
 def check_sizes(losses, config, teacher):
@@ -248,11 +249,3 @@ def check_sizes(losses, config, teacher):
     if "cls" in weights and config.num_hidden_layers < 2:
         raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, and the student has one; "
                          "give 0")
-
-
-def _named_student(read):
-    """What `read` gives; its errors name this script's flag."""
-    try:
-        return read()
-    except InputError as error:
-        raise InputError(str(error).replace("`bert_config_file`", "`student_config_file`")) from error

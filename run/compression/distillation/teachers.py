@@ -51,7 +51,7 @@ def complete(settings, given):
         started_with = files.read_json_object(run_file) if run_file else {}
     if metadata is None:
         raise InputError(f"`teacher`={path}: is no fine-tuned model, there is no {task_metadata.TASK_FILE} beside it")
-    found = _find("teacher", path, FOUND)
+    found = from_folder.find({"teacher": path}, {}, FOUND)
     length = settings.tokenizer.max_seq_length if "max_seq_length" in given else metadata.max_seq_length
     tokenizer = dataclasses.replace(
         settings.tokenizer, max_seq_length=length, vocab_file=found["vocab_file"],
@@ -62,14 +62,6 @@ def complete(settings, given):
     return dataclasses.replace(
         settings, tokenizer=tokenizer, model=_start(settings.student, path, tokenizer.vocab_file),
         task=settings.data.task_settings(metadata.kind, started_with)), teacher
-
-
-def _find(argument, path, names):
-    """What from_folder.find gives for the checkpoint of an argument; errors name that."""
-    try:
-        return from_folder.find({"init_checkpoint": path}, {}, names)
-    except InputError as error:
-        raise InputError(str(error).replace("`init_checkpoint`", f"`{argument}`")) from error
 
 
 def _tells(metadata, name):
@@ -89,7 +81,7 @@ def _start(student, path, vocab_file):
         return ModelSettings(init_checkpoint=path)
     if student.student_config_file:
         return ModelSettings(bert_config_file=student.student_config_file)
-    found = _find("student_checkpoint", student.student_checkpoint, ("bert_config_file", "vocab_file"))
+    found = from_folder.find({"student_checkpoint": student.student_checkpoint}, {}, ("bert_config_file", "vocab_file"))
     if files.read_bytes(found["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"`student_checkpoint`={student.student_checkpoint}: its vocabulary is not that of "
                          f"`teacher`={path}")

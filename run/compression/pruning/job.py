@@ -10,6 +10,7 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, model_folder
+from bert_tf.cli import places
 from bert_tf.cli.script import with_flags
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.tables import factorise, keep_pieces
@@ -53,7 +54,7 @@ def run(settings, given):
     task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given), tuning=tuning,
                                         training=settings.training, step=settings.step, optimizer=settings.optimizer)
     config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
-    task_settings.task.check_files(("train", "dev"))
+    places.check(task_settings.task, task_settings.tuning)
     strategy = strategies.make_strategy(task_settings.devices)
     task = TASKS[metadata.kind](task_settings, metadata)
     tokenizer = task_settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)

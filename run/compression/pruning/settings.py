@@ -99,7 +99,7 @@ class PruneModelSettings(Settings):
     def check_places(self):
         """Raises InputError where the model or the output folder is not given, or they are one."""
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         output_dir = self.training.output_dir
         paths.check_output_dir("output_dir", output_dir)
         paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})

@@ -6,11 +6,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from bert_tf.cli import places
 from bert_tf.files import new_file
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from run.compression.stages import Stage, make_model
 from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.finetuning.prediction import Predictor
+from run.finetuning.settings import TuningSettings
 from run.finetuning.tasks import TASKS
 from run.settings import TrainingSettings
 
@@ -33,7 +35,7 @@ def run(settings, given):
     task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given),
                                         training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
     config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
-    task_settings.task.check_files(("dev",))
+    places.check(task_settings.task, TuningSettings(do_eval=True))
     task = TASKS[metadata.kind](task_settings, metadata)
     task.read(task_settings.tokenizer.read_tokenizer(checkpoint, config), ignore_padding=True)
     rows = list(_measure(make_model(Stage(checkpoint, config), task, remove_padding=True), task))

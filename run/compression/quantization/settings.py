@@ -22,7 +22,7 @@ class QuantizationSettings(Settings):
     def check_places(self):
         """Raises InputError where the model is not given, or the file cannot be written."""
         if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is needed")
+            raise InputError("`init_checkpoint` is required")
         if self.output_file:
             paths.check_output_file("output_file", self.output_file)
             paths.check_not_given("output_file", self.output_file, {

@@ -6,18 +6,17 @@ from run.finetuning.frozen.task import FrozenTagging
 from run.finetuning.tasks import Tagging
 
 
-def run(settings, config):
+def run(settings):
     """Trains, evaluates and predicts as `settings` say.
 
     Args:
-      settings: TaggerSettings, completed.
-      config: BertConfig, of their `read_config`.
+      settings: TaggerSettings, resolved.
 
     Raises:
       InputError: as run.finetuning.job's; an encoder with too few layers, or vectors that are damaged.
     """
     frozen = settings.frozen
     if frozen.all_features:
-        table.run(settings, config)
+        table.run(settings)
     else:
-        job.run(FrozenTagging if frozen.frozen_features else Tagging, settings.of_run(frozen.frozen_features), config)
+        job.run_task(FrozenTagging if frozen.frozen_features else Tagging, settings.of_run(frozen.frozen_features))

@@ -3,15 +3,17 @@
 import dataclasses
 import os
 
-from bert_tf.cli import paths
+from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from run.finetuning.frozen.features import KINDS
-from run.finetuning.settings import FineTuningSettings, short
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import TaggingSettings
 
 VECTORS_FOLDER = "vectors"  # of an output_dir
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
+EITHER = "frozen_features or all_features"
+ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the vectors"
 RUNS = 5  # of a row of the table, as the paper's numbers are of
 OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
@@ -31,35 +33,30 @@ class FrozenSettings(Settings):
     frozen_features: str | None = setting(
         None, "Train no encoder but a two-layer BiLSTM on its vectors: those of its embeddings, of its last or its "
               "last but one layer; of its last four layers the sum, a learned mix, or all side by side; a learned mix "
-              "of all layers. Needs --init_checkpoint.", choices=KINDS)
+              "of all layers. Needs --init_checkpoint.", choices=KINDS, needs="init_checkpoint",
+        not_with=ONE_PROCESS)
     lstm_width: int = setting(
-        768, "With --frozen_features: width of each of the BiLSTM's two layers, in each direction.", lower=1)
+        768, "With --frozen_features: width of each of the BiLSTM's two layers, in each direction.", lower=1,
+        needs=EITHER)
     lstm_dropout: float = setting(
         0.3, "With --frozen_features: share of the inputs of each layer of the BiLSTM, and of the classifier's, that "
-             "are 0 in training.", lower=0, upper=0.99)
+             "are 0 in training.", lower=0, upper=0.99, needs=EITHER)
     frozen_learning_rate: float = setting(
-        1e-3, "With --frozen_features: peak learning rate, in place of --learning_rate.", lower=0)
+        1e-3, "With --frozen_features: peak learning rate, in place of --learning_rate.", lower=0, needs=EITHER)
     frozen_epochs: float = setting(
         10.0, "With --frozen_features: times that training goes through the data, in place of --num_train_epochs.",
-        lower=0)
+        lower=0, needs=EITHER)
     vectors_dir: str | None = setting(
         None, "With --frozen_features: folder in which vectors are kept and looked for, for other runs too; unset "
-              f"means OUTPUT_DIR/{VECTORS_FOLDER}.")
+              f"means OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.OUTPUT_FOLDER)
     all_features: bool = setting(
         False, "Train and evaluate a fine-tuned tagger and one by each kind of --frozen_features, each with several "
                f"seeds, in folders of OUTPUT_DIR; means and deviations go to OUTPUT_DIR/{TABLE_FILE} (the paper's "
-               "table 7). Needs --do_train and --do_eval.")
+               "table 7). Needs --do_train and --do_eval.", needs=("do_train", "do_eval", "init_checkpoint"),
+        not_with=("frozen_features", "do_predict", "num_runs; set `runs_per_row`", ONE_PROCESS))
     runs_per_row: int = setting(
-        RUNS, "With --all_features: runs of each, with seeds --random_seed, --random_seed + 1, ...", lower=1)
-
-    def check(self):
-        if self.all_features and self.frozen_features:
-            raise InputError(f"`frozen_features`={self.frozen_features}: not with `all_features`, which takes each")
-        for field in dataclasses.fields(self):
-            value, is_of_table = getattr(self, field.name), field.name == "runs_per_row"
-            if value != field.default and not (self.all_features if is_of_table else self.is_used):
-                needed = "`all_features`" if is_of_table else "`frozen_features` or `all_features`"
-                raise InputError(f"`{field.name}`={short(value)}: has an effect with {needed} alone")
+        RUNS, "With --all_features: runs of each, with seeds --random_seed, --random_seed + 1, ...", lower=1,
+        needs="all_features")
 
     @property
     def is_used(self):
@@ -79,13 +76,6 @@ class FrozenTaggerSettings(FineTuningSettings):
         """Where vectors are kept."""
         return self.frozen.vectors_dir or os.path.join(self.training.output_dir, VECTORS_FOLDER)
 
-    def read_config(self):
-        """As FineTuningSettings'; checks `vectors_dir` too."""
-        config = super().read_config()
-        if self.frozen.is_used:
-            paths.check_output_dir("vectors_dir", self.vectors_dir)
-        return config
-
 
 @dataclasses.dataclass(frozen=True)
 class TaggerSettings(FrozenTaggerSettings):
@@ -97,30 +87,13 @@ class TaggerSettings(FrozenTaggerSettings):
         if not self.frozen.is_used:
             return
         is_table = self.frozen.all_features
-        asked = "`all_features`" if is_table else f"`frozen_features`={self.frozen.frozen_features}"
-        if not self.model.init_checkpoint:
-            raise InputError(f"{asked}: `init_checkpoint` is needed, without training too: the encoder whose vectors "
-                             "they are")
-        if self.devices.strategy_name == "multi_worker_mirrored":
-            raise InputError(f"{asked}: not with `distribution_strategy`=multi_worker_mirrored, since several "
-                             "processes would write the vectors")
-        if is_table:
-            self._check_table()
+        used = "`all_features`" if is_table else "`frozen_features`"
         for group, names in OF_FINE_TUNING.items():
             for name, instead in names.items():
                 value = getattr(getattr(self, group), name)
                 if value != getattr(type(getattr(self, group))(), name) and not (is_table and instead):
-                    raise InputError(f"`{name}`={short(value)}: is of fine-tuning, and does not go with {asked}"
-                                     + (f"; give {instead}" if instead else ""))
-
-    def _check_table(self):
-        tuning = self.tuning
-        if not (tuning.do_train and tuning.do_eval):
-            raise InputError("`all_features`: trains and evaluates, give `do_train` and `do_eval` too")
-        if tuning.do_predict:
-            raise InputError("`do_predict`: not with `all_features`, of which no model is kept")
-        if tuning.num_runs > 1:
-            raise InputError(f"`num_runs`={tuning.num_runs}: not with `all_features`; give `runs_per_row`")
+                    raise InputError(f"cannot be combined with {used}{f'; set {instead}' if instead else ''}",
+                                     name, value)
 
     def of_run(self, kind=None):
         """The FrozenTaggerSettings of a run by a kind of features, or the FineTuningSettings of a fine-tuned tagger."""

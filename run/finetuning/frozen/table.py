@@ -31,18 +31,17 @@ class RowByFrozenFeatures(FrozenTagging):
     computes_all_layers = True
 
 
-def run(settings, config):
+def run(settings):
     """Trains and evaluates each row that has not come to its end, and writes and prints the table.
 
     Args:
-      settings: TaggerSettings with `all_features`, completed.
-      config: BertConfig.
+      settings: TaggerSettings with `all_features`, resolved.
 
     Raises:
       InputError: as run.finetuning.job's; a model with too few layers; output_dir holds a table of other settings.
     """
     for kind in KINDS:
-        layers_of(kind, config.num_hidden_layers)
+        layers_of(kind, settings.model.config.num_hidden_layers)
     output_dir = settings.training.output_dir
     path, started_with = os.path.join(output_dir, TABLE_SETTINGS_FILE), _started_with(settings)
     run_metadata.check_started_with(output_dir, path, started_with)
@@ -50,20 +49,20 @@ def run(settings, config):
         rows = {}
         for name in (FINE_TUNED, *KINDS):
             of_row = settings.of_row(None if name == FINE_TUNED else name, os.path.join(output_dir, name))
-            rows[name] = _finish(name, of_row, config, lambda: _keep(path, started_with))
+            rows[name] = _finish(name, of_row, lambda: _keep(path, started_with))
             _write(os.path.join(output_dir, TABLE_FILE), rows)
     print("\n".join(_lines(rows)))
     print(f"{os.path.join(output_dir, TABLE_FILE)}: means and standard deviations of {settings.frozen.runs_per_row} "
           "runs a row")
 
 
-def _finish(name, settings, config, keep):
+def _finish(name, settings, keep):
     """Results of a row, dict of name -> float: those it has, or what training comes to; keep: called before that."""
     path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
     if not exists(path) or all(run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
         keep()
         print(f"table: {name}", flush=True)
-        job.run(Tagging if name == FINE_TUNED else RowByFrozenFeatures, settings, config).free()
+        job.run_task(Tagging if name == FINE_TUNED else RowByFrozenFeatures, settings).free()
     found = results.read_results(path)
     for each in settings.runs:  # a row that was stopped after its end may have left some
         checkpoints.remove(each.training.output_dir)

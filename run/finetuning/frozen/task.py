@@ -46,8 +46,7 @@ class FrozenTagging(Tagging):
     def read(self, tokenizer, ignore_padding):
         """See FineTuningTask; InputError too where the run that is used is of other vectors."""
         super().read(tokenizer, ignore_padding)
-        config = self.settings.model.read_config(self.settings.tokenizer.max_seq_length)
-        self._config = config
+        config = self._config = self.settings.model.config
         self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
         for split, features in self.features.items():
             self._of_encoder[split] = features

@@ -30,7 +30,7 @@ class Tagging(FineTuningTask):
     @staticmethod
     def make_model(encoder, metadata):
         if not metadata.labels:
-            raise InputError("`labels_file` is needed: nothing says which labels the tagger gives")
+            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
         return models.BertTokenClassifier(encoder, len(metadata.labels))
 
     @staticmethod

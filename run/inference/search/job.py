@@ -13,17 +13,16 @@ from run.inference import extraction, terminal
 LEAST_NORM = 1e-12  # of the vector of an empty direction
 
 
-def run(settings, config):
+def run(settings):
     """Reads the lines, and prints those nearest to each query.
 
     Args:
-      settings: NearestSettings.
-      config: BertConfig, of `settings.read_config`.
+      settings: NearestSettings, resolved.
 
     Raises:
       InputError: as Extractor's; a file without lines; vectors that are not those of the lines.
     """
-    decoder = files.LineDecoder()
+    config, decoder = settings.model.config, files.LineDecoder()
     lines = list(extraction.read_texts(settings.input_file, decoder))
     if not lines:
         raise InputError(f"`input_file`={settings.input_file}: holds no line")

@@ -63,7 +63,7 @@ def test_the_config_beside_a_checkpoint_is_taken(reference, tmp_path):
     (tmp_path / "in").mkdir()
     for path in reference.glob("pretrain_init.ckpt.*"):
         shutil.copy(path, tmp_path / "in" / path.name.replace("pretrain_init", "bert_model"))
-    with pytest.raises(InputError, match=r"^`bert_config_file` is needed: there is no config beside .*bert_model"):
+    with pytest.raises(InputError, match=r"^`bert_config_file` is required: there is no config beside .*bert_model"):
         convert(str(tmp_path / "in"), str(tmp_path / "out"), "huggingface")
     shutil.copy(reference / "bert_config.json", tmp_path / "in")
     convert(str(tmp_path / "in"), str(tmp_path / "out"), "model_garden")

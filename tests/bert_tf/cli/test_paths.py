@@ -38,8 +38,8 @@ def test_wildcards_leave_out_what_is_no_data(tmp_path):
 @pytest.mark.parametrize(("patterns", "message"), [
     ("{}/*.txt", r"`input_file`=.*/\*\.txt: no such file"),
     ("{}/a.gz,{}", "`input_file`=.*: is a directory, files are needed"),
-    (",", "`input_file` is needed"),
-    (None, "`input_file` is needed"),
+    (",", "`input_file` is required"),
+    (None, "`input_file` is required"),
 ])
 def test_globs_that_give_no_files(tmp_path, patterns, message):
     (tmp_path / "a.gz").write_text("x")
@@ -51,7 +51,7 @@ def test_files(tmp_path):
     path = tmp_path / "vocab.txt"
     path.write_text("x")
     paths.check_file("vocab_file", path)
-    for wrong, message in ((None, "`vocab_file` is needed"), (tmp_path, "is a directory, a file is needed"),
+    for wrong, message in ((None, "`vocab_file` is required"), (tmp_path, "is a directory, a file is needed"),
                            (tmp_path / "none", "none: no such file")):
         with pytest.raises(ValueError, match=message):
             paths.check_file("vocab_file", wrong)
@@ -175,7 +175,7 @@ def test_output_folders(tmp_path):
     paths.check_output_dir("output_dir", str(tmp_path))
     assert not (tmp_path / "a").exists()
     (tmp_path / "file").write_text("x")
-    for wrong, message in ((None, "^`output_dir` is needed"), ("", "^`output_dir` is needed"),
+    for wrong, message in ((None, "^`output_dir` is required"), ("", "^`output_dir` is required"),
                            ("gs://bucket//run", "^`output_dir`=gs://bucket//run: each part between slashes must be"),
                            ("gs:/bucket/run", "^`output_dir`=gs:/bucket/run: in a bucket it is gs://bucket/run"),
                            (str(tmp_path / "file"), "^`output_dir`=/.*/file: is a file, a folder is needed")):

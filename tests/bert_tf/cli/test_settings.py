@@ -74,3 +74,36 @@ def test_fields_that_do_not_go_together():
 def test_settings_do_not_change():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Job().steps = 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Tuning(Settings):
+    do_train: bool = setting(False, "Train.")
+    eval_steps: int | None = setting(None, "Steps.", needs=("do_train", "optimizer=lamb"))
+    search: bool = setting(False, "Search.", not_with=("rate; set `rates`", "seed or shift"))
+    rates: tuple[float, ...] = setting((1.0,), "Rates.", needs="search or eval_steps", lower=0)
+    step: Step = dataclasses.field(default_factory=Step)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"eval_steps": 0}, "`eval_steps`=0: requires `do_train` and `optimizer`=lamb"),
+    ({"eval_steps": 5, "do_train": True}, "`eval_steps`=5: requires `optimizer`=lamb"),
+    ({"rates": (1.0, 2.5)}, "`rates`=1.0,2.5: requires `search` or `eval_steps`"),
+    ({"search": True, "step": Step(rate=0.0)}, "`search`=True: cannot be combined with `rate`; set `rates`"),
+    ({"search": True, "step": Step(shift=0.5)}, "`search`=True: cannot be combined with `seed` or `shift`"),
+])
+def test_rules(values, message):
+    with pytest.raises(InputError) as caught:
+        Tuning(**values)
+    assert str(caught.value) == message
+
+
+def test_what_the_rules_allow():
+    assert Tuning(search=True, rates=(2.0,)).rates == (2.0,)
+    assert Tuning(eval_steps=5, do_train=True, step=Step(optimizer="lamb")).eval_steps == 5
+
+
+def test_all_groups_together():
+    assert [field.name for field, _ in Job().fields()][:3] == ["steps", "warmup", "accumulate_steps"]
+    assert Job(step=Step(seed=9)).values()["seed"] == 9
+    assert Job().with_values({"seed": 9, "warmup": 2, "unknown": 1}) == Job(warmup=2, step=Step(seed=9))

@@ -138,8 +138,8 @@ def test_params_that_are_no_config(written, text, message):
 def test_a_vocabulary_of_another_model(written):
     specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     folder = written(bert_config_json=SMALL.to_json(), vocab_txt="\n".join([*specials, *"abcdefghijklmn"]))
-    check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt")
+    check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt", f"{folder}/vocab.txt")
     written(vocab_txt="\n".join([*specials, *"abcdefghijklmno"]))
     with pytest.raises(InputError, match=r"vocab.txt: has 20 entries, and .*bert_config.json has vocab_size 19: they "
                                          "are of two models; name the right files by hand"):
-        check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt")
+        check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt", f"{folder}/vocab.txt")

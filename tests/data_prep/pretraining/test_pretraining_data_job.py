@@ -8,6 +8,7 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep.pretraining import JobSettings, job
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
+from tests.settings import resolved
 
 
 @pytest.mark.parametrize(("outputs", "message"), [
@@ -45,9 +46,9 @@ def test_check_outputs_refuses_folders(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`input_file` is needed"),
-    ({"input_file": CORPUS_FILE}, "`output_file` is needed"),
-    ({"input_file": CORPUS_FILE, "output_file": "x"}, "`vocab_file` is needed"),
+    ({}, "`input_file` is required"),
+    ({"input_file": CORPUS_FILE}, "`output_file` is required"),
+    ({"input_file": CORPUS_FILE, "output_file": "x"}, "`vocab_file` is required"),
     ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": "none.txt"}, "`vocab_file`=none.txt: no such file"),
     ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, "beam_options": "--region=x"},
      "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
@@ -56,7 +57,7 @@ def test_check_outputs_refuses_folders(tmp_path):
 ])
 def test_what_is_refused(settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):
-        job.run(JobSettings(**settings))
+        job.run(resolved(JobSettings(**settings)))
 
 
 def test_apache_beam_is_not_installed(monkeypatch):

@@ -37,7 +37,7 @@ def pretraining_file(path, **changes):
 
 
 def test_script(tmp_path):
-    assert "--input_file is needed" in scripts.fail("data_prep.inspect_records")
+    assert "--input_file is required" in scripts.fail("data_prep.inspect_records")
     path = pretraining_file(tmp_path / "a.tfrecord")
     (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY))
 

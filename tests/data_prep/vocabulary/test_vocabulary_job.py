@@ -7,13 +7,15 @@ import pytest
 
 from bert_tf.errors import InputError
 from data_prep.vocabulary import VocabularySettings, job
+from tests.settings import resolved
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`input_file` is needed"),
+    ({}, "`input_file` is required"),
     ({"input_file": "{folder}/no.txt", "vocab_file": "{folder}/v"}, "`input_file`={folder}/no.txt: no such"),
-    ({"input_file": "{folder}/t.txt"}, "`vocab_file` is needed"),
-    ({"input_file": "{folder}/t.txt", "vocab_file": "{folder}/t.txt"}, "is one of the files of `input_file`"),
+    ({"input_file": "{folder}/t.txt"}, "`vocab_file` is required"),
+    ({"input_file": "{folder}/t.txt", "vocab_file": "{folder}/t.txt"},
+     "`vocab_file`={folder}/t.txt: lies where `input_file`"),
     ({"input_file": "{folder}/t.txt", "vocab_file": "{folder}/no/v"}, "a file in a folder that exists is needed"),
     ({"input_file": "{folder}/empty.txt", "vocab_file": "{folder}/v"}, "there are no words in it"),
     ({"input_file": "{folder}/t.txt", "vocab_file": "{folder}/v", "vocab_size": 0}, "`vocab_size`=0: it must be at"),
@@ -30,7 +32,7 @@ def test_what_is_refused(tmp_path, settings, message):
                 for name, value in settings.items()}
 
     with pytest.raises(InputError) as raised:
-        job.run(VocabularySettings(**settings))
+        job.run(resolved(VocabularySettings(**settings)))
 
     assert message.format(folder=tmp_path) in str(raised.value)
     assert not (tmp_path / "v").exists()

@@ -188,7 +188,7 @@ def test_what_was_chosen_on_one_half_is_judged_on_the_other():
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`input_file` or `treebank` is needed"),
+    ({}, "`input_file` or `treebank` is required"),
     ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: no such file"),
 ])
 def test_settings_that_do_not_fit(settings, message):

@@ -147,9 +147,9 @@ def test_rows_that_the_model_gets_wrong(toys):
 
 @pytest.mark.parametrize(("kind", "looked_at", "message"), [
     ("encoder", LookedAtSettings(text=("a", "b"), text_b=("c",)), "`text_b` is given 1 times, `text` 2 times"),
-    ("span_labeler", LookedAtSettings(text=("a",)), "`text_b` is needed: a span labeler reads"),
+    ("span_labeler", LookedAtSettings(text=("a",)), "`text_b` is required: a span labeler reads"),
     ("token_classifier", LookedAtSettings(text=("a",), text_b=("c",)), "`text_b` is one too many"),
-    ("multiple_choice", LookedAtSettings(text=("a",), text_b=("c",)), "of multiple choice one `text` is needed"),
+    ("multiple_choice", LookedAtSettings(text=("a",), text_b=("c",)), "of multiple choice one `text` is required"),
 ])
 def test_texts_that_do_not_fit(kind, looked_at, message):
     with pytest.raises(InputError, match=message):
@@ -167,7 +167,7 @@ def test_lines_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"looked_at": LookedAtSettings()}, "one of `text`, `input_file` and `wrong_examples` is needed"),
+    ({"looked_at": LookedAtSettings()}, "one of `text`, `input_file` and `wrong_examples` is required"),
     ({"looked_at": LookedAtSettings(text=("a",), wrong_examples=2)}, "`text`, `wrong_examples` are given|`, `"),
     ({"looked_at": LookedAtSettings(text=("a",)), "data": EvaluationDataSettings(data_dir="x")},
      "`data_dir`=x: goes with `wrong_examples`"),

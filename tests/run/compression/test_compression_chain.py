@@ -32,6 +32,7 @@ from run.inference import export_evaluation, loading
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
 from tests import scripts, toy_runs
+from tests.settings import resolved
 
 # Wide enough that its matrices have the 1,024 elements from which LiteRT keeps them in int8.
 SIZES = {"hidden_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 96,
@@ -70,12 +71,12 @@ def prune(model, output_dir):
 
 
 def train_for_int8(model, output_dir):
-    settings = from_folder.complete(FineTuningSettings(
+    settings = resolved(FineTuningSettings(
         model=ModelSettings(init_checkpoint=model), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir, train_batch_size=6),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=2.0, quantize_from_step=2),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run(Classification, settings, settings.read_config())
+    finetuning_job.run_task(Classification, settings)
 
 
 def test_each_model_is_smaller_than_the_one_before(folder):

@@ -131,7 +131,7 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": "0,4"}, "--student_layers=0,4: the teacher has no layer 4, its layers are 0 to 2"),
-    ({}, "--student_layers is needed, or --student_checkpoint, or --student_config_file"),
+    ({}, "--student_layers is required, or --student_checkpoint, or --student_config_file"),
     ({"student_layers": "0", "student_checkpoint": "sst"}, "--student_checkpoint: the student is that of "
      "--student_layers; give one of them"),
     ({"student_layers": "0", "hidden_weight": 1, "layer_map": "9"}, "--layer_map=9: the teacher has no layer 9"),

@@ -23,6 +23,7 @@ from run.finetuning.tasks import Classification
 from run.inference import loading
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
 from tests import scripts, toy_runs
+from tests.settings import resolved
 
 FLAGS = {"init_checkpoint": "sst", **toy_runs.DATA["sst"], "train_batch_size": 4, "learning_rate": 1e-2}
 
@@ -190,12 +191,12 @@ def test_a_killed_pruning_ends_as_an_undisturbed_one(folder, undisturbed, monkey
 
 def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypatch):
     monkeypatch.chdir(folder)
-    settings = from_folder.complete(FineTuningSettings(
+    settings = resolved(FineTuningSettings(
         model=ModelSettings(init_checkpoint=str(undisturbed)), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir="trained_on", train_batch_size=4),
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run(Classification, settings, settings.read_config())
+    finetuning_job.run_task(Classification, settings)
     servable, _ = loading.load("trained_on", {"static_length": True})
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))

@@ -15,8 +15,9 @@ from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings, WeightPruningSettings
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
-from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings, from_folder
+from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
 from tests import toy_runs
+from tests.settings import resolved
 
 MATRIX = re.compile(r"bert/encoder/.*/kernel")
 
@@ -40,8 +41,8 @@ def tune(output_dir, *, tuning=None, **pruning):
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=4.0, **tuning or {}),
         weight_pruning=WeightPruningSettings(**pruning),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
-    settings = from_folder.complete(settings, {})
-    job.run(Classification, settings, settings.read_config())
+    settings = resolved(settings)
+    job.run_task(Classification, settings)
 
 
 def tensors_of(folder):
@@ -73,7 +74,7 @@ def test_a_run_that_is_resumed_ends_as_an_undisturbed_one(folder, monkeypatch, c
 
 @pytest.mark.parametrize(("settings", "message"), [
     ({"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be over 0"),
-    ({"keep_weights": 0.5}, "`keep_weights`=0.5: give `weight_pruning` too"),
+    ({"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
     ({"weight_pruning": "magnitude", "pruning_begin": 0.8},
      "`pruning_begin`=0.8: it must be at most `pruning_end`=0.7"),
     ({"weight_pruning": "random"}, "`weight_pruning`=random: it must be one of magnitude"),
@@ -85,5 +86,5 @@ def test_settings_that_do_not_go_together(settings, message):
 
 def test_it_is_of_training():
     settings = FineTuningSettings(tuning=TuningSettings(do_eval=True))
-    with pytest.raises(InputError, match="`weight_pruning`: is of training, give `do_train` too"):
+    with pytest.raises(InputError, match="`weight_pruning`=magnitude: requires `do_train`"):
         dataclasses.replace(settings, weight_pruning=WeightPruningSettings("magnitude"))

@@ -62,8 +62,8 @@ def test_numbers_in_names(number, text):
 
 @pytest.mark.parametrize(("values", "message"), [
     ({"search_epochs": ()}, "`search_epochs`: a value to try is needed"),
-    ({"search": False, "search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: give `search` too"),
-    ({"search": False, "search_learning_rates": (1e-4,)}, "`search_learning_rates`=0.0001: give `search` too"),
+    ({"search": False, "search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
+    ({"search": False, "search_learning_rates": (1e-4,)}, "`search_learning_rates`=0.0001: requires `search`"),
     ({"search_batch_sizes": (8, 0)}, "`search_batch_sizes`=0: it must be at least 1"),
 ])
 def test_a_search_that_cannot_be(values, message):
@@ -73,15 +73,16 @@ def test_a_search_that_cannot_be(values, message):
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"tuning": TuningSettings(do_train=True)}, "`search`: trains and evaluates, give `do_train` and `do_eval` too"),
-    ({"tuning": TuningSettings(do_eval=True, do_predict=True)}, "`search`: trains and evaluates, give `do_train`"),
-    ({"tuning": dataclasses.replace(BOTH, num_runs=2)}, "`num_runs`=2: not with `search`, which trains once with each"),
+    ({"tuning": TuningSettings(do_train=True)}, "`search`=True: requires `do_eval`"),
+    ({"tuning": TuningSettings(do_eval=True, do_predict=True)}, "`search`=True: requires `do_train`"),
+    ({"tuning": dataclasses.replace(BOTH, num_runs=2)},
+     "`search`=True: cannot be combined with `num_runs`; run the search first, then set `num_runs` with the best "),
     ({"training": TrainingSettings(train_batch_size=8)},
-     "`train_batch_size`=8: not with `search`, which tries those of `search_batch_sizes`"),
+     "`search`=True: cannot be combined with `train_batch_size`; set `search_batch_sizes`"),
     ({"optimizer": OptimizerSettings(learning_rate=1e-4)},
-     "`learning_rate`=0.0001: not with `search`, which tries those of `search_learning_rates`"),
+     "`search`=True: cannot be combined with `learning_rate`; set `search_learning_rates`"),
     ({"tuning": dataclasses.replace(BOTH, num_train_epochs=1.0)},
-     "`num_train_epochs`=1.0: not with `search`, which tries those of `search_epochs`"),
+     "`search`=True: cannot be combined with `num_train_epochs`; set `search_epochs`"),
 ])
 def test_what_does_not_go_with_a_search(values, message):
     with pytest.raises(InputError) as caught:
@@ -89,9 +90,8 @@ def test_what_does_not_go_with_a_search(values, message):
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize(("tuning", "checkpoint"), [
-    (TuningSettings(do_train=True, keep_head=True), None), (TuningSettings(do_eval=True, keep_head=True), "folder")])
-def test_a_head_is_kept_only_from_a_checkpoint_and_in_training(tuning, checkpoint):
-    with pytest.raises(InputError, match=r"^`keep_head`: says what training starts from, give `do_train` and "
-                                         r"`init_checkpoint` too$"):
-        FineTuningSettings(model=ModelSettings(init_checkpoint=checkpoint), tuning=tuning)
+def test_a_head_is_kept_only_from_a_checkpoint_and_in_training():
+    with pytest.raises(InputError, match=r"^`keep_head`=False: requires `init_checkpoint`$"):
+        FineTuningSettings(tuning=TuningSettings(do_train=True, keep_head=False))
+    with pytest.raises(InputError, match=r"^`keep_head`=True: requires `do_train`$"):
+        FineTuningSettings(model=ModelSettings(init_checkpoint="folder"), tuning=TuningSettings(keep_head=True))

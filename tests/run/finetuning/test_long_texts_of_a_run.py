@@ -26,9 +26,9 @@ from run.settings import (
     OptimizerSettings,
     TokenizerSettings,
     TrainingSettings,
-    from_folder,
 )
 from tests import toy_runs
+from tests.settings import resolved
 
 LENGTH = 9  # of a window: 7 words of a text, or 6 of a pair
 TEXTS = ["class " * number + "line " * (23 - 2 * number) for number in range(12)]
@@ -61,8 +61,8 @@ def tune(output_dir, windows=None, **tuning):
         tuning=TuningSettings(**tuning), task=ClassificationSettings(
             task_name="own", data_dir="data", text_a_column="sentence",
             **WINDOWS if windows is None else windows))
-    settings = from_folder.complete(settings, {})
-    job.run(Classification, settings, settings.read_config())
+    settings = resolved(settings)
+    job.run_task(Classification, settings)
 
 
 def weights(folder):
@@ -128,9 +128,9 @@ def test_features_of_windows(reference):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"window_stride": 5}, "`window_stride`=5: give `long_texts`=windows too"),
-    ({"max_windows": 2}, "`max_windows`=2: give `long_texts`=windows too"),
-    ({"window_pooling": "max"}, "`window_pooling`=max: give `long_texts`=windows too"),
+    ({"window_stride": 5}, "`window_stride`=5: requires `long_texts`=windows"),
+    ({"max_windows": 2}, "`max_windows`=2: requires `long_texts`=windows"),
+    ({"window_pooling": "max"}, "`window_pooling`=max: requires `long_texts`=windows"),
     ({"long_texts": "windows", "max_windows": 0}, "`max_windows`=0: it must be at least 1"),
     ({"long_texts": "whole"}, "`long_texts`=whole: it must be one of cut, windows"),
 ])

@@ -115,11 +115,11 @@ def folder(tmp_path_factory, reference):
 def train(folder, output_dir, task_class, task, **tuning):
     """The losses of a run's training_log.csv."""
     folder, config = folder
-    job.run(task_class, FineTuningSettings(
-        task=task, model=ModelSettings("not read"), step=StepSettings(jit_compile=True, accumulate_steps=2),
+    job.run_task(task_class, FineTuningSettings(
+        task=task, model=ModelSettings(config=config), step=StepSettings(jit_compile=True, accumulate_steps=2),
         tokenizer=TokenizerSettings(vocab_file=str(folder / "vocab.txt"), max_seq_length=20),
         training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=4, iterations_per_loop=1),
-        tuning=TuningSettings(do_train=True, group_by_length=False, num_train_epochs=1.0, **tuning)), config)
+        tuning=TuningSettings(do_train=True, group_by_length=False, num_train_epochs=1.0, **tuning)))
     with open(folder / output_dir / "training_log.csv", newline="", encoding="utf-8") as file:
         return [float(row["loss"]) for row in csv.DictReader(file)]
 

@@ -29,10 +29,10 @@ from run.settings import (
     StepSettings,
     TokenizerSettings,
     TrainingSettings,
-    from_folder,
 )
 from run.training import strategies
 from tests import toy_runs
+from tests.settings import resolved
 
 TRAIN = TuningSettings(do_train=True, do_eval=True, eval_steps=4, num_train_epochs=4.0)
 MOMENTS = re.compile(r"optimizer/_variables/\d+/\.ATTRIBUTES/VARIABLE_VALUE")
@@ -63,8 +63,8 @@ def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **
         step=StepSettings(**step or {}), optimizer=OptimizerSettings(learning_rate=1e-2), tuning=tuning,
         trained_weights=TrainedWeightsSettings(**trained_weights),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
-    settings = from_folder.complete(settings, {})
-    job.run(Classification, settings, settings.read_config())
+    settings = resolved(settings)
+    job.run_task(Classification, settings)
 
 
 def stored(folder):
@@ -215,17 +215,17 @@ def test_layers_that_share_their_weights_are_frozen_together(reference_config):
 
 
 @pytest.mark.parametrize(("tuning", "groups", "message"), [
-    ("do_eval", {"freeze_layers": 0}, "`freeze_layers`: is of training, give `do_train` too"),
-    ("do_eval", {"layerwise_learning_rate_decay": 0.5}, "`layerwise_learning_rate_decay`: is of training, give `do_tr"),
+    ("do_eval", {"freeze_layers": 0}, "`freeze_layers`=0: requires `do_train`"),
+    ("do_eval", {"layerwise_learning_rate_decay": 0.5}, "`layerwise_learning_rate_decay`=0.5: requires `do_train`"),
     ("do_train", {"layerwise_learning_rate_decay": 0.0}, "`layerwise_learning_rate_decay`=0.0: it must be over 0"),
     ("do_train", {"layerwise_learning_rate_decay": 1.5}, "`layerwise_learning_rate_decay`=1.5: it must be at most 1"),
     ("do_train", {"freeze_layers": -1}, "`freeze_layers`=-1: it must be at least 0"),
-    ("do_train", {"freeze_layers": 1, "pruning": "magnitude"}, "`freeze_layers`=1: not with `weight_pruning`, which "),
-    ("do_train", {"lora_rank": 8, "pruning": "magnitude"}, "`lora_rank`=8: not with `weight_pruning`, which changes"),
+    ("do_train", {"freeze_layers": 1, "pruning": "magnitude"}, "`freeze_layers`=1: cannot be combined with `weig"),
+    ("do_train", {"lora_rank": 8, "pruning": "magnitude"}, "`lora_rank`=8: cannot be combined with `weight_pruning`"),
     ("do_train", {"lora_rank": 0}, "`lora_rank`=0: it must be at least 1"),
     ("do_train", {"lora_rank": 8, "lora_alpha": 0.0}, "`lora_alpha`=0.0: it must be over 0"),
-    ("do_train", {"lora_alpha": 8.0}, "`lora_alpha`=8: give `lora_rank` too"),
-    ("do_eval", {"lora_rank": 8}, "`lora_rank`: is of training, give `do_train` too"),
+    ("do_train", {"lora_alpha": 8.0}, "`lora_alpha`=8.0: requires `lora_rank`"),
+    ("do_eval", {"lora_rank": 8}, "`lora_rank`=8: requires `do_train`"),
 ])
 def test_settings_that_do_not_go_together(tuning, groups, message):
     pruning = WeightPruningSettings(groups.get("pruning"))
@@ -245,6 +245,6 @@ def test_more_than_the_model_has(reference_config, settings, message):
 
 
 def test_lora_is_not_trained_for_int8():
-    with pytest.raises(InputError, match=r"^`lora_rank`=8: not with `quantize_from_step`, by which the kernels are"):
+    with pytest.raises(InputError, match=r"^`lora_rank`=8: cannot be combined with `quantize_from_step`$"):
         FineTuningSettings(tuning=TuningSettings(do_train=True, quantize_from_step=0),
                            trained_weights=TrainedWeightsSettings(lora_rank=8))

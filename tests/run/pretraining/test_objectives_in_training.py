@@ -65,7 +65,7 @@ def settings_of(folder, records, output, **kind):
 @pytest.fixture(scope="module")
 def trained(folder, config):
     for name in TRAINED:
-        job.run(settings_of(folder, name, name), config)
+        job.run(settings_of(folder, name, name).with_values({"config": config}))
     return folder
 
 
@@ -94,8 +94,7 @@ def assert_resumes(settings, config, step, left):
     (left / "checkpoint").write_text(
         f'model_checkpoint_path: "ckpt-{step}"\nall_model_checkpoint_paths: "ckpt-{step}"\n')
 
-    job.run(dataclasses.replace(settings, training=dataclasses.replace(
-        settings.training, output_dir=str(left))), config)
+    job.run(settings.with_values({"output_dir": str(left), "config": config}))
 
     whole, resumed = (tf.train.load_checkpoint(os.path.join(each, f"ckpt-{STEPS}")) for each in (whole_run, left))
     names = [each for each in whole.get_variable_to_shape_map() if each != "_CHECKPOINTABLE_OBJECT_GRAPH"]
@@ -128,13 +127,13 @@ def test_a_model_without_a_label_lacks_its_head_and_keeps_its_pooler(trained, co
 ])
 def test_records_of_another_kind_are_refused(folder, config, records, kind, message):
     with pytest.raises(ValueError, match=message):
-        job.run(settings_of(folder, records, "refused", **kind), config)
+        job.run(settings_of(folder, records, "refused", **kind).with_values({"config": config}))
     assert not (folder / "refused").exists()
 
 
 def test_packs_with_more_masks_than_fit_are_refused(folder, config):
     with pytest.raises(ValueError, match="more masked positions together than `max_predictions_per_seq`"):
-        job.run(settings_of(folder, "sentence_order", "too_many", masked_lm_prob=0.9), config)
+        job.run(settings_of(folder, "sentence_order", "too_many", masked_lm_prob=0.9).with_values({"config": config}))
 
 
 def test_a_setting_without_effect_is_refused():
@@ -158,7 +157,7 @@ def phases(folder, config):
         schedule=ScheduleSettings(do_train=True, do_eval=True, num_train_steps=STEPS, num_warmup_steps=1,
                                   max_eval_steps=1, phases=PHASES),
         training=TrainingSettings(output_dir=str(folder / "phases"), save_checkpoints_steps=1))
-    job.run(settings, config)
+    job.run(settings.with_values({"config": config}))
     return settings
 
 
@@ -175,11 +174,10 @@ def test_the_learning_rate_and_the_log_are_of_all_phases(phases):
 def test_another_division_into_phases_is_refused(phases, config):
     others = dataclasses.replace(phases, schedule=dataclasses.replace(phases.schedule, phases="32:0.5:3,64:0.5:2:9"))
     with pytest.raises(ValueError, match=r"holds a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
-        job.run(others, config)
+        job.run(others.with_values({"config": config}))
 
 
 def test_a_run_without_phases_is_not_resumed_with_some(trained, config):
     settings = settings_of(trained, "full_sentences", "full_sentences")
     with pytest.raises(ValueError, match=f"holds a run with `phases` None, not {S}:1:2:{P}"):
-        job.run(dataclasses.replace(settings, schedule=dataclasses.replace(
-            settings.schedule, phases=f"{S}:1:2:{P}")), config)
+        job.run(settings.with_values({"phases": f"{S}:1:2:{P}", "config": config}))

@@ -50,7 +50,7 @@ def test_a_second_training_in_one_folder_is_refused(tmp_path, reference_config, 
                                    training=TrainingSettings(output_dir=str(tmp_path)))
     with only_writer("output_dir", str(tmp_path)), pytest.raises(
             InputError, match=f"`output_dir`={tmp_path}: process {os.getpid()} is writing there"):
-        job.run(settings, reference_config)
+        job.run(settings.with_values({"config": reference_config}))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -100,8 +100,8 @@ def test_labels_of_the_control_task_are_of_forms():
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"model": ModelSettings("model/bert_config.json")}, "`init_checkpoint` is needed"),
-    ({"train_file": None}, "`train_file` is needed"),
+    ({"model": ModelSettings("model/bert_config.json")}, "`init_checkpoint` is required"),
+    ({"train_file": None}, "`train_file` is required"),
     ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: is of treebanks, and `train_file`="),
     ({"dev_file": "words.txt"}, "`dev_file`=words.txt: is not of the form of `train_file`=words.conllu; either"),
     ({"label": "spans"}, "`label`=spans: is of files with a label for each word, and `train_file`=words.conllu is a"),

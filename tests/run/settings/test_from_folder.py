@@ -142,9 +142,9 @@ def test_a_vocabulary_larger_than_the_model(bert):
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("config.json", "^`bert_config_file` is needed: there is no bert_config.json beside `init_checkpoint`=bert, nor a "
-                    "config.json or params.yaml$"),
-    ("vocab.txt", "^`vocab_file` is needed: there is no vocab.txt beside `init_checkpoint`=bert, nor a tokenizer."),
+    ("config.json", "^`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=bert, nor "
+                    "a config.json or params.yaml$"),
+    ("vocab.txt", "^`vocab_file` is required: there is no vocab.txt beside `init_checkpoint`=bert, nor a tokenizer."),
 ])
 def test_what_neither_is_given_nor_lies_there(bert, name, message):
     (bert / name).unlink()

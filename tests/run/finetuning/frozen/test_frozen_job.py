@@ -25,9 +25,9 @@ from run.settings import (
     StepSettings,
     TokenizerSettings,
     TrainingSettings,
-    from_folder,
 )
 from tests import toy_runs
+from tests.settings import resolved
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
 STEPS = 120
@@ -50,8 +50,8 @@ def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning
         task=TaggingSettings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
                             document_context=document_context),
         frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
-    settings = from_folder.complete(settings, {})
-    job.run(settings, settings.read_config())
+    settings = resolved(settings)
+    job.run(settings)
 
 
 def weights(folder):
@@ -160,25 +160,27 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"model": ModelSettings()}, "`frozen_features`=last: `init_checkpoint` is needed, without training too: the enc"),
+    ({"model": ModelSettings()}, "`frozen_features`=last: requires `init_checkpoint`$"),
     ({"optimizer": OptimizerSettings(learning_rate=1e-3)},
-     "`learning_rate`=0.001: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_lea"),
+     "`learning_rate`=0.001: cannot be combined with `frozen_features`; set `frozen_learning_rate`$"),
     ({"tuning": TuningSettings(num_train_epochs=5.0)},
-     "`num_train_epochs`=5: is of fine-tuning, and does not go with `frozen_features`=last; give `frozen_epochs`$"),
-    ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: is of fine-tuning, and does not"),
-    ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: is of fine-tuning"),
+     "`num_train_epochs`=5.0: cannot be combined with `frozen_f"),
+    ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: cannot be combined with"),
+    ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: cannot be combined with"),
     ({"tuning": TuningSettings(do_train=True), "trained_weights": TrainedWeightsSettings(lora_rank=2)},
-     "`lora_rank`=2: is of fine-tuning"),
+     "`lora_rank`=2: cannot be combined with"),
     ({"tuning": TuningSettings(do_train=True), "weight_pruning": WeightPruningSettings("magnitude")},
-     "`weight_pruning`=magnitude: is of fine-tuning"),
-    ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)}, "`search`=True: is of"),
-    ({"frozen": FrozenSettings(all_features=True)}, "`all_features`: trains and evaluates, give `do_train` and `do_e"),
-    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, True)}, "`do_predict`: not wi"),
+     "`weight_pruning`=magnitude: cannot be combined"),
+    ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)},
+     "`search`=True: cannot be combined with `frozen_features`$"),
+    ({"frozen": FrozenSettings(all_features=True)}, "`all_features`=True: requires `do_train` and `do_eval`$"),
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, True)},
+     "`all_features`=True: cannot be combined with `do_predict`$"),
     ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, num_runs=2)},
-     "`num_runs`=2: not with `all_features`; give `runs_per_row`$"),
+     "`all_features`=True: cannot be combined with `num_runs`; set `runs_per_row`$"),
     ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, quantize_from_step=0)},
-     "`quantize_from_step`=0: is of fine-tuning, and does not go with `all_features`$"),
-    ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: not with `distribution_strat"),
+     "`quantize_from_step`=0: cannot be combined with `all_features`$"),
+    ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: cannot be combined with"),
 ])
 def test_flags_that_do_nothing_together(options, message):
     given = {"model": ModelSettings(init_checkpoint="x"), "frozen": FrozenSettings("last"), **options}
@@ -187,9 +189,9 @@ def test_flags_that_do_nothing_together(options, message):
 
 
 def test_settings_that_nothing_uses():
-    for values, message in (({"lstm_width": 5}, "`lstm_width`=5: has an effect with `frozen_features` or `all_fe"),
-                            ({"frozen_features": "last", "runs_per_row": 3}, "`runs_per_row`=3: has an effect with `a"),
-                            ({"frozen_features": "last", "all_features": True}, "`frozen_features`=last: not with `")):
+    for values, message in (({"lstm_width": 5}, "`lstm_width`=5: requires `frozen_features`"),
+                            ({"frozen_features": "last", "runs_per_row": 3}, "`runs_per_row`=3: requires `all_feature"),
+                            ({"frozen_features": "last", "all_features": True}, "`all_features`=True: cannot be c")):
         with pytest.raises(InputError, match=f"^{message}"):
             FrozenSettings(**values)
 

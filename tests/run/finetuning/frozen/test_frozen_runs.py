@@ -3,7 +3,6 @@
 The taggers have no LSTM, which takes long to trace: how one that was interrupted goes on is tested beside this.
 """
 
-import dataclasses
 import json
 import re
 import signal
@@ -13,12 +12,11 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.cli.settings import Settings
 from run import run_tagger
 from run.finetuning.frozen import job
-from run.settings import from_folder
 from run.training import strategies
 from tests import linear_tagger, scripts, toy_runs
+from tests.settings import resolved
 
 FLAGS = {"max_seq_length": 12, "train_file": "train.txt", "dev_file": "dev.txt", "do_train": True,
          "train_batch_size": 12, "eval_batch_size": 1, "frozen_epochs": 20.0, "save_checkpoints_steps": 4,
@@ -40,16 +38,10 @@ def short(monkeypatch, folder):
     monkeypatch.chdir(folder)
 
 
-def with_values(settings, values):
-    return dataclasses.replace(settings, **{field.name: with_values(value, values) if isinstance(
-        value := getattr(settings, field.name), Settings) else values.get(field.name, value)
-        for field in dataclasses.fields(settings)})
-
-
 def run(flags):
     """Does in this process what the script does."""
-    settings = from_folder.complete(with_values(run_tagger.SETTINGS, flags), {})
-    job.run(settings, settings.read_config())
+    settings = resolved(run_tagger.COMMAND.settings.with_values(flags))
+    job.run(settings)
 
 
 def kill_when(flags, is_time):

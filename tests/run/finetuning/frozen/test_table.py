@@ -16,8 +16,9 @@ from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import TuningSettings
 from run.finetuning.task_settings import TaggingSettings
 from run.finetuning.tasks import Tagging
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import toy_runs
+from tests.settings import resolved
 
 ROWS = ("fine_tuned", *KINDS)
 
@@ -54,7 +55,7 @@ def asked(monkeypatch):
 
 
 def make(folder, **frozen):
-    settings = from_folder.complete(TaggerSettings(
+    settings = resolved(TaggerSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
         training=TrainingSettings(output_dir=str(folder / "out")), tuning=TuningSettings(do_train=True, do_eval=True),
         task=TaggingSettings(str(folder / "train.txt"), str(folder / "train.txt")),

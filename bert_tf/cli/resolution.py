@@ -1,0 +1,189 @@
+"""Settings, resolved once: what the command line gives, then what lies beside a checkpoint, then the default.
+
+    settings = resolve(settings, given, find(places_of(settings)))
+
+Where the command line contradicts the folder of a checkpoint, a line on standard error says so. (The run in output_dir
+refuses what contradicts it.)
+"""
+
+import contextlib
+import os
+
+from bert_tf.cli import paths, places
+from bert_tf.cli.settings import is_met
+from bert_tf.config import PUBLISHED_SIZES, BertConfig
+from bert_tf.errors import InputError
+from bert_tf.files import exists, read_bytes
+from bert_tf.model_folder import check_vocabulary
+from bert_tf.model_folder import read_config as read_config_file
+from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
+from bert_tf.model_folder.finding import as_vocab_txt
+from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
+
+# What beside a checkpoint tells a setting: `told_by` of bert_tf.cli.settings.setting.
+CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
+
+CHECKPOINT = "init_checkpoint"
+RUNS = ("checkpoint", "run_1/checkpoint")  # that show a folder to be of a run, or of several of a task
+LOOKED_FOR = {CONFIG: (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"), VOCABULARY: (VOCABULARY_NAME, TOKENIZER_NAME)}
+
+
+def places_of(settings):
+    """Where to find what settings do not give: dict of setting -> checkpoint, or folder of a run to resume or use."""
+    fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
+    found = {CHECKPOINT: fields[CHECKPOINT][1]} if CHECKPOINT in fields and fields[CHECKPOINT][1] else {}
+    for name, (place, path) in fields.items():
+        if place == places.RUN_FOLDER and path:
+            paths.check_output_dir(name, path)
+            if any(exists(os.path.join(path, run)) for run in RUNS):
+                found[name] = path
+    return found
+
+
+def resolve(settings, given, found, announce):
+    """Settings with the values that count, all of their paths checked.
+
+    Args:
+      settings: Settings with the values of the command line and defaults.
+      given: dict of the settings that the command line gives and their values.
+      found: bert_tf.model_folder.finding.Found.
+      announce: called with a line for each setting that contradicts a checkpoint.
+
+    Returns:
+      Settings of the same class. Their computed fields have values: `found`, and `config`, the BertConfig.
+
+    Raises:
+      InputError: a setting that is required; a path that cannot be used; a file beside a checkpoint that is damaged, of
+        a model or a tokenizer that this project does not compute, or that contradicts another.
+    """
+    fields = list(settings.fields())
+    told_by = {field.name: field.metadata["told_by"] for field, _ in fields if field.metadata["told_by"] and (
+        not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
+    if CHECKPOINT in found.places:
+        with paths.errors_of(CHECKPOINT):  # the first look at it
+            found.check_no_pickle()
+    settings = settings.with_values({**told_values(told_by, given, found, announce), "found": found})
+    places.check(settings)
+    if config_name := next((name for name, by in told_by.items() if by == CONFIG), None):
+        settings = settings.with_values({
+            "config": read_config(settings.values()[config_name], settings.longest_sequence)})
+    for group in settings.groups():
+        group.check_files()
+    return settings
+
+
+def read_config(bert_config_file, max_seq_length):
+    """The BertConfig of a file or a published size.
+
+    Raises:
+      InputError: no such file, no config, or a model for shorter sequences than `max_seq_length`.
+    """
+    if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
+        config = BertConfig.from_name(bert_config_file)
+    else:
+        paths.check_file("bert_config_file", bert_config_file)
+        config = read_config_file(bert_config_file)
+    if max_seq_length > config.max_position_embeddings:
+        raise InputError(f"the model was made for at most {config.max_position_embeddings} (max_position_embeddings "
+                         f"of {bert_config_file})", "max_seq_length", max_seq_length)
+    return config
+
+
+def told_values(told_by, given, found, announce):
+    """The values of settings that something beside a checkpoint tells and the command line does not.
+
+    Args:
+      told_by: dict of setting -> CONFIG, VOCABULARY, or CASING.
+      given, found, announce: as `resolve`'s.
+
+    Returns:
+      Dict of setting -> value.
+
+    Raises:
+      InputError: as `resolve`'s.
+    """
+    return _Resolution(told_by, given, found, announce).values()
+
+
+class _Resolution:
+    """See `told_values`."""
+
+    def __init__(self, told_by, given, found, announce):
+        self._given = {name: value for name, value in given.items() if value is not None}
+        self._found, self._announce = found, announce
+        self._config, self._vocabulary = (
+            next((name for name, by in told_by.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
+        self._casing = [name for name, by in told_by.items() if by == CASING]
+
+    def values(self):
+        """Dict of setting -> value, of those that are told."""
+        values = self._config_file() if self._config else {}
+        if self._vocabulary:
+            values |= self._vocab_file(values) | self._casing_values()
+        for name, by in ((self._config, CONFIG), (self._vocabulary, VOCABULARY)):
+            if name and name not in values and name not in self._given and self._found.places:
+                usual, others = LOOKED_FOR[by]
+                place, path = next(iter(self._found.places.items()))
+                raise InputError(f"is required: there is no {usual} beside `{place}`={path}, nor a {others}", name)
+        return values
+
+    def _config_file(self):
+        name = self._config
+        if self._given.get(name):
+            with contextlib.suppress(InputError, OSError):  # what is given is checked later, the other does not count
+                self._compare_configs(self._given[name], self._found.configs.get(CHECKPOINT))
+            return {}
+        return {name: self._found.config_file} if self._found.config_file else {}
+
+    def _vocab_file(self, values):
+        name = self._vocabulary
+        if self._given.get(name):
+            path = as_vocab_txt(self._given[name])
+            with contextlib.suppress(InputError, OSError):
+                self._compare_vocabularies(path, self._found.vocabularies.get(CHECKPOINT))
+            return {name: path}
+        found = self._found.vocab_file
+        if not found:
+            return {}
+        path = as_vocab_txt(found)
+        if self._config in values:
+            check_vocabulary(values[self._config], path, found)
+        return {name: path}
+
+    def _casing_values(self):
+        """Casing that is not given; says where that of the checkpoint differs from what is given."""
+        if not self._casing:
+            return {}
+        try:
+            place, found = self._found.casing
+        except (InputError, OSError):  # no harm where all that counts is given
+            if not all(name in self._given for name in (self._vocabulary, "do_lower_case")):
+                raise
+            return {}
+        told = {"do_lower_case": found.do_lower_case, "strip_accents": found.strip_accents}
+        if found.strip_accents is None:
+            told["strip_accents"] = found.do_lower_case
+        values = {name: getattr(found, name) for name in self._casing if name not in self._given}
+        for name in (each for each in self._casing if each in self._given and place == CHECKPOINT):
+            if told[name] not in (None, self._given[name]) and os.sep in found.casing_from:
+                # (A casing that the name of a published folder tells has no path; check_casing refuses to differ.)
+                self._note(f"`{name}`={self._given[name]}: {found.casing_from} says {told[name]}")
+        if self._given.get("do_lower_case") not in (None, found.do_lower_case):
+            values.pop("strip_accents", None)  # of a casing that does not count
+        return {name: value for name, value in values.items() if value is not None}
+
+    def _compare_configs(self, given, there):
+        """Says in a line in what a config that is given differs from the one beside the checkpoint, if it does."""
+        if not there:
+            return
+        ours, theirs = (read_config(path, 1).to_dict() for path in (given, there))
+        name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
+        if name:
+            self._note(f"`{self._config}`={given}: says {name} {ours.get(name)}, {there} says {theirs.get(name)}")
+
+    def _compare_vocabularies(self, given, there):
+        if there is not None and read_bytes(as_vocab_txt(there)) != read_bytes(given):
+            self._note(f"`{self._vocabulary}`={given}: is another vocabulary than {there}")
+
+    def _note(self, text):
+        self._announce(f"note: {text}; what is given counts")

@@ -1,0 +1,46 @@
+"""Paths by their roles, checked together."""
+
+import dataclasses
+
+import pytest
+
+from bert_tf.cli import places
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.errors import InputError
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths(Settings):
+    do_train: bool = setting(False, "Train.")
+    task: str | None = setting(None, "Task.", required=True)
+    train_file: str | None = setting(None, "File.", required="do_train", place=places.INPUT_FILE)
+    texts: str | None = setting(None, "Globs.", place=places.INPUT_FILES)
+    model: str | None = setting(None, "Folder.", place=places.MODEL)
+    output_file: str | None = setting(None, "File.", place=places.OUTPUT_FILE)
+    output_dir: str | None = setting(None, "Folder.", place=places.OUTPUT_FOLDER)
+
+
+@pytest.mark.parametrize(("values", "message"), [
+    ({"task": None}, "`task` is required"),
+    ({"do_train": True}, "`train_file` is required with `do_train`"),
+    ({"do_train": True, "train_file": "none"}, "`train_file`=none: no such file"),
+    ({"output_dir": "a.txt"}, "`output_dir`=a.txt: is a file, a folder is needed"),
+    ({"do_train": True, "train_file": "a.txt", "output_file": "a.txt"},
+     "`output_file`=a.txt: is `train_file`, which would be lost"),
+    ({"texts": "*.txt", "output_file": "b.txt"},
+     "`output_file`=b.txt: lies where `texts`=*.txt looks: it would be read by the next run"),
+    ({"texts": ".", "output_dir": "out"}, "`output_dir`=out: lies where `texts`=. looks: it would be read by the next "
+                                          "run"),
+    ({"model": ".", "output_file": "vocab.txt"},
+     "`output_file`=vocab.txt: is a file of `model`=., which would be lost"),
+])
+def test_what_is_refused(tmp_path, monkeypatch, values, message):
+    (tmp_path / "a.txt").write_text("a")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        places.check(Paths(**{"task": "mrpc", **values}))
+    assert str(caught.value) == message
+
+
+def test_a_file_that_is_not_needed_is_not_looked_at(tmp_path):
+    places.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))

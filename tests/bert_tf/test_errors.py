@@ -1,0 +1,28 @@
+"""The one line of an error, and the same error about another argument."""
+
+import pickle
+
+import pytest
+
+from bert_tf.errors import InputError, renamed
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (("a.txt: is empty",), "a.txt: is empty"),
+    (("is required", "vocab_file"), "`vocab_file` is required"),
+    (("is empty", "vocab_file", "a.txt"), "`vocab_file`=a.txt: is empty"),
+    (("must be one number", "lengths", (8, 16)), "`lengths`=8,16: must be one number"),
+    (("is required", "vocab_file", None), "`vocab_file`=None: is required"),
+])
+def test_messages(arguments, message):
+    assert str(InputError(*arguments)) == message
+    assert str(pickle.loads(pickle.dumps(InputError(*arguments)))) == message  # from a process of a pool
+
+
+def test_another_argument():
+    error = pickle.loads(pickle.dumps(InputError("is empty", "init_checkpoint", "a"))).about("teacher")
+    assert (str(error), error.argument, error.value) == ("`teacher`=a: is empty", "teacher", "a")
+    with pytest.raises(InputError, match=r"^`teacher`=a: is empty$"), renamed(init_checkpoint="teacher"):
+        raise InputError("is empty", "init_checkpoint", "a")
+    with pytest.raises(InputError, match=r"^`vocab_file`=a: is empty$"), renamed(init_checkpoint="teacher"):
+        raise InputError("is empty", "vocab_file", "a")
