@@ -40,7 +40,7 @@ class HeldOut:
     def __init__(self, settings, config):
         self._settings = settings
         self._model = BertPretrainer(BertEncoder(config), sentence_label=None)
-        self._evaluate = PretrainingEvaluator(tf.distribute.get_strategy(), self._model, losses.PretrainingLoss(None))
+        self._evaluate = PretrainingEvaluator(tf.distribute.get_strategy(), self._model, None)
 
     def curve(self, arm, seed):
         """dict of step -> list of nats a masked position, one of each form of the held-out text; kept in a file."""
@@ -86,7 +86,7 @@ def token_rates(settings, config, arms):
         label = arm.instances(settings).what.sentence_label
         model = BertPretrainer(
             BertEncoder(config, dtype=DTYPE_POLICIES[settings.mixed_precision], **options), sentence_label=label)
-        loss = losses.PretrainingLoss(label)
+        loss = losses.create_pretraining_loss(label)
         turns[arm.name] = encoder_benchmark.model_step(model, features, lambda outputs, loss=loss, features=features:
                                                        loss(outputs, features)["loss"])
     times = encoder_benchmark.time_calls(turns, settings.rounds)
