@@ -10,6 +10,7 @@ Shape legend: B batch, S sequence, K sequences of a packed row, P predictions, V
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -29,8 +30,8 @@ class Term:
         named "loss" is reported only as part of the total.
       items: Function (outputs, features) -> float32, the loss of each item.
       counts: Function features -> float32, the count of each item, in the shape of the items or with axes of size 1,
-        over which the loss is a sum. Or int n, also as a function's value: all items count equally, n items per
-        example. Then no item is multiplied, and the normalizer is n times the number of examples.
+        over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.
+        Or int n, also as a function's value: all items count equally, n items per example. Then no item is multiplied.
       factor: float, or function () -> float32 scalar. Weight of the reported loss in the total; 0 to report it only.
       guard: float. Added to the normalizer, so that a batch without items has loss 0.
     """
@@ -92,7 +93,8 @@ class Loss:
         found = {name: [] for name in self._factors}
         for term in self.terms:
             items, counts, divisor = term.items(outputs, features), term.counts_in(features), normalizers[term.counts]
-            total = tf.reduce_sum(items if isinstance(counts, int) else items * counts)
+            counts_equally = isinstance(counts, int) or len(counts.shape) == 0
+            total = tf.reduce_sum(items if counts_equally else items * counts)
             found[term.name].append(total / (divisor + term.guard if term.guard else divisor))
         losses = {name: tf.add_n(partial) for name, partial in found.items()}
         weighted = [_weigh(losses[name], factor) for name, factor in self._factors.items() if factor != 0]
@@ -128,23 +130,24 @@ def create_pretraining_loss(sentence_label="next_sentence"):
       "next_sentence_loss" (mean over the sequences).
     """
     def sentence_items(outputs, features):
-        logits, labels, _ = sentence_scores(sentence_label, outputs, features)
+        logits, labels = sentence_scores(sentence_label, outputs, features)
         return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
-    def sentence_counts(features):
-        weights = features.get(f"{sentence_label}_weights")
-        return 1 if weights is None else tf.reshape(weights, [-1])
-
-    masked_lm = Term("masked_lm_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)
-    return Loss(masked_lm, *(
-        (Term(f"{sentence_label}_loss", sentence_items, sentence_counts),) if sentence_label else ()))
+    terms = [Term("masked_lm_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
+    if sentence_label:
+        terms.append(Term(f"{sentence_label}_loss", sentence_items, functools.partial(sentence_counts, sentence_label)))
+    return Loss(*terms)
 
 
 def sentence_scores(name, outputs, features):
-    """Of the label of N sequences, B or B * K: logits [N, 2], labels int32 [N], weights float32 [N] or None."""
+    """Of the label of N sequences, B or B * K: logits [N, 2], labels int32 [N]."""
+    return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1])
+
+
+def sentence_counts(name, features):
+    """Of the label of packed sequences: float32 [N], 0 where there is no sequence; 1 of others."""
     weights = features.get(f"{name}_weights")
-    return (tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1]),
-            None if weights is None else tf.reshape(weights, [-1]))
+    return 1 if weights is None else tf.reshape(weights, [-1])
 
 
 def count_predictions(features):

@@ -168,7 +168,7 @@ def test_predictions(kind, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_evaluations_of_pretraining(dtype):
     evaluator = PretrainingEvaluator(tf.distribute.get_strategy(), pretrainer(dtype=dtype, remove_padding=True),
-                                     losses.pretraining_loss)
+                                     "next_sentence")
     check(evaluator._score_all.get_concrete_function({**inputs(S), **PRETRAINING}).graph)
 
 

@@ -161,7 +161,9 @@ def _attention(student, teacher, features, temperature):
     """Squared difference of scores [R, K, N, S, S], mean over heads; 0 where a position is padding, whatever it has."""
     del temperature
     of_pairs = tf.reduce_mean(_squared_difference("attention", student, teacher), axis=2)  # [R, K, S, S]
-    return tf.where(_count_pairs(features) > 0, of_pairs, 0.0)
+    mask = _count_tokens(features)
+    real = mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
+    return tf.where(real > 0, of_pairs, 0.0)
 
 
 def _cls(student, teacher, features, temperature):
@@ -210,8 +212,8 @@ def _squared_difference(name, student, teacher):
 
 def _count_tokens(features):
     """float32 [R, S], 0 at padding."""
-    mask = features["input_mask"]
-    return tf.cast(tf.reshape(mask, [-1, tf.shape(mask)[-1]]), tf.float32)
+    mask = tf.cast(features["input_mask"], tf.float32)
+    return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
 def _count_tokens_of_layers(features):
@@ -219,14 +221,13 @@ def _count_tokens_of_layers(features):
 
 
 def _count_pairs(features):
-    """float32 [R, 1, S, S], 1 where both positions are tokens."""
-    mask = _count_tokens(features)
-    return mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
+    """float32 scalar, pairs of tokens of a row."""
+    return tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), axis=-1)))
 
 
 def _count_rows(features):
-    """float32 [R, 1, 1], ones."""
-    return tf.ones([tf.size(features["input_mask"][..., 0]), 1, 1])
+    """float32 scalar, R."""
+    return tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)
 
 
 # The items of each loss, their counts, and a guard; see `Term`. All of INNER_LOSSES are sums over layers.

@@ -67,9 +67,10 @@ class PretrainingEvaluator:
         self._update("masked_lm", outputs["masked_lm_logits"], features["masked_lm_ids"],
                      features["masked_lm_weights"])
         if self._sentence_label:
-            logits, labels, weights = losses.sentence_scores(self._sentence_label, outputs, features)
+            logits, labels = losses.sentence_scores(self._sentence_label, outputs, features)
+            counts = losses.sentence_counts(self._sentence_label, features)
             self._update(self._sentence_label, logits, labels,
-                         tf.ones_like(labels, tf.float32) if weights is None else weights)
+                         tf.ones_like(labels, tf.float32) if isinstance(counts, int) else counts)
 
     def _update(self, prefix, logits, labels, weights):
         """Adds losses and hits, weighted, to the means `prefix`_loss and `prefix`_accuracy."""

@@ -62,6 +62,7 @@ def test_terms_by_hand():
         ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),
         ([Term("loss", items, 2)], {"loss": 15 / 8}),
         ([Term("loss", items, lambda features: 2)], {"loss": 15 / 8}),
+        ([Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))], {"loss": 15 / 6}),
         ([Term("a", items, 1, 2.0), Term("b", items, 2, lambda: tf.constant(4.0))],
          {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8}),
         ([counted, Term("seen", items, 1, 0.0)], {"loss": 29 / 6, "seen": 15 / 4}),
