@@ -8,6 +8,7 @@ from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
+from bert_tf.losses import create_pretraining_loss
 from run.compression.distillation import teaching
 from run.pretraining import job
 from run.training import run_metadata
@@ -56,4 +57,4 @@ class Teaching:
             answers = teaching.asking(teacher, teaching.taps(
                 settings.losses, model.encoder.config, self._config)[1])
         return teaching.trained(settings, model, model, answers, self._config, optimizer.iterations, num_train_steps,
-                                job.loss_of(settings), "masked_lm")
+                                create_pretraining_loss(job.sentence_label(settings)), "masked_lm")

@@ -52,11 +52,11 @@ class MultipleChoice(FineTuningTask):
 
     @property
     def loss(self):
-        return lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])}
+        return losses.classification_loss
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
-        loss = float(losses.classification_loss(outputs, labels))
+        loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
         predictions = metrics.predictions_of(outputs["logits"])
         return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
 

@@ -128,7 +128,7 @@ class QuestionAnswering(FineTuningTask):
 
     @property
     def loss(self):
-        return lambda outputs, features: {"loss": losses.span_loss(outputs, features, self._ignore_padding)}
+        return losses.create_span_loss(self._ignore_padding)
 
     def score(self, outputs):
         answers = self._answers(outputs)

@@ -90,7 +90,7 @@ class Tagging(FineTuningTask):
         """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""
         labels, predicted = self._sentences["dev"].labels, self._predicted("dev", outputs)
         words = _flat(labels), _flat(predicted)
-        loss = float(losses.token_classification_loss(outputs, self.features["dev"])["loss"])
+        loss = float(self.loss(outputs, self.features["dev"])["loss"])
         scores = {"eval_accuracy": metrics.accuracy_score(*words), "eval_loss": loss, "loss": loss}
         if not self._are_entities:
             return {**scores, "eval_macro_f1": metrics.f1_score(*words, average="macro", zero_division=0)}
