@@ -46,9 +46,9 @@ def is_alive(process):
         return False
 
 
-def wait_until_dead(processes):
+def wait_until_dead(workers):
     deadline = time.monotonic() + 20
-    while any(map(is_alive, processes)) and time.monotonic() < deadline:
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.02)
     return not any(map(is_alive, workers))
 
