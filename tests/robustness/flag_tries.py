@@ -124,7 +124,7 @@ TOGETHER = (
     ("run_distillation", {"student_layers": 7}, "--student_layers"),
     ("run_distillation", {"answers_dir": "a", "keep_answers": False}, "--answers_dir=a"),
     ("prune_model", {"keep_flops": 0.5}, "--keep_flops=0.5: decides about heads"),
-    ("compare_models", {"models": "tuned,tuned"}, "--models: tuned is named twice"),
+    ("compare_models", {"models": "tuned,tuned"}, "--models=tuned: is named twice"),
     ("compare_models", {"formats": "onnx"}, "--formats=onnx"),
     ("extract_features", {"layers": "first"}, "--layers=first"),
     ("extract_features", {"layers": 9}, "--layers=9: there is no layer 9"),

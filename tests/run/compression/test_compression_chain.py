@@ -102,9 +102,8 @@ def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
 
 def test_the_last_beside_the_first(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    settings = ComparisonSettings(("sst", "int8"), ("saved_model", "litert_int8"), "report", data_dir="sst-2",
-                                  timed_texts=8)
-    settings.check_files()
+    settings = resolved(ComparisonSettings(("sst", "int8"), ("saved_model", "litert_int8"), "report",
+                                           data_dir="sst-2", timed_texts=8))
     comparison_job.run(settings)
     with open(folder / "report" / "comparison.tsv", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
