@@ -11,6 +11,7 @@ INPUT_PATH = "a file or a folder that is read"
 INPUT_FOLDER = "a folder of files that are read"
 INPUT_FILES = "comma-separated globs and folders, which the job expands"
 MODEL = "a checkpoint, a config or an export, which its reader checks"
+INPUT = "a path that is read, which its reader checks"
 CHECKPOINT = "a checkpoint, or several, that must be there, and apart from the folder of a run"
 OUTPUT_FILE = "a file that is written"
 OUTPUT_STREAM = "a file that is written, or - for standard output"
@@ -58,7 +59,7 @@ def check(settings, *others):
         if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER):
             paths.check_not_given(name, path, {
                 other: each for other, (role, each) in found.items()
-                if role in (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, MODEL)})
+                if role in (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL)})
         if place == RUN_FOLDER:
             paths.check_apart(name, path, {
                 other: each for other, (role, each) in found.items() if role == CHECKPOINT})
@@ -82,15 +83,20 @@ def check_required(settings, *others, told=()):
         if value or not required or field.name in told:
             continue
         wanted, other = _conditions(required)
-        if (not wanted or is_met(wanted, fields)) and not (other and is_met(other, fields)):
+        if _is_required(required, fields):
             raise InputError("is required" + (f" with {shown(wanted)}" if wanted else "")
                              + (f" without {shown(other)}" if other else ""), field.name)
 
 
 def _is_read(field, fields):
     """Whether a path is looked at: not if it is required with a condition that is not met."""
-    wanted = _conditions(field.metadata["required"])[0]
-    return not wanted or is_met(wanted, fields)
+    required = field.metadata["required"]
+    return not _conditions(required)[0] or _is_required(required, fields)
+
+
+def _is_required(required, fields):
+    wanted, other = _conditions(required)
+    return (not wanted or is_met(wanted, fields)) and not (other and is_met(other, fields))
 
 
 def _conditions(required):

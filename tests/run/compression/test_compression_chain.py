@@ -7,6 +7,7 @@ import math
 import pytest
 
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
@@ -30,7 +31,7 @@ from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import export_evaluation, loading
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
@@ -67,7 +68,7 @@ def prune(model, output_dir):
         ModelSettings(init_checkpoint=model), data=DataSettings(data_dir="sst-2"),
         pruning=PruningSettings(keep_heads=0.5, keep_neurons=0.5, prune_across="layer"),
         training=TrainingSettings(output_dir, train_batch_size=6))
-    pruning_job.run(from_folder.complete(settings, {}), {})
+    pruning_job.run(resolved(settings))
 
 
 def train_for_int8(model, output_dir):
@@ -145,7 +146,7 @@ def test_what_each_matrix_costs(folder):
 def test_the_table_does_not_take_the_place_of_what_is_read(tmp_path):
     (tmp_path / "dev.txt").write_text("x")
     settings = QuantizationSettings(
-        model=ModelSettings(init_checkpoint="model"), data=DataSettings(dev_file=f"{tmp_path}/dev.txt"),
-        output_file=f"{tmp_path}/dev.txt")
+        ModelSettings(init_checkpoint="model"), TokenizerSettings(f"{tmp_path}/dev.txt"),
+        DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
     with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: is `dev_file`, which would be lost"):
-        settings.check_places()
+        places.check(settings)
