@@ -105,6 +105,10 @@ class Settings:
                 if field.metadata:
                     yield field, getattr(group, field.name)
 
+    def names(self, *groups):
+        """The names of the settings of some groups, a set."""
+        return {field.name for group in groups for field, _ in getattr(self, group).fields()}
+
     def values(self):
         """Dict of the name of each setting of all groups -> value."""
         return {field.name: value for field, value in self.fields()}

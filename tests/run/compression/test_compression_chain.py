@@ -15,7 +15,6 @@ from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
 from run.compression.data_settings import DataSettings
 from run.compression.distillation import job as distillation_job
-from run.compression.distillation import teachers
 from run.compression.distillation.settings import (
     DistillationSettings,
     LossSettings,
@@ -56,11 +55,11 @@ def folder(tmp_path_factory, reference):
 
 
 def distil(teacher, output_dir):
-    settings, found = teachers.complete(DistillationSettings(
+    settings = resolved(DistillationSettings(
         training=TrainingSettings(output_dir, train_batch_size=6), data=TeachingDataSettings(data_dir="sst-2"),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=1.0),
-        student=StudentSettings(teacher, student_layers=(1,)), losses=LossSettings(hidden_weight=1.0)), {})
-    distillation_job.run(settings, found)
+        student=StudentSettings(teacher, student_layers=(1,)), losses=LossSettings(hidden_weight=1.0)))
+    distillation_job.run(settings)
 
 
 def prune(model, output_dir):
@@ -146,7 +145,7 @@ def test_what_each_matrix_costs(folder):
 def test_the_table_does_not_take_the_place_of_what_is_read(tmp_path):
     (tmp_path / "dev.txt").write_text("x")
     settings = QuantizationSettings(
-        ModelSettings(init_checkpoint="model"), TokenizerSettings(f"{tmp_path}/dev.txt"),
+        ModelSettings(init_checkpoint="model"), TokenizerSettings(__file__),
         DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
     with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: is `dev_file`, which would be lost"):
         places.check(settings)
