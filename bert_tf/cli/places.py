@@ -12,7 +12,7 @@ INPUT_FOLDER = "a folder of files that are read"
 INPUT_FILES = "comma-separated globs and folders, which the job expands"
 MODEL = "a checkpoint, a config or an export, which its reader checks"
 INPUT = "a path that is read, which its reader checks"
-CHECKPOINT = "a checkpoint, or several, that must be there, and apart from the folder of a run"
+CHECKPOINT = "a checkpoint, or several, that resolution finds, apart from the folder of a run"
 OUTPUT_FILE = "a file that is written"
 OUTPUT_STREAM = "a file that is written, or - for standard output"
 OUTPUT_FOLDER = "a folder that is written into, made if missing"
@@ -85,7 +85,7 @@ def check_required(settings, *others, told=()):
         wanted, other = _conditions(required)
         if _is_required(required, fields):
             raise InputError("is required" + (f" with {shown(wanted)}" if wanted else "")
-                             + (f" without {shown(other)}" if other else ""), field.name)
+                             + (f" without {shown(other)}" if is_met(other, fields) is False else ""), field.name)
 
 
 def _is_read(field, fields):
@@ -96,7 +96,7 @@ def _is_read(field, fields):
 
 def _is_required(required, fields):
     wanted, other = _conditions(required)
-    return (not wanted or is_met(wanted, fields)) and not (other and is_met(other, fields))
+    return (not wanted or is_met(wanted, fields)) and not is_met(other, fields)
 
 
 def _conditions(required):
