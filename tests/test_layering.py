@@ -72,7 +72,7 @@ ALLOWED = {
                              "run.settings", "run.evaluation", "run.finetuning"),
     "run.finetuning.frozen": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
                               "run.finetuning", "run.finetuning.tasks"),
-    "run.compression": ("bert_tf.*", "run.finetuning", "run.finetuning.tasks", "run.training"),
+    "run.compression": ("bert_tf.*", "run.settings", "run.training", "run.finetuning", "run.finetuning.tasks"),
     "run.compression.quantization": ("bert_tf.*", "run.settings", "run.training", "run.finetuning",
                                      "run.finetuning.tasks", "run.compression"),
     "run.compression.distillation": ("bert_tf.*", "data_prep.*", "run.settings", "run.training", "run.pretraining",

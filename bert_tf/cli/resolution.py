@@ -31,8 +31,10 @@ LOOKED_FOR = {CONFIG: (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"), VOCABULA
 def places_of(settings):
     """Where to find what settings do not give: dict of setting -> checkpoint, or folder of a run to resume or use."""
     fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
-    found = {CHECKPOINT: fields[CHECKPOINT][1]} if CHECKPOINT in fields and fields[CHECKPOINT][1] else {}
+    found = {name: path for name, (_, path) in fields.items() if name == settings.told_from and path}
     for name, (place, path) in fields.items():
+        for each in (path if isinstance(path, tuple) else [path]) if place == places.CHECKPOINT and path else ():
+            paths.check_checkpoint(name, each)
         if place == places.RUN_FOLDER and path:
             paths.check_output_dir(name, path)
             if any(exists(os.path.join(path, run)) for run in RUNS):
@@ -59,12 +61,16 @@ def resolve(settings, given, found, announce):
     fields = list(settings.fields())
     told_by = {field.name: field.metadata["told_by"] for field, _ in fields if field.metadata["told_by"] and (
         not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
-    if CHECKPOINT in found.places:
-        with paths.errors_of(CHECKPOINT):  # the first look at it
+    places.check_required(settings, told=told_by)
+    if settings.told_from in found.places:
+        with paths.errors_of(settings.told_from):  # the first look at it
             found.check_no_pickle()
     settings = settings.with_values({**told_values(told_by, given, found, announce), "found": found})
+    asked = {name: value for name, value in settings.values().items() if name in given}
+    settings = settings.completed().with_values(asked)
     places.check(settings)
-    if config_name := next((name for name, by in told_by.items() if by == CONFIG), None):
+    config_name = next((name for name, by in told_by.items() if by == CONFIG), None)
+    if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
         settings = settings.with_values({
             "config": read_config(settings.values()[config_name], settings.longest_sequence)})
     for group in settings.groups():

@@ -1,12 +1,14 @@
 """What looking at attention is told. Free of TensorFlow: scripts define their flags of it."""
 
 import dataclasses
+from typing import ClassVar
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from run.compression.data_settings import DataSettings
+from run.compression.data_settings import FineTunedSettings
 from run.finetuning import task_settings
+from run.finetuning.settings import TuningSettings
 from run.inference.settings import KINDS
 from run.settings import ModelSettings, TokenizerSettings
 
@@ -98,10 +100,11 @@ class CorpusSettings(Settings):
 
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line: what heads attend to in it. Unset, the "
-              "sentences of --treebank are read for that.")
+              "sentences of --treebank are read for that.", required="without treebank", place=places.INPUT_FILE)
     treebank: str | None = setting(
-        None, "CoNLL-U file: the best head for each of its dependency relations.")
-    output_dir: str | None = setting(None, "Folder for tables and pictures. Needed.")
+        None, "CoNLL-U file: the best head for each of its dependency relations.", place=places.INPUT_FILE)
+    output_dir: str | None = setting(None, "Folder for tables and pictures. Needed.", required=True,
+                                     place=places.OUTPUT_FOLDER)
     max_texts: int | None = setting(
         None, "Read so many texts of --input_file and sentences of --treebank at most; unset means all.", lower=1)
     batch_size: int = setting(32, "Texts that go through the model together, fewer where they are long.", lower=1)
@@ -126,27 +129,19 @@ class ImportanceSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AnalyzeAttentionSettings(Settings):
+class AnalyzeAttentionSettings(FineTunedSettings):
     """A model, what it reads, and where what is found goes."""
 
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    needs_of_groups: ClassVar = {"data": "importance_examples"}
+
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
     importance: ImportanceSettings = dataclasses.field(default_factory=ImportanceSettings)
-    data: DataSettings = dataclasses.field(default_factory=DataSettings)
 
-    def check_files(self):
-        """Raises InputError for files that are not given, cannot be read, or a folder that cannot be written."""
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
-        corpus = self.corpus
-        if not (corpus.input_file or corpus.treebank):
-            raise InputError("`input_file` or `treebank` is required")
-        for name in ("input_file", "treebank"):
-            if getattr(corpus, name):
-                paths.check_file(name, getattr(corpus, name))
-        paths.check_output_dir("output_dir", corpus.output_dir)
-        paths.check_not_given("output_dir", corpus.output_dir, {"init_checkpoint": self.model.init_checkpoint})
-        for name, value in dataclasses.asdict(self.data).items():
-            if value and not self.importance.importance_examples:
-                raise InputError(f"`{name}`={value}: goes with `importance_examples`")
+    @property
+    def needs_task(self):
+        """Whether the model must be a fine-tuned one."""
+        return bool(self.importance.importance_examples)
+
+    def reads(self):
+        """See FineTunedSettings."""
+        return TuningSettings(do_train=True, do_eval=True)

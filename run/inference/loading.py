@@ -67,8 +67,8 @@ def settle(checkpoint, given):
         kept = task_metadata.read(checkpoint)
     kind = given.get("task") or (kept and kept.kind)
     if not kind:
-        raise InputError(f"`init_checkpoint`={checkpoint}: no {task_metadata.TASK_FILE} there says what the model "
-                         f"does; give `task`, one of {', '.join(KINDS)}")
+        raise InputError(f"no {task_metadata.TASK_FILE} there says what the model does; give `task`, one of "
+                         f"{', '.join(KINDS)}", "init_checkpoint", checkpoint)
     if kind not in SERVED:
         raise InputError(f"{kept.source} of `init_checkpoint`={checkpoint}: kind is {kind!r}: it must be "
                          f"one of {', '.join(KINDS)}")
@@ -134,7 +134,7 @@ def load(checkpoint, given, *, remove_padding=True, compute="float32"):
     if missing:
         kind = served.task.kind
         needed = "pre-trained model" if kind in UNTRAINED_KINDS else f"fine-tuned {kind}"
-        raise InputError(f"`init_checkpoint`={checkpoint}: is not of a {needed}, it lacks {', '.join(missing)}")
+        raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", "init_checkpoint", checkpoint)
     return served.task.make_servable(model, tokenizer, served.metadata, served.options), served
 
 

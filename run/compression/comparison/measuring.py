@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from bert_tf import export, files
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.batches import take_rows
@@ -44,7 +44,7 @@ def measure(settings, folder):
     """Exports, scores and times all models.
 
     Args:
-      settings: ComparisonSettings, whose files are checked.
+      settings: ComparisonSettings, resolved.
       folder: local, for the exports.
 
     Returns:
@@ -55,10 +55,12 @@ def measure(settings, folder):
     """
     exports, task = [], None
     given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
-    _check_kinds(settings.models, given)
+    with renamed(init_checkpoint="models"):
+        _check_kinds(settings.models, given)
     for number, (name, path) in enumerate(zip(settings.names, settings.models, strict=True)):
-        servable, served = _load(path, given)
-        own = _named(path, export_evaluation.read_task, settings.of_model(path), served, servable.tokenizer)
+        with renamed(init_checkpoint="models"):
+            servable, served = loading.load(path, given)
+            own = export_evaluation.read_task(settings.of_model(path), served, servable.tokenizer)
         if own.eval_features is None:
             raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
         task = task or own
@@ -73,31 +75,19 @@ def measure(settings, folder):
 
 def _check_kinds(models, given):
     """Raises InputError unless all models, paths, are of one fine-tuned task."""
-    kinds = [_named(path, loading.settle, path, given).task.kind for path in models]
+    kinds = [loading.settle(path, given).task.kind for path in models]
     for path, kind in zip(models, kinds, strict=True):
         if kind not in TASKS:
-            raise InputError(f"`models`={path}: of a model that is no fine-tuned task's there is no score")
+            raise InputError("of a model that is no fine-tuned task's there is no score", "models", path)
         if kind != kinds[0]:
-            raise InputError(f"`models`={path}: is of a {kind}, and {models[0]} of a {kinds[0]}")
-
-
-def _load(path, given):
-    return _named(path, loading.load, path, given)
-
-
-def _named(path, function, *arguments):
-    """What a function gives; its errors of the checkpoint name the setting that says where it is."""
-    try:
-        return function(*arguments)
-    except InputError as error:
-        raise InputError(str(error).replace(f"`init_checkpoint`={path}", f"`models`={path}")) from error
+            raise InputError(f"is of a {kind}, and {models[0]} of a {kinds[0]}", "models", path)
 
 
 def _export(servable, path, given, kind, place):
     """Writes a model as an export; returns its path."""
     if kind == "saved_model":
         return export.save(servable, place, version=1)[0]
-    static, _ = _load(path, {**given, "static_length": True})
+    static, _ = loading.load(path, {**given, "static_length": True})
     content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
     path = f"{place}.tflite"
     with files.new_file(path, "wb") as file:

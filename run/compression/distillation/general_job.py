@@ -16,17 +16,13 @@ from run.training import run_metadata
 MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
 
 
-def run(settings, config, teacher):
-    """Trains and evaluates a student as GeneralSettings, completed, say.
-
-    Args:
-      settings: GeneralSettings.
-      config, teacher: BertConfigs of the student and of the teacher.
+def run(settings):
+    """Trains and evaluates a student as resolved GeneralSettings say.
 
     Raises:
       InputError: as run.pretraining.job's; a teacher without a masked LM head whose answers are to be learned.
     """
-    job.run(settings.with_values({"config": config}), Teaching(settings, teacher))
+    job.run(settings, Teaching(settings))
 
 
 class Teaching:
@@ -36,12 +32,12 @@ class Teaching:
       started_with: dict of what it is, with which a run is resumed.
     """
 
-    def __init__(self, settings, config):
-        self._settings, self._config, self._path = settings, config, settings.student.teacher
+    def __init__(self, settings):
+        self._settings, self._config, self._path = settings, settings.teacher_config, settings.student.teacher
         if "logits" in settings.losses.weights and not any(
                 name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(self._path).tensors):
-            raise InputError(f"`teacher`={self._path}: has no masked LM head, whose answers could be learned; give "
-                             "`logits_weight`=0")
+            raise InputError("has no masked LM head, whose answers could be learned; give `logits_weight`=0",
+                             "teacher", self._path)
         self.started_with = teaching.started_with(
             settings.student, dataclasses.asdict(settings.losses),
             run_metadata.fingerprint(checkpoint_files(self._path)))
