@@ -28,7 +28,7 @@ _CHECKS = {
 }
 
 
-def check(settings, *others):
+def check(settings, *others, without=()):
     """Checks that all required settings have values, that inputs can be read, and that no output replaces an input.
 
     A path whose `required` condition is not met is not looked at.
@@ -36,6 +36,7 @@ def check(settings, *others):
     Args:
       settings: Settings.
       *others: further Settings that conditions name.
+      without: names of settings that are not looked at.
 
     Raises:
       InputError: naming the setting and its value.
@@ -45,7 +46,7 @@ def check(settings, *others):
     for field, value in settings.fields():
         place = _place(field, fields)
         required = field.metadata["required"] or field.name in settings.always_required
-        if isinstance(required, str) and not is_met(required, fields):
+        if field.name in without or (isinstance(required, str) and not is_met(required, fields)):
             continue
         if not value and required:
             raise InputError(f"is required{f' with {shown(required)}' if isinstance(required, str) else ''}",

@@ -14,8 +14,11 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.analysis import behaviours, dependencies, distances
+from bert_tf.cli import resolution
+from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
+from bert_tf.model_folder.finding import find
 from data_prep.tasks import treebank
 from run.attention import importance
 from run.attention.corpus import pictures, reading, tables
@@ -40,7 +43,8 @@ def run(settings, given):
         another process; data that do not suit the model.
     """
     matters = importance.Job(settings, given) if settings.importance.importance_examples else None
-    observer = Observer(settings, given, answers=False)
+    observer = Observer(
+        resolution.resolve(settings, given, find(resolution.places_of(settings)), warn), answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     if not any(True for _ in reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")
