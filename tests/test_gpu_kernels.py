@@ -11,11 +11,11 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.export.request_checks import check_features
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.optimization import create_optimizer
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.prediction import Predictor
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.tasks import TASKS
 from run.inference.extraction import chosen_layers
 from run.inference.loading import SERVED, ServingOptions

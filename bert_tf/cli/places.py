@@ -32,7 +32,7 @@ _CHECKS = {
 }
 
 
-def check(settings, *others):
+def check(settings, *others, without=()):
     """Checks that all required settings have values, that inputs can be read, and that no output replaces an input.
 
     A path is not looked at if it is required with a condition that is not met.
@@ -40,16 +40,17 @@ def check(settings, *others):
     Args:
       settings: Settings.
       *others: further Settings that conditions name.
+      without: names of settings that are not looked at.
 
     Raises:
       InputError: naming the setting and its value.
     """
-    check_required(settings, *others)
+    check_required(settings, *others, without=without)
     fields = [pair for each in (settings, *others) for pair in each.fields()]
     found = {}
     for field, value in settings.fields():
         place = _place(field, fields)
-        if value and place and _is_read(field, fields) and not (
+        if value and place and field.name not in without and _is_read(field, fields) and not (
                 value == "-" and place in (INPUT_STREAM, OUTPUT_STREAM)):
             found[field.name] = place, value
     for name, (place, path) in found.items():
@@ -70,17 +71,17 @@ def check(settings, *others):
                 is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))
 
 
-def check_required(settings, *others, told=()):
+def check_required(settings, *others, without=()):
     """Raises InputError naming a setting that is required and has no value.
 
     Args:
       settings, *others: as `check`'s.
-      told: names of settings that may get a value yet.
+      without: names of settings that are not looked at, such as those that may get a value yet.
     """
     fields = [pair for each in (settings, *others) for pair in each.fields()]
     for field, value in settings.fields():
         required = field.metadata["required"] or field.name in settings.always_required
-        if value or not required or field.name in told:
+        if value or not required or field.name in without:
             continue
         wanted, other = _conditions(required)
         if _is_required(required, fields):

@@ -58,11 +58,17 @@ class Settings:
       always_required: names of settings of shared groups that this job requires.
       told_from: name of the setting whose checkpoint tells what is not given.
       needs_of_groups: dict of group -> condition, without which only the defaults of its settings are allowed.
+      of_checkpoints: names of settings that an export in place of a checkpoint does not heed.
+      serves: whether the job uses a model for its task: task.json beside the checkpoint tells what is not given.
+      task_without_card: kind that a job that serves assumes where nothing says one; None to refuse that.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
     told_from: ClassVar[str] = "init_checkpoint"
     needs_of_groups: ClassVar[dict[str, str]] = {}
+    of_checkpoints: ClassVar[frozenset[str]] = frozenset()
+    serves: ClassVar[bool] = False
+    task_without_card: ClassVar[str | None] = None
 
     def __post_init__(self):
         own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]
@@ -84,6 +90,17 @@ class Settings:
 
     def check_files(self):
         """For subclasses: raises InputError for files that do not suit the values, once all of them are resolved."""
+
+    @property
+    def checkpoint(self):
+        """(setting, path) of the checkpoint beside which what is not given is looked for; None without one."""
+        path = self.values().get(self.told_from)
+        return (self.told_from, path) if path else None
+
+    @property
+    def exported(self):
+        """(setting, path) of an export that is used in place of a checkpoint; None without one."""
+        return None
 
     @property
     def longest_sequence(self):

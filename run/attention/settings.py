@@ -3,13 +3,13 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths, places
+from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.compression.data_settings import FineTunedSettings
 from run.finetuning import task_settings
 from run.finetuning.settings import TuningSettings
-from run.inference.settings import KINDS
+from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
 
 FORMATS = ("html", "npz", "json")
@@ -24,9 +24,10 @@ class LookedAtSettings(Settings):
         (), "A text; may be given several times. Of a span labeler the question.", repeated=True)
     text_b: tuple[str, ...] = setting(
         (), "The second text of a pair, one for each --text; of a span labeler the context; of multiple choice a "
-            "choice for the one --text, given several times.", repeated=True)
+            "choice for the one --text, given several times.", repeated=True, needs="text")
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line, in place of --text.")
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, in place of --text.",
+        place=places.INPUT_FILE)
     wrong_examples: int = setting(
         0, "In place of --text: show so many rows of the development data that the fine-tuned model gets wrong.",
         lower=0)
@@ -38,10 +39,14 @@ class EvaluationDataSettings(Settings):
     """The development data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
-        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.")
-    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file of the rows.")
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.")
+        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.",
+        needs="wrong_examples")
+    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
+                                  needs="wrong_examples", place=places.INPUT_FOLDER)
+    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file of the rows.",
+                                  needs="wrong_examples", place=places.INPUT_PATH)
+    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.", needs="wrong_examples",
+                                      place=places.INPUT_FILE)
 
     def task_settings(self, kind, kept):
         """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
@@ -54,8 +59,10 @@ class EvaluationDataSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AttentionReportSettings(Settings):
+class AttentionReportSettings(ServedSettings):
     """A model, texts, and the file that shows its attention."""
+
+    task_without_card: ClassVar = "encoder"
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -67,12 +74,10 @@ class AttentionReportSettings(Settings):
     top_k: int = setting(10, "Candidates for each place of a masked LM, or answers to a question.", lower=1)
     format: str = setting(
         "html", "html: one page that needs no network; npz, json: the numbers.", choices=FORMATS)
-    output_file: str | None = setting(None, "File to write. Needed.")
+    output_file: str | None = setting(None, "File to write. Needed.", required=True, place=places.OUTPUT_FILE)
 
     def check_files(self):
-        """Raises InputError for texts or files that are not given, do not go together, or cannot be written."""
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
+        """See Settings."""
         looked_at = self.looked_at
         sources = {"text": looked_at.text, "input_file": looked_at.input_file,
                    "wrong_examples": looked_at.wrong_examples}
@@ -80,18 +85,6 @@ class AttentionReportSettings(Settings):
         if len(given) != 1:
             raise InputError("one of `text`, `input_file` and `wrong_examples` is required, and no other"
                              + (f": `{'`, `'.join(given)}` are given" if given else ""))
-        if looked_at.text_b and not looked_at.text:
-            raise InputError(f"`text_b`={looked_at.text_b[0]}: goes with `text`")
-        for name in DATA:
-            if getattr(self.data, name) and not looked_at.wrong_examples:
-                raise InputError(f"`{name}`={getattr(self.data, name)}: goes with `wrong_examples`")
-        if looked_at.input_file:
-            paths.check_file("input_file", looked_at.input_file)
-        paths.check_output_file("output_file", self.output_file)
-        paths.check_not_given("output_file", self.output_file, {
-            "input_file": looked_at.input_file, "init_checkpoint": self.model.init_checkpoint,
-            "bert_config_file": self.model.bert_config_file, "vocab_file": self.tokenizer.vocab_file,
-            "dev_file": self.data.dev_file, "predict_file": self.data.predict_file})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,9 +122,10 @@ class ImportanceSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AnalyzeAttentionSettings(FineTunedSettings):
+class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
     """A model, what it reads, and where what is found goes."""
 
+    task_without_card: ClassVar = "encoder"
     needs_of_groups: ClassVar = {"data": "importance_examples"}
 
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)

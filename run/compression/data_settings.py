@@ -8,7 +8,8 @@ from bert_tf.cli import paths, places
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
-from run.finetuning import task_metadata, task_settings
+from bert_tf.model_folder import task_metadata
+from run.finetuning import task_settings
 from run.finetuning.settings import TuningSettings
 from run.settings import ModelSettings, TokenizerSettings
 from run.training.run_metadata import RUN_FILE

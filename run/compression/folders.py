@@ -7,7 +7,7 @@ import os
 from bert_tf import files
 from bert_tf.checkpoints import FORMATS
 from bert_tf.files import new_file
-from run.finetuning import task_metadata
+from bert_tf.model_folder import task_metadata
 from run.finetuning.task import FineTuningTask
 from run.training.run_metadata import RUN_FILE, VOCAB_FILE
 

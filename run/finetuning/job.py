@@ -17,9 +17,13 @@ import tensorflow as tf
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, exists, folder_for, only_writer
-from run.finetuning import head, runs, search, task_metadata
+from bert_tf.model_folder import task_metadata
+from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.training import run_metadata, strategies
+
+# Of a task, with which alone a run is resumed; lengths may change.
+KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
@@ -101,13 +105,25 @@ def _check(settings, shared):
         if not any(run_metadata.began(each.training.output_dir) for each in settings.runs):
             run_metadata.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
     for folder, (started_with, _) in _folders(settings, task).items():
-        task_metadata.check(folder, task.metadata)
+        check_metadata(folder, task.metadata)
         run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)
     if does_train and task.init_checkpoint and not all(
             run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
     return shared
+
+
+def check_metadata(output_dir, metadata):
+    """Raises InputError if the run of another task is in `output_dir`."""
+    if not run_metadata.holds_run(output_dir):
+        return
+    there = task_metadata.read(output_dir)
+    for name in KEPT:
+        old, new = (getattr(each, name, None) for each in (there, metadata))
+        if old != new:
+            raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
+                             f"{new!r}; choose another folder")
 
 
 def _keep_metadata(settings, shared):

@@ -39,8 +39,7 @@ def run(settings):
         another process; data that do not suit the model.
     """
     matters = importance.Job(settings) if settings.importance.importance_examples else None
-    told = {name: value for name, value in settings.values().items() if value is not None}
-    observer = Observer(settings, told, answers=False)
+    observer = Observer(settings, answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     if not any(True for _ in reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")

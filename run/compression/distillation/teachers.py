@@ -7,7 +7,7 @@ from bert_tf.cli import paths
 from bert_tf.cli.resolution import read_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.finetuning import task_metadata
+from bert_tf.model_folder import task_metadata
 from run.training.run_metadata import RUN_FILE
 
 

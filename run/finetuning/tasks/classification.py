@@ -9,12 +9,12 @@ import numpy as np
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.models import BertLongTextClassifier
 from data_prep.tasks import classification, text_windows
 from run.evaluation import glue_submission, metrics, plots, results
 from run.finetuning.label_order import labels_of_model
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import ClassificationSettings
 
 

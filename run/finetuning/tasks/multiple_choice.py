@@ -6,10 +6,10 @@ import sys
 from bert_tf import export, files, losses, models
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import classification, multiple_choice
 from run.evaluation import metrics, plots, results
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import MultipleChoiceSettings
 
 

@@ -10,10 +10,10 @@ from sklearn import metrics
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note, new_file
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import tagging
 from run.evaluation import plots
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import TaggingSettings
 
 NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"

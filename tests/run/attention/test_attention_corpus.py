@@ -140,8 +140,9 @@ def test_a_folder_that_only_tensorflow_knows(shifting, flags, analysis):
 def test_measures_are_those_of_the_texts_one_by_one(analysis, shifting, corpus):
     """By the report's numbers of each text alone."""
     looked_at = LookedAtSettings(input_file=str(corpus / "texts.txt"), max_texts=100)
-    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(shifting)), looked_at=looked_at),
-                        {"max_seq_length": 16})
+    observer = Observer(resolved(AttentionReportSettings(
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), looked_at=looked_at,
+        output_file=str(corpus / "report.html"))))
     seen = [each for request in requests.given(looked_at, "encoder") for each in observer(request)]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens

@@ -29,6 +29,7 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import export_evaluation, loading
+from run.inference.served_settings import of_checkpoint
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import scripts, toy_runs
@@ -88,7 +89,7 @@ def test_each_model_is_smaller_than_the_one_before(folder):
 
 def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, _ = loading.load("int8", {"static_length": True})
+    servable, _ = loading.load(of_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     export_evaluation.run(ExportEvaluationSettings(
         ModelSettings(init_checkpoint="int8"), ExportedModelSettings("int8.tflite"), data_dir="sst-2",

@@ -21,6 +21,7 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import loading
+from run.inference.served_settings import of_checkpoint
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
@@ -54,7 +55,7 @@ def test_every_task(folder, name, monkeypatch):
     report = prune(name, f"{name}_pruned", batch_size=2, keep_heads=0.5, keep_neurons=0.25)
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable, served = loading.load(f"{name}_pruned", {})
+    servable, served = loading.load(of_checkpoint(f"{name}_pruned"))
     assert served.task.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
@@ -105,7 +106,7 @@ def test_a_smaller_table(folder, monkeypatch, capfd):
     tables = [open_checkpoint(str(folder / "table" / name)).tensors["bert/embeddings/embedding_projection"].read()
               for name in ("start", "")]
     assert np.abs(tables[0] - tables[1]).max() > 1e-6
-    servable, _ = loading.load("table", {})
+    servable, _ = loading.load(of_checkpoint("table"))
     assert servable.tokenizer.vocab_size == len(pieces)
 
 
@@ -198,7 +199,7 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
     finetuning_job.run_task(Classification, settings)
-    servable, _ = loading.load("trained_on", {"static_length": True})
+    servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))
     assert litert.largest_difference(servable, str(folder / "pruned.tflite")) < 1e-4
