@@ -1,4 +1,4 @@
-"""What a model is served as: what the command line gives, then what task.json beside it says, then the default."""
+"""The TaskMetadata of a job that uses a model: the command line, then task.json beside the model, then the default."""
 
 import dataclasses
 
@@ -8,12 +8,12 @@ from bert_tf.model_folder import TASK_FILE
 from bert_tf.model_folder.task_metadata import DEFAULTS, UNTRAINED_KINDS, TaskMetadata
 
 CASING = ("do_lower_case", "strip_accents")
-OF_ANY_TASK = (*CASING, "max_seq_length")  # what counts of a task.json where the model serves as an encoder, say
+OF_ANY_TASK = (*CASING, "max_seq_length")  # used from task.json if the model serves another task
 NOT_CHANGED = ("labels", "pairs", "multi_label", *CASING)  # by settings; lengths may change
 
 
 def card_that_counts(settings, given, found):
-    """The TaskMetadata of a job that serves a model; its casing may still be told by something else than task.json.
+    """Returns the TaskMetadata of a job that serves a model. Other files may still tell the casing.
 
     Args:
       settings: Settings with `task`, the kind that the model is to be, or None, and `labels`, names that are given.

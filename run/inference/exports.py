@@ -1,4 +1,4 @@
-"""What a path of a model is: a LiteRT file, a folder of SavedModels, or a checkpoint. Free of TensorFlow."""
+"""Paths of exports: LiteRT files and folders of SavedModels. Does not import TensorFlow."""
 
 import os
 
@@ -11,7 +11,7 @@ SAVED_MODEL_FILE = "saved_model.pb"
 
 
 def is_export(path):
-    """Whether a path is of no checkpoint; raises nothing for one that is not there."""
+    """Returns whether a path is an export rather than a checkpoint; False if it does not exist."""
     return path.endswith(LITERT_SUFFIX) or bool(
         _find_version(path) or (_litert_in(path) and not find_config(path)))  # the latter is refused as it is opened
 

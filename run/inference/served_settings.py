@@ -1,4 +1,4 @@
-"""Which model a job uses for its task, and how that is to answer. Free of TensorFlow."""
+"""Settings of jobs that use a model for its task. Does not import TensorFlow."""
 
 import dataclasses
 import functools
@@ -23,12 +23,12 @@ PLACES = ("model", "saved_model", "init_checkpoint")  # settings that say where 
 
 @dataclasses.dataclass(frozen=True)
 class ServedSettings(Settings):
-    """For subclasses: what a model is used for. Their computed fields are those of bert_tf.cli.resolution.resolve."""
+    """Base class of jobs that use a model for its task; bert_tf.cli.resolution computes the fields without a flag."""
 
     serves: ClassVar = True
     always_required: ClassVar = ("init_checkpoint",)
-    task = None  # kind that the model must be of; a setting of some
-    labels = ()  # names of a classifier's labels, if they are given
+    task = None  # required kind of the model; a setting in some subclasses
+    labels = ()  # given names of a classifier's labels
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     found: Found | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
@@ -55,14 +55,14 @@ OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().val
 
 @dataclasses.dataclass(frozen=True)
 class AnyModelSettings(ServedSettings):
-    """For subclasses: a model of any form, at one of PLACES."""
+    """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
 
     always_required: ClassVar = ()
     of_checkpoints: ClassVar = OF_CHECKPOINTS
 
     @functools.cached_property
     def _place(self):
-        """(setting, path, whether it is of an export); InputError unless one is given, which is there."""
+        """(setting, path, whether it is an export); InputError unless exactly one is given and exists."""
         values = self.values()
         given = [(name, values[name]) for name in PLACES if values.get(name)]
         if not given:
@@ -105,7 +105,7 @@ class SavedModelSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointSettings(ServedSettings):
-    """A checkpoint of any task, and how it is to answer."""
+    """A checkpoint for any task, and the options of its answers."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -136,12 +136,12 @@ class CheckpointSettings(ServedSettings):
 
 
 def of_checkpoint(path, place="init_checkpoint", **given):
-    """The resolved CheckpointSettings of a checkpoint that no command line names.
+    """Returns the resolved CheckpointSettings of a checkpoint that is not named by a flag.
 
     Args:
       path: of the checkpoint.
-      place: name of the argument that says so, for messages.
-      **given: settings that are not as its folder says.
+      place: name of the argument that has the path, for messages.
+      **given: settings that override the files beside the checkpoint.
     """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).with_values(given)
     return resolution.resolve(settings, given, find({place: path}), script.warn)

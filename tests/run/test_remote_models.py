@@ -78,8 +78,8 @@ def test_an_export_answers_as_the_run(tuned, folder, capsys):
     loaded = tf.saved_model.load(f"{folder}/served/1").signatures["serving_default"]
     answer = loaded(text=tf.constant(["the film was bad"]))
     assert set(answer["label"].numpy()) <= {b"good", b"bad"}
-    exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/small",
-                                 format="tflite"), {})
+    exporting.run(resolved(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/small",
+                                          format="tflite")))
     assert files.size(f"{folder}/small/model_float32.tflite")
 
 
