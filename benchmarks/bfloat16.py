@@ -21,11 +21,11 @@ from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf import export
 from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
-from run.settings.model import read_config
 from run.training import strategies, utilisation
 
 PRODUCT_WIDTH = 2048

@@ -21,11 +21,11 @@ from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf import losses, optimization
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.models import BertPretrainer
-from run.settings.model import read_config
 from run.training import strategies, utilisation
 
 PARTS = ("forward", "step", "padding")

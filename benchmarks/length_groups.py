@@ -15,12 +15,12 @@ import tensorflow as tf
 from benchmarks import measurements
 from bert_tf import losses, models, optimization
 from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classification
 from run.finetuning import batches
-from run.settings.model import read_config
 from run.training.step import Trainer
 
 MEAN_LENGTH, DEVIATION = 53 / 128, 13 / 128  # of MRPC's pairs, as shares of the length that they are padded to

@@ -24,6 +24,7 @@ from benchmarks import measurements, serving
 from benchmarks.measurements import Comparison
 from bert_tf import export, models
 from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.export import litert
@@ -33,7 +34,6 @@ from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
 from bert_tf.litert.inputs import Row
 from bert_tf.tokenization import BertTokenizer
-from run.settings.model import read_config
 
 ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
 PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, int8"}

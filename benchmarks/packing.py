@@ -17,13 +17,13 @@ from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.fast import FastEncoder
 from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import masking
 from data_prep.pretraining.instances.packing import packs_of_lengths
 from run.settings import DTYPE_POLICIES
-from run.settings.model import read_config
 from run.training import strategies
 
 SEQUENCES = 10_000  # of which packs are made

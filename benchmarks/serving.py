@@ -27,13 +27,13 @@ from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements
 from bert_tf import export, models
 from bert_tf.cli import flags, paths, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_text
 from bert_tf.tokenization import BertTokenizer
 from run.demo import topics
-from run.settings.model import read_config
 
 NUM_LABELS = 2
 WORDS = range(4, 46)  # of a sentence, as in movie reviews and news

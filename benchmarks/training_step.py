@@ -18,12 +18,12 @@ from benchmarks import measurements
 from benchmarks.measurements import Comparison
 from bert_tf import losses
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.models import BertClassifier
 from run.settings import DTYPE_POLICIES
-from run.settings.model import read_config
 from run.training import strategies, utilisation
 
 NUM_LABELS = 2

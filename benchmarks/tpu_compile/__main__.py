@@ -11,8 +11,8 @@ from benchmarks.tpu_compile import compiler, report, table
 from benchmarks.tpu_compile.measurement import measure_step
 from benchmarks.tpu_compile.settings import PEER, PRETRAINING, SERVED, TpuCompileSettings
 from bert_tf.cli import flags, script
+from bert_tf.cli.resolution import read_config
 from bert_tf.errors import InputError
-from run.settings.model import read_config
 
 
 def define_flags():

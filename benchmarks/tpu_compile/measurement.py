@@ -4,7 +4,7 @@ import dataclasses
 import time
 
 from benchmarks.tpu_compile import compiler, estimates, steps
-from run.settings.model import read_config
+from bert_tf.cli.resolution import read_config
 
 
 @dataclasses.dataclass(frozen=True)

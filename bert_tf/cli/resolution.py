@@ -61,13 +61,11 @@ def resolve(settings, given, found, announce):
       InputError: a setting that is required; a path that cannot be used; a file beside a checkpoint that is damaged, of
         a model or a tokenizer that this project does not compute, or that contradicts another.
     """
-    fields, unheeded = list(settings.fields()), settings.of_checkpoints if settings.exported else frozenset()
+    unheeded = settings.of_checkpoints if settings.exported else frozenset()
     if name := next((name for name in given if name in unheeded), None):
         raise InputError("has no effect with `{}`={}, which answers as it was exported; leave it out".format(
             *settings.exported), name, given[name])
-    told_by = {field.name: field.metadata["told_by"] for field, _ in fields
-               if field.metadata["told_by"] and field.name not in unheeded and (
-                   not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
+    told_by = {name: by for name, by in told_settings(settings).items() if name not in unheeded}
     places.check_required(settings, without={*told_by, *unheeded})
     for name in {*found.places} - {RUN}:
         with paths.errors_of(name):  # the first look at it
@@ -91,6 +89,13 @@ def resolve(settings, given, found, announce):
     for group in settings.groups():
         group.check_files()
     return settings
+
+
+def told_settings(settings):
+    """Dict of the settings that something beside a checkpoint tells -> what does: CONFIG, VOCABULARY, or CASING."""
+    fields = list(settings.fields())
+    return {field.name: field.metadata["told_by"] for field, _ in fields if field.metadata["told_by"] and (
+        not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
 
 
 def read_config(bert_config_file, max_seq_length):

@@ -6,7 +6,7 @@ What a checkpoint's folder holds of them need not be given: bert_tf.cli.resoluti
 import dataclasses
 
 from bert_tf.cli import places
-from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY, read_config
+from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -28,10 +28,6 @@ class ModelSettings(Settings):
               "lie beside it are taken where they are not given.", place=places.MODEL)
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
     found: Found | None = dataclasses.field(default=None, compare=False, repr=False)
-
-    def read_config(self, max_seq_length):
-        """The BertConfig of `bert_config_file`; InputError if it is none or too small for `max_seq_length`."""
-        return read_config(self.bert_config_file, max_seq_length)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from run.inference.settings import ExportEvaluationSettings
 from run.settings import ModelSettings
 
 FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")
-DATA = ("max_seq_length", "task_name", "data_dir", "dev_file", "predict_file", "eval_batch_size")
+DATA = ("task_name", "data_dir", "dev_file", "predict_file", "eval_batch_size")
 
 
 @dataclasses.dataclass(frozen=True)

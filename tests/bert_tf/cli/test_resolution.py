@@ -6,12 +6,14 @@ import os
 
 import pytest
 
+from bert_tf.cli import resolution, script
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.model_folder.finding import find
 from bert_tf.tokenization import read_vocabulary
 from run.finetuning.settings import FineTuningSettings
 from run.pretraining.settings import PretrainingSettings, RecordSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]
@@ -35,12 +37,19 @@ def flags(monkeypatch):
     monkeypatch.setattr("absl.flags.FLAGS", {"bert_config_file", "vocab_file", "do_lower_case", "strip_accents"})
 
 
+def told(settings, given):
+    """Settings with the values that something beside their checkpoint tells."""
+    found = find(resolution.places_of(settings))
+    found.check_no_pickle()
+    return settings.with_values(resolution.told_values(resolution.told_settings(settings), given, found, script.warn))
+
+
 def complete(given=None, **settings):
     """FineTuningSettings of what is given on a command line, completed: the groups model and tokenizer."""
     given = {"init_checkpoint": "bert"} | (given or {})
     groups = {name: dataclasses.replace(group, **{key: given[key] for key in given if hasattr(group, key)})
               for name, group in (("model", ModelSettings()), ("tokenizer", TokenizerSettings()))}
-    done = from_folder.complete(FineTuningSettings(**groups, **settings), given)
+    done = told(FineTuningSettings(**groups, **settings), given)
     return done.model, done.tokenizer
 
 
@@ -194,7 +203,7 @@ def test_pre_training_needs_a_vocabulary_for_dynamic_masking_alone(bert):
     def complete(masking):
         settings = PretrainingSettings(model=ModelSettings(init_checkpoint="bert"), records=RecordSettings(
             masking=masking))
-        return from_folder.complete(settings, {"init_checkpoint": "bert"}, "records" if masking == "dynamic" else None)
+        return told(settings, {"init_checkpoint": "bert"})
 
     assert complete("dynamic").records.vocab_file == "bert/vocab.txt"
     (bert / "vocab.txt").unlink()
