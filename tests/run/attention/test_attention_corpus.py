@@ -21,7 +21,8 @@ from run.attention.settings import (
 )
 from run.compression.data_settings import DataSettings
 from run.settings import ModelSettings, TokenizerSettings, from_folder
-from tests import remote_folders
+from run.training import run_metadata
+from tests import remote_folders, state_files
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
 OUTPUTS = {"analysis.json", "analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv", "state.npz"}
@@ -81,8 +82,12 @@ def rows_of(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_a_head_that_attends_to_the_token_before_is_found_as_such(analysis):
+def test_a_head_that_attends_to_the_token_before_is_found_as_such(shifting, flags, analysis):
     assert {path.name for path in analysis.iterdir()} == OUTPUTS
+    state_files.assert_holds(analysis / "analysis.json", {
+        "init_checkpoint": str(shifting), "input_file": run_metadata.fingerprint([flags["input_file"]]),
+        "treebank": run_metadata.fingerprint([flags["treebank"]]), "max_texts": None, "batch_size": 4,
+        "distance_texts": 10, "max_seq_length": 16})
     first, second = rows_of(analysis / "heads.tsv")
     assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
     assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])

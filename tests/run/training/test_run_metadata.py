@@ -61,7 +61,9 @@ def test_a_fingerprint_tells_names_sizes_and_contents_but_not_folders(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * int(name[-1]))
     first = run_metadata.fingerprint([str(tmp_path / "a" / "1"), str(tmp_path / "a" / "2")])
-    assert (first["files"], first["bytes"]) == (2, 3)
+    assert first == {"files": 2, "bytes": 3,
+                     "sha256": "e62b6bb74fedf516e34e61d432e984498d5188f5c30b3c8e6559e0f1c804116a",
+                     "contents": "654a28fb7a77c0fa7c6cd5573a02e2fd1bf35ce51aca3e09e74c79b441ec7186"}
     assert first == run_metadata.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
     assert first != run_metadata.fingerprint([str(tmp_path / "b" / "2"), str(tmp_path / "b" / "1")])
     (tmp_path / "b" / "2").write_bytes(b"xy")
