@@ -24,6 +24,7 @@ ALLOWED = {
     "bert_tf": (),
     "bert_tf.errors": (),
     "bert_tf.files": ("bert_tf.errors",),
+    "bert_tf.run_state": ("bert_tf.errors", "bert_tf.files"),
     "bert_tf.huggingface_config": ("bert_tf.errors",),
     "bert_tf.config": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config"),
     "bert_tf.losses": (),

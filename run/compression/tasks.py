@@ -5,10 +5,10 @@ import dataclasses
 from bert_tf import model_folder
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
+from bert_tf.run_state import RUN_FILE
 from run.finetuning import task_metadata
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
-from run.training.run_metadata import RUN_FILE
 
 
 def read_metadata(checkpoint):

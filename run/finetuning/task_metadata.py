@@ -13,8 +13,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.model_folder import TASK_FILE
+from bert_tf.run_state import holds_run
 from run.settings import TokenizerSettings
-from run.training.run_metadata import holds_run
 
 # With which a run is resumed; lengths may change.
 KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")

@@ -12,6 +12,7 @@ import tensorflow as tf
 from bert_tf import files, model_folder
 from bert_tf.cli import places
 from bert_tf.errors import InputError
+from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning import task_metadata
 from run.finetuning.prediction import Predictor
@@ -19,7 +20,6 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
 from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
-from run.training.run_metadata import RUN_FILE
 
 LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
 

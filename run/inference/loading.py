@@ -9,6 +9,7 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_bytes
 from bert_tf.model_folder import check_no_pickle, find_file
 from bert_tf.model_folder.tokenizers import find_vocabulary
+from bert_tf.run_state import RUN_FILE
 from run.finetuning import task_metadata
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
@@ -16,7 +17,6 @@ from run.inference.pretrained import Encoder, MaskedLM
 from run.inference.settings import KINDS, UNTRAINED_KINDS, QuestionSettings
 from run.settings import DTYPE_POLICIES, TokenizerSettings, from_folder
 from run.settings.model import read_config, read_tokenizer
-from run.training.run_metadata import RUN_FILE
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
 DEFAULTS, QUESTION_DEFAULTS = TokenizerSettings(), QuestionSettings()

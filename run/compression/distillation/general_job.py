@@ -1,16 +1,15 @@
 """Distillation on pre-training records: the pre-training job with a teacher, which is asked in each step."""
 
-import dataclasses
-
 import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
+from bert_tf.run_state import fingerprint
 from run.compression.distillation import teaching
 from run.pretraining import job
-from run.training import run_metadata
 
 MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
 
@@ -41,9 +40,8 @@ class Teaching:
                 name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(self._path).tensors):
             raise InputError(f"`teacher`={self._path}: has no masked LM head, whose answers could be learned; give "
                              "`logits_weight`=0")
-        self.started_with = teaching.started_with(
-            settings.student, dataclasses.asdict(settings.losses),
-            run_metadata.fingerprint(checkpoint_files(self._path)))
+        self.started_with = {"teacher": fingerprint(checkpoint_files(self._path)),
+                             **collect(FIXED, settings.student), **settings.losses.values()}
 
     def in_training(self, model, optimizer, num_train_steps):
         """The Trained of a BertPretrainer, the student."""

@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from bert_tf.cli import paths, places
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import FIXED_IF_USED, Settings, setting
 from bert_tf.errors import InputError, renamed
 from bert_tf.techniques.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
 from run.compression.data_settings import DataSettings
@@ -39,13 +39,14 @@ class StudentSettings(Settings):
         None, "The model to learn from: a folder that a fine-tuning script wrote, or OUTPUT_DIR/best of one, or a "
               "checkpoint that it takes. Its task.json says which task. Needed.")
     student_layers: tuple[int, ...] = setting(
-        (), "The student has these layers of the teacher, from 0, and its embeddings, pooler and head.", lower=0)
+        (), "The student has these layers of the teacher, from 0, and its embeddings, pooler and head.", lower=0,
+        resume=FIXED_IF_USED)
     student_checkpoint: str | None = setting(
         None, "The student starts from this checkpoint, as --init_checkpoint of fine-tuning; its vocabulary "
-              "must be the teacher's.")
+              "must be the teacher's.", resume=FIXED_IF_USED)
     student_config_file: str | None = setting(
         None, "The student starts from random weights and has this config: a bert_config.json or the name of a "
-              "published size.")
+              "published size.", resume=FIXED_IF_USED)
 
     def check_student(self):
         """Raises InputError unless the teacher is given, and one way in which the student begins."""

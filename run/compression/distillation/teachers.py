@@ -6,10 +6,10 @@ from bert_tf import files, model_folder
 from bert_tf.cli import paths
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.run_state import RUN_FILE
 from run.finetuning import task_metadata
 from run.settings import ModelSettings, from_folder
 from run.settings.model import read_config
-from run.training.run_metadata import RUN_FILE
 
 FOUND = ("bert_config_file", "vocab_file", *from_folder.CASING)
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf import files
+from bert_tf import files, run_state
 from bert_tf.errors import InputError
 from run.attention import importance, requests
 from run.attention.corpus import job, pictures, reading, relations, tables
@@ -21,7 +21,6 @@ from run.attention.settings import (
 )
 from run.compression.data_settings import DataSettings
 from run.settings import ModelSettings, TokenizerSettings, from_folder
-from run.training import run_metadata
 from tests import remote_folders, state_files
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
@@ -85,8 +84,8 @@ def rows_of(path):
 def test_a_head_that_attends_to_the_token_before_is_found_as_such(shifting, flags, analysis):
     assert {path.name for path in analysis.iterdir()} == OUTPUTS
     state_files.assert_holds(analysis / "analysis.json", {
-        "init_checkpoint": str(shifting), "input_file": run_metadata.fingerprint([flags["input_file"]]),
-        "treebank": run_metadata.fingerprint([flags["treebank"]]), "max_texts": None, "batch_size": 4,
+        "init_checkpoint": str(shifting), "input_file": run_state.fingerprint([flags["input_file"]]),
+        "treebank": run_state.fingerprint([flags["treebank"]]), "max_texts": None, "batch_size": 4,
         "distance_texts": 10, "max_seq_length": 16})
     first, second = rows_of(analysis / "heads.tsv")
     assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
@@ -230,6 +229,6 @@ def test_sums_that_are_damaged(tmp_path, content):
 
 def test_another_folder_is_left_alone(shifting, corpus, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty, and holds no analysis"):
+    with pytest.raises(InputError, match=r"is not empty, and has no analysis\.json to resume from"):
         analyze(shifting, tmp_path, input_file=str(corpus / "texts.txt"))
     assert tables.HEADS_FILE not in {path.name for path in tmp_path.iterdir()}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import models, run_state
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -30,7 +30,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
-from run.training import run_metadata, strategies
+from run.training import strategies
 from tests import state_files, toy_runs
 from tests.settings import resolved
 
@@ -111,7 +111,7 @@ def test_frozen_layers_stay_have_no_moments_and_resume_bitwise(here, capsys):
     assert (here / "frozen" / "eval_results.txt").read_text() == results
 
     state_files.assert_holds(here / "frozen" / "run.json", {
-        "data_dir": run_metadata.fingerprint(["sst-2/train.tsv"]), "task_name": "sst-2", "max_seq_length": 20,
+        "data_dir": run_state.fingerprint(["sst-2/train.tsv"]), "task_name": "sst-2", "max_seq_length": 20,
         "train_batch_size": 4, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
         "random_seed": 12345, **FROZEN, "lora_rank": None, "lora_alpha": 16.0, "weight_pruning": None,
         "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01,

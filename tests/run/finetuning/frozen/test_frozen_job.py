@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -26,7 +26,6 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
-from run.training import run_metadata
 from tests import state_files, toy_runs
 from tests.settings import resolved
 
@@ -79,9 +78,9 @@ def test_it_learns_and_leaves_what_a_tagger_leaves(folder, trained):
     assert right == pytest.approx(float(results["eval_accuracy"]))
     encoder = checkpoint_files(str(folder / "model"))
     state_files.assert_holds(trained / "run.json", {
-        "train_file": run_metadata.fingerprint([str(folder / "train.txt")]), "token_column": 0, "label_column": -1,
+        "train_file": run_state.fingerprint([str(folder / "train.txt")]), "token_column": 0, "label_column": -1,
         "document_context": False, "frozen_features": "weighted_sum_last_four", "lstm_width": 9, "lstm_dropout": 0.1,
-        "frozen_checkpoint": run_metadata.fingerprint(encoder, whole=True), "max_seq_length": 12,
+        "frozen_checkpoint": run_state.fingerprint(encoder, whole=True), "max_seq_length": 12,
         "train_batch_size": 12, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
         "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0, "lora_rank": None,
         "lora_alpha": 16.0, "weight_pruning": None, "changeable": {

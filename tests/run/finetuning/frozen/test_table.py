@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from bert_tf import models
+from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.errors import InputError
 from run.evaluation import results
@@ -17,7 +17,6 @@ from run.finetuning.settings import TuningSettings
 from run.finetuning.task_settings import TaggingSettings
 from run.finetuning.tasks import Tagging
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
-from run.training import run_metadata
 from tests import state_files, toy_runs
 from tests.settings import resolved
 
@@ -117,10 +116,10 @@ def test_what_the_rows_are_asked_for(folder, asked):
 def test_a_table_of_other_settings_or_a_model_too_small(folder, asked, reference):
     asked += [None] * 4  # so that none is stopped
     make(folder)
-    data = run_metadata.fingerprint([str(folder / "train.txt")])
+    data = run_state.fingerprint([str(folder / "train.txt")])
     encoder = checkpoint_files(str(folder / "model"))
     state_files.assert_holds(folder / "out" / "table.json", {
-        "init_checkpoint": run_metadata.fingerprint(encoder, whole=True), "train_file": data, "dev_file": data,
+        "init_checkpoint": run_state.fingerprint(encoder, whole=True), "train_file": data, "dev_file": data,
         "token_column": 0, "label_column": -1, "strict": False, "document_context": False, "frozen_features": None,
         "lstm_width": 768, "lstm_dropout": 0.3, "frozen_learning_rate": 1e-3, "frozen_epochs": 10.0,
         "all_features": True, "runs_per_row": 3, "max_seq_length": 12, "do_lower_case": True, "strip_accents": None,
