@@ -90,7 +90,7 @@ ALLOWED = {
     "run.attention": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "run.settings", "run.training",
                       "run.finetuning", "run.finetuning.tasks", "run.inference", "run.inference.formats",
                       "run.compression"),
-    "run.attention.corpus": ("bert_tf.*", "data_prep.tasks", "run.training", "run.inference", "run.attention"),
+    "run.attention.corpus": ("bert_tf.*", "data_prep.tasks", "run.inference", "run.attention"),
     "run.probing": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.attention.corpus"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
