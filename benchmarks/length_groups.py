@@ -75,7 +75,7 @@ def make_trainer(config, arrays, batch_size, static_shapes):
     model = models.BertClassifier(FastEncoder(config, Fast(remove_padding=not static_shapes)), 2)
     trainer = Trainer(
         tf.distribute.get_strategy(), model, optimization.create_optimizer(2e-5, 1000, 100),
-        lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])}, ("loss",))
+        losses.classification_loss)
     trainer.set_dataset(lambda share: batches.training_batches(
         arrays, batch_size, SEED, static_shapes=static_shapes, share=share))
     return trainer

@@ -8,7 +8,6 @@ computes padding, as it always does.
 """
 
 import dataclasses
-import functools
 import os
 
 import tensorflow as tf
@@ -95,13 +94,13 @@ def make_turns(kind, config, features):
     if kind != "mrpc":
         return {**{name: encoder_benchmark.our_step(encoder, features) for name, encoder in encoders.items()},
                 "official": encoder_benchmark.garden_step(config, features)}
-    labels = features["next_sentence_labels"][:, 0]
+    labels = {"label_ids": features["next_sentence_labels"][:, 0]}
     peer = garden_models.BertClassifier(encoder_benchmark.garden_encoder(config), NUM_LABELS)
-    return {**{name: encoder_benchmark.model_step(BertClassifier(encoder, NUM_LABELS), features, functools.partial(
-                   losses.classification_loss, labels=labels)) for name, encoder in encoders.items()},
+    return {**{name: encoder_benchmark.model_step(BertClassifier(encoder, NUM_LABELS), features, lambda outputs:
+                   losses.classification_loss(outputs, labels)["loss"]) for name, encoder in encoders.items()},
             "official": encoder_benchmark.garden_model_step(
                 peer, encoder_benchmark.garden_inputs(features),
-                lambda logits: losses.classification_loss({"logits": logits}, labels))}
+                lambda logits: losses.classification_loss({"logits": logits}, labels)["loss"])}
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ Variables are named as the original names them, so that checkpoints can be match
 Shape legend: B batch, S sequence, T tokens, H hidden, N heads, P positions, L layers.
 """
 
-import dataclasses
-
 import tensorflow as tf
 import tf_keras
 
@@ -26,6 +24,7 @@ from bert_tf.layers import (
     Arithmetic,
     Embeddings,
     EncoderLayer,
+    LayerRun,
     Layout,
     Projection,
     WeightInitializer,
@@ -148,42 +147,39 @@ class BertEncoder(tf_keras.Model):
         del training
         return Layout(features["input_mask"])
 
-    def _run_layers(self, features, layout, training, observed=False, last_run=None):
+    def _run_layers(self, features, layout, training, observed=False, last_run=LayerRun):
         """Computes the embeddings and the layers.
 
         Args:
           features, training: See `call`.
           layout: Layout of the batch.
           observed: bool. Whether to return the Attention.
-          last_run: LayerRun or subclass, which runs the last layer; None for LayerRun.
+          last_run: LayerRun or a subclass, which runs the last layer.
 
         Returns:
           The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times Attention, or None if not observed.
         """
-        input_ids, positions = features["input_ids"], features.get("positions")
-        self._check_length(input_ids.shape[1])
-        bias = (attention_bias if positions is None else packed_attention_bias)(features["input_mask"])
+        self._check_length(features["input_ids"].shape[1])
+        bias = _bias(features)
         embedding_seed, *layer_seeds = self._dropout_seeds(training)
-        embedded = self.embeddings(input_ids, features["segment_ids"], layout, dropout_seed=embedding_seed,
-                                   positions=positions)
+        embedded = self.embeddings(features["input_ids"], features["segment_ids"], layout, dropout_seed=embedding_seed,
+                                   positions=features.get("positions"))
         x = embedded = tf.cast(embedded, self.compute_dtype)  # [T, H]
         outputs, attention = [], []
         for number, (layer, seeds) in enumerate(zip(self.encoder_layers, layer_seeds, strict=True)):
-            is_last = number == len(self.encoder_layers) - 1
-            run = (last_run if is_last and last_run else LayerRun)(layout, bias, seeds, observed, self.hooks, number)
-            x, attended = run(layer, x)
+            make_run = last_run if number == len(self.encoder_layers) - 1 else LayerRun
+            x, attended = make_run(layout, bias, seeds, observed, self.hooks, number)(layer, x)
             outputs.append(x)
             attention.append(attended)
         return embedded, outputs, attention
 
     def _dropout_seeds(self, training):
         """One seed for the embeddings, then a list of seeds for each layer; None instead of each if unused."""
-        layers = range(self.config.num_hidden_layers)
+        num_layers, each = self.config.num_hidden_layers, EncoderLayer.NUM_DROPOUTS
         if not training:
-            return [None, *(None for _ in layers)]
-        each = EncoderLayer.NUM_DROPOUTS
-        seeds = tf.unstack(self.dropout_generator.make_seeds(1 + each * len(layers)), axis=1)
-        return [seeds[0], *(seeds[1 + each * i : 1 + each * (i + 1)] for i in layers)]
+            return [None] * (1 + num_layers)
+        seeds = tf.unstack(self.dropout_generator.make_seeds(1 + each * num_layers), axis=1)
+        return [seeds[0], *(seeds[1 + each * i : 1 + each * (i + 1)] for i in range(num_layers))]
 
     def _check_length(self, sequence_length):
         longest = self.config.max_position_embeddings
@@ -192,38 +188,6 @@ class BertEncoder(tf_keras.Model):
                              f"{longest}")
 
 
-@dataclasses.dataclass(frozen=True)
-class LayerRun:
-    """Runs an encoder layer on a batch, with the hooks of the encoder around it.
-
-    A hook is a function (number, layer, x, run) -> (x, attention). `number` counts the layers from 0, `run` is the
-    LayerRun inside the hook, and `run(layer, x)` computes the layer. The hook may change the input, the output, or the
-    layer.
-
-    Attributes:
-      layout: Layout of the batch.
-      attention_bias: See EncoderLayer.
-      dropout_seeds: See EncoderLayer.
-      observed: bool. Whether to return the Attention.
-      hooks: tuple of hooks, the last one outermost.
-      number: int. Number of the layer, from 0.
-    """
-
-    layout: Layout
-    attention_bias: tf.Tensor
-    dropout_seeds: list | None
-    observed: bool
-    hooks: tuple
-    number: int
-
-    def __call__(self, layer, x):
-        """x [T, H] -> the layer's output [T, H], and its Attention, or None if it is not observed."""
-        if self.hooks:
-            *inner, outermost = self.hooks
-            return outermost(self.number, layer, x, dataclasses.replace(self, hooks=tuple(inner)))
-        x, attention = self.compute(layer, x)
-        return x, attention if self.observed else None
-
-    def compute(self, layer, x):
-        """x [T, H] -> the layer's output [T, H] and Attention."""
-        return layer(x, self.layout, self.attention_bias, dropout_seeds=self.dropout_seeds)
+def _bias(features):
+    """What is added to attention scores, so that tokens attend only to tokens of their own sequence."""
+    return (packed_attention_bias if "positions" in features else attention_bias)(features["input_mask"])

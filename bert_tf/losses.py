@@ -1,243 +1,232 @@
 """Training losses, float32 scalars.
 
-A batch may come in parts: each replica has one, and divides it into micro-batches. The loss of the whole batch is a sum
-over its examples or predictions, divided by a number that its features alone tell, the normaliser. So each part, given
-the normalisers of the whole batch, can compute its share. The shares add up to the loss that one device would compute,
-and so do their gradients. A mean of the parts' own means would not: in it a prediction counts the less, the more others
-are in the same part.
+A batch can come in parts: each replica has one and splits it into micro-batches. The loss of a batch is a sum over its
+items, such as examples or predictions, divided by a normalizer, which depends only on the features. Given the
+normalizers of the whole batch, each part can compute its partial loss. The partial losses add up to the loss that one
+device would compute, and so do their gradients. A mean of the parts' own means would not: an item would count less the
+more items its part has.
 
-Shape legend: B batch, P predictions, V vocabulary.
+Shape legend: B batch, S sequence, K sequences of a packed row, P predictions, V vocabulary.
 """
+
+import dataclasses
+import functools
+from collections.abc import Callable
 
 import tensorflow as tf
 
-EMPTY_BATCH_GUARD = 1e-5  # the original's: a batch without predictions has loss 0, not NaN
+EMPTY_BATCH_GUARD = 1e-5  # The original's: a batch without predictions has loss 0, not NaN.
+TINY_GUARD = 1e-20  # Does the same without changing a bit of a normalizer of 1 or more.
 PADDING_PENALTY = -10_000.0  # added to a score, as BERT's attention does to what is not to be seen
+TOTAL = "loss"
 
 
-class PretrainingLoss:
-    """The masked LM loss, and the loss of a label of the whole sequence (the original's `run_pretraining.model_fn`).
+@dataclasses.dataclass(frozen=True)
+class Term:
+    """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
+
+    Attributes:
+      name: str. Name of the loss that it reports. Terms of the same name add up, and must have the same factor. A term
+        named "loss" is reported only as part of the total.
+      items: Function (outputs, features) -> float32, the loss of each item.
+      counts: Function features -> float32, the count of each item, in the shape of the items or with axes of size 1,
+        over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.
+        Or int n, also as a function's value: all items count equally, n items per example. Then no item is multiplied.
+      factor: float, or function () -> float32 scalar. Weight of the reported loss in the total; 0 to report it only.
+      guard: float. Added to the normalizer, so that a batch without items has loss 0.
+    """
+
+    name: str
+    items: Callable
+    counts: Callable | int
+    factor: float | Callable = 1.0
+    guard: float = 0.0
+
+    def counts_in(self, features):
+        """Returns the counts in a part of a batch: float32, or int n for n equal counts per example."""
+        return self.counts(features) if callable(self.counts) else self.counts
+
+
+class Loss:
+    """The weighted sum of terms, which can be computed part by part.
+
+    Args:
+      *terms: `Term`s.
+
+    Attributes:
+      terms: Tuple of `Term`.
+      names: Tuple of str. Names of the losses that a call returns: "loss", the total to minimize, then the terms'.
+
+    Raises:
+      ValueError: If terms of the same name have different factors.
+    """
+
+    def __init__(self, *terms):
+        self.terms = terms
+        self._factors = {term.name: term.factor for term in terms}
+        if any(self._factors[term.name] != term.factor for term in terms):
+            raise ValueError("terms of the same name have different factors")
+        self._representatives = {term.counts: term for term in terms}  # Terms that count alike share a normalizer.
+        self.names = (TOTAL, *(name for name in self._factors if name != TOTAL))
+
+    def __call__(self, outputs, features):
+        """Computes the losses of a whole batch; see `partial_losses`."""
+        return self.partial_losses(outputs, features, self.normalizers(features))
+
+    def normalizers(self, features):
+        """Returns the divisors from one part of a batch: list of float32 scalars, which add up over the parts."""
+        counts = (term.counts_in(features) for term in self._representatives.values())
+        return [_equal_counts(each, features) if isinstance(each, int) else tf.reduce_sum(each) for each in counts]
+
+    def partial_losses(self, outputs, features, normalizers):
+        """Computes the contribution of one part of a batch to its losses.
+
+        Args:
+          outputs: Dict of tensors, the model's for the part.
+          features: Dict of tensors [B, ...] of the part.
+          normalizers: Of the whole batch: the sums of the normalizers of its parts.
+
+        Returns:
+          Dict of name -> float32 scalar. Summed over the parts, these are the losses of the batch.
+        """
+        normalizers = dict(zip(self._representatives, normalizers, strict=True))
+        found = {name: [] for name in self._factors}
+        for term in self.terms:
+            items, counts, divisor = term.items(outputs, features), term.counts_in(features), normalizers[term.counts]
+            counts_equally = isinstance(counts, int) or len(counts.shape) == 0
+            total = tf.reduce_sum(items if counts_equally else items * counts)
+            found[term.name].append(total / (divisor + term.guard if term.guard else divisor))
+        losses = {name: tf.add_n(partial) for name, partial in found.items()}
+        weighted = [_weigh(losses[name], factor) for name, factor in self._factors.items() if factor != 0]
+        return {**losses, TOTAL: tf.add_n(weighted)}
+
+
+def _equal_counts(count, features):
+    """The number of examples in a part of a batch, packed or not, times a count, as a float32 scalar."""
+    packed = features.get("sequence_weights")
+    examples = tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32) if packed is None else (
+        tf.reduce_sum(packed))
+    return examples if count == 1 else examples * count
+
+
+def _weigh(loss, factor):
+    factor = factor() if callable(factor) else factor
+    return loss if isinstance(factor, float) and factor == 1 else factor * loss
+
+
+def create_pretraining_loss(sentence_label="next_sentence"):
+    """Creates the masked LM loss plus the loss of a label of the sequence (the original's `run_pretraining.model_fn`).
+
+    The loss takes the outputs of a BertPretrainer: masked_lm_logits [B, P, V], next_sentence_logits [B, 2], packed
+    [B, K, 2]. Its features are masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 at padding predictions;
+    next_sentence_labels int32 [B, 1] or [B], 1 for a random second sentence. Packed rows have next_sentence_labels
+    int32 [B, K] and next_sentence_weights float32 [B, K], 0 where there is no sequence.
 
     Args:
       sentence_label: BertPretrainer's: "next_sentence", another label, or None for the masked LM loss alone.
 
-    Attributes:
-      predicted: what is predicted, as the names of its loss and its metrics begin: "masked_lm" and the label, if any.
-      names: of the losses that a call gives.
+    Returns:
+      `Loss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and, if there is a label,
+      "next_sentence_loss" (mean over the sequences).
     """
+    def sentence_items(outputs, features):
+        logits, labels = sentence_scores(sentence_label, outputs, features)
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
-    def __init__(self, sentence_label="next_sentence"):
-        self._sentence_label = sentence_label
-        self.predicted = ("masked_lm", *((sentence_label,) if sentence_label else ()))
-        self.names = ("loss", *(f"{each}_loss" for each in self.predicted))
-
-    def __call__(self, outputs, features):
-        """The losses of a batch.
-
-        Args:
-          outputs: BertPretrainer's: masked_lm_logits [B, P, V], next_sentence_logits [B, 2], packed [B, K, 2].
-          features: masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 at padding predictions;
-            next_sentence_labels int32 [B, 1] or [B], where 1 means a random second sentence; packed
-            next_sentence_labels int32 [B, K] and next_sentence_weights float32 [B, K], 0 where there is no sequence.
-
-        Returns:
-          Dict of float32 scalars: loss, the sum of the others; masked_lm_loss (mean over real predictions);
-          next_sentence_loss (mean over the sequences).
-        """
-        return self.share(outputs, features, self.normalisers(features))
-
-    def normalisers(self, features):
-        """What to divide by, of one part of a batch: dict of float32 scalars, which add up over the parts."""
-        weights = features.get(f"{self._sentence_label}_weights")
-        return {"predictions": tf.reduce_sum(features["masked_lm_weights"]),
-                "examples": _num_examples(features) if weights is None else tf.reduce_sum(weights)}
-
-    def share(self, outputs, features, normalisers):
-        """What one part adds to the losses of a batch.
-
-        Args:
-          outputs, features: of the part, as a call takes them.
-          normalisers: of the whole batch, the sum of those of its parts.
-
-        Returns:
-          Dict of float32 scalars as a call's; summed over the parts they are the losses of the batch.
-        """
-        token_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
-        masked_lm_loss = (tf.reduce_sum(features["masked_lm_weights"] * token_losses)
-                          / (normalisers["predictions"] + EMPTY_BATCH_GUARD))
-        if not self._sentence_label:
-            return {"loss": masked_lm_loss, "masked_lm_loss": masked_lm_loss}
-        logits, labels, weights = self.sentence_scores(outputs, features)
-        sentence_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-        if weights is not None:
-            sentence_losses *= weights
-        sentence_loss = tf.reduce_sum(sentence_losses) / normalisers["examples"]
-        return {
-            "loss": masked_lm_loss + sentence_loss,
-            "masked_lm_loss": masked_lm_loss,
-            f"{self._sentence_label}_loss": sentence_loss,
-        }
-
-    def sentence_scores(self, outputs, features):
-        """Of the label of N sequences, B or B * K: logits [N, 2], labels int32 [N], weights float32 [N] or None."""
-        name = self._sentence_label
-        weights = features.get(f"{name}_weights")
-        return (tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1]),
-                None if weights is None else tf.reshape(weights, [-1]))
+    terms = [Term("masked_lm_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
+    if sentence_label:
+        terms.append(Term(f"{sentence_label}_loss", sentence_items, functools.partial(sentence_counts, sentence_label)))
+    return Loss(*terms)
 
 
-pretraining_loss = PretrainingLoss()
+def sentence_scores(name, outputs, features):
+    """Of the label of N sequences, B or B * K: logits [N, 2], labels int32 [N]."""
+    return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1])
 
 
-class TokenClassificationLoss:
-    """Mean cross entropy over labelled tokens; tokens whose label is negative, such as padding, take no part."""
-
-    def __call__(self, outputs, features):
-        """The loss of a batch.
-
-        Args:
-          outputs: BertTokenClassifier's: logits float32 [B, S, labels].
-          features: label_ids int32 [B, S].
-
-        Returns:
-          {"loss": float32 scalar}; 0 for a batch without labelled tokens.
-        """
-        return self.share(outputs, features, self.normalisers(features))
-
-    def normalisers(self, features):
-        """As PretrainingLoss's."""
-        return {"labelled": tf.reduce_sum(_is_labelled(features)), "examples": _num_examples(features)}
-
-    def share(self, outputs, features, normalisers):
-        """As PretrainingLoss's."""
-        token_losses = tf.nn.sparse_softmax_cross_entropy_with_logits(
-            labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"])  # [B, S]
-        total = tf.reduce_sum(_is_labelled(features) * token_losses)
-        return {"loss": tf.math.divide_no_nan(total, normalisers["labelled"])}
+def sentence_counts(name, features):
+    """Of the label of packed sequences: float32 [N], 0 where there is no sequence; 1 of others."""
+    weights = features.get(f"{name}_weights")
+    return 1 if weights is None else tf.reshape(weights, [-1])
 
 
-token_classification_loss = TokenClassificationLoss()
+def count_predictions(features):
+    """Returns masked_lm_weights: 1 for predictions, 0 for padding predictions."""
+    return features["masked_lm_weights"]
 
 
-class MeanLoss:
-    """Losses that are means over the examples, in shares.
-
-    Args:
-      loss_function: (outputs, features) -> dict of scalars, each a mean over the examples of the batch it is given.
-    """
-
-    def __init__(self, loss_function):
-        self._loss_function = loss_function
-
-    def __call__(self, outputs, features):
-        """The losses of a batch."""
-        return self._loss_function(outputs, features)
-
-    def normalisers(self, features):
-        """As PretrainingLoss's."""
-        return {"examples": _num_examples(features)}
-
-    def share(self, outputs, features, normalisers):
-        """As PretrainingLoss's."""
-        part = _num_examples(features) / normalisers["examples"]
-        return {name: part * loss for name, loss in self._loss_function(outputs, features).items()}
+def _masked_lm_items(outputs, features):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
 
 
-def in_shares(loss_function):
-    """A loss that has `normalisers` and `share`, as it is; any other as a MeanLoss."""
-    return loss_function if hasattr(loss_function, "share") else MeanLoss(loss_function)
-
-
-class PackedLoss:
-    """A mean over the examples of packs: rows with K sequences each.
-
-    Args:
-      losses_of: (outputs, labels) -> losses of each example, [N] or [N, labels], as those below.
-    """
-
-    def __init__(self, losses_of):
-        self._losses_of = losses_of
-
-    def __call__(self, outputs, features):
-        """As `share`, of a whole batch."""
-        return self.share(outputs, features, self.normalisers(features))
-
-    def normalisers(self, features):
-        """As PretrainingLoss's."""
-        return {"examples": tf.reduce_sum(features["sequence_weights"])}
-
-    def share(self, outputs, features, normalisers):
-        """As PretrainingLoss's.
-
-        Args:
-          outputs: logits float32 [B, K, labels].
-          features: label_ids [B, K] or [B, K, labels]; sequence_weights float32 [B, K], 0 where there is no sequence.
-          normalisers: of the whole batch.
-        """
-        logits, labels = (tf.reshape(values, [-1, *values.shape[2:]])
-                          for values in (outputs["logits"], features["label_ids"]))
-        each = self._losses_of({"logits": logits}, labels)
-        each = tf.reduce_mean(tf.reshape(each, [tf.shape(logits)[0], -1]), axis=1)
-        weights = tf.reshape(features["sequence_weights"], [-1])
-        return {"loss": tf.reduce_sum(weights * each) / normalisers["examples"]}
-
-
-def classification_loss(outputs, labels):
-    """Mean cross entropy of outputs["logits"] float32 [B, classes] against labels int32 [B] -> scalar."""
-    return tf.reduce_mean(classification_losses(outputs, labels))
-
-
-def classification_losses(outputs, labels):
-    """As `classification_loss`, of each example -> [B]."""
-    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=outputs["logits"])
-
-
-def regression_loss(outputs, targets):
-    """Mean squared error of outputs["logits"] float32 [B, 1] against targets float32 [B] -> scalar."""
-    return tf.reduce_mean(regression_losses(outputs, targets))
-
-
-def regression_losses(outputs, targets):
-    """As `regression_loss`, of each example -> [B]."""
-    return tf.math.squared_difference(outputs["logits"][:, 0], targets)
-
-
-def multi_label_loss(outputs, labels):
-    """Mean binary cross entropy of outputs["logits"] float32 [B, labels] against 0 or 1 int32 [B, labels]."""
-    return tf.reduce_mean(multi_label_losses(outputs, labels))
-
-
-def multi_label_losses(outputs, labels):
-    """As `multi_label_loss`, of each label of each example -> [B, labels]."""
-    return tf.nn.sigmoid_cross_entropy_with_logits(labels=tf.cast(labels, tf.float32), logits=outputs["logits"])
-
-
-def span_loss(outputs, features, ignore_padding=False):
-    """Mean cross entropy of start and end over positions (the original's `run_squad.model_fn`).
+def create_span_loss(ignore_padding=False):
+    """Creates the mean cross entropy of start and end over positions (the original's `run_squad.model_fn`).
 
     The original lets padding compete with the answer. A model that leaves padding out gives it no score of its own.
 
+    The loss takes the outputs of a BertSpanLabeler, start_logits and end_logits, float32 [B, S], and the features
+    start_positions and end_positions int32 [B, 1], and input_mask int32 [B, S], 0 at padding.
+
     Args:
-      outputs: BertSpanLabeler's: start_logits and end_logits, float32 [B, S].
-      features: start_positions and end_positions int32 [B, 1]; input_mask int32 [B, S], 0 at padding.
-      ignore_padding: whether padding is no possible position.
-
-    Returns:
-      float32 scalar.
+      ignore_padding: bool. Whether padding is no possible position.
     """
-    penalty = PADDING_PENALTY * tf.cast(1 - features["input_mask"], tf.float32) if ignore_padding else 0.0
-    start, end = (tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
-        labels=features[f"{name}_positions"][:, 0], logits=outputs[f"{name}_logits"] + penalty))
-        for name in ("start", "end"))
-    return (start + end) / 2
+    def end_term(name):
+        def items(outputs, features):
+            logits = outputs[f"{name}_logits"]
+            if ignore_padding:
+                logits += PADDING_PENALTY * tf.cast(1 - features["input_mask"], tf.float32)
+            return tf.nn.sparse_softmax_cross_entropy_with_logits(
+                labels=features[f"{name}_positions"][:, 0], logits=logits)
+        return Term(TOTAL, items, counts=2)  # An example has two items; the other is in the other term.
+
+    return Loss(end_term("start"), end_term("end"))
 
 
-def _is_labelled(features):
-    """float32 [B, S]: 1 at tokens with a label."""
+def _cross_entropies(outputs, features):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features["label_ids"], logits=outputs["logits"])
+
+
+def _squared_differences(outputs, features):
+    return tf.math.squared_difference(outputs["logits"][..., 0], features["label_ids"])
+
+
+def _label_entropies(outputs, features):
+    """float32 [B, labels]; of packs [B, K], means over labels."""
+    items = tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=tf.cast(features["label_ids"], tf.float32), logits=outputs["logits"])
+    return tf.reduce_mean(items, axis=-1) if "sequence_weights" in features else items
+
+
+def _token_entropies(outputs, features):
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"])  # [B, S]
+
+
+def _count_sequences(features):
+    """float32 [B, K] of packs, 0 where there is no sequence; 1 item per example of other batches."""
+    return features.get("sequence_weights", 1)
+
+
+def _count_labels(features):
+    return features.get("sequence_weights", features["label_ids"].shape[-1])
+
+
+def _count_labeled_tokens(features):
     return tf.cast(features["label_ids"] >= 0, tf.float32)
 
 
-def _num_examples(features):
-    """B of a dict of tensors [B, ...], as a float32 scalar."""
-    return tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32)
+pretraining_loss = create_pretraining_loss()
+
+# The next three are means over examples. They take logits float32 [B, ...] and label_ids [B, ...]; packed rows have
+# [B, K, ...], and sequence_weights float32 [B, K], 0 where there is no sequence.
+
+# Cross entropy of logits [B, classes] against int32 [B].
+classification_loss = Loss(Term(TOTAL, _cross_entropies, _count_sequences))
+# Squared difference of logits [B, 1] from float32 [B].
+regression_loss = Loss(Term(TOTAL, _squared_differences, _count_sequences))
+# Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels too.
+multi_label_loss = Loss(Term(TOTAL, _label_entropies, _count_labels))
+# Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with a negative label,
+# such as padding, do not count. A batch without labeled tokens has loss 0.
+token_classification_loss = Loss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD))

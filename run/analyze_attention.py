@@ -10,26 +10,10 @@ With --importance_examples it measures too which heads matter to a fine-tuned mo
 A command that was stopped goes on where it was.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.attention.settings import AnalyzeAttentionSettings
-from run.settings import from_folder
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(AnalyzeAttentionSettings())
-
-
-def main(argv):
-    """Checks the flags, then reads and measures."""
-    del argv
-    settings = flags.read(AnalyzeAttentionSettings())
-    settings.check_files()
-    settings = from_folder.complete(settings, flags.given())
-    from run.attention.corpus import job
-
-    job.run(settings, flags.given())
-
+COMMAND = script.Command(AnalyzeAttentionSettings(), "run.attention.corpus.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -9,27 +9,10 @@
 Without --question each line of standard input is a question.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.inference.settings import AnswerSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(AnswerSettings())
-
-
-def main(argv):
-    """Checks the flags, loads the model once and answers."""
-    del argv
-    settings = flags.read(AnswerSettings())
-    context = settings.read_context()
-    from run.inference import served_models, terminal
-
-    model = served_models.load("span_labeler", flags.given())
-    terminal.answer_questions(model, settings.questions or terminal.lines(), context, settings.top_k)
-    if settings.export.latency:
-        terminal.report_latency(model)
-
+COMMAND = script.Command(AnswerSettings(), "run.inference.terminal")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

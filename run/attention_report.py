@@ -8,24 +8,10 @@
 A line of --input_file is a text, or a pair of texts, `text_a ||| text_b`.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.attention.settings import AttentionReportSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(AttentionReportSettings())
-
-
-def main(argv):
-    """Checks the flags, then looks at the texts."""
-    del argv
-    settings = flags.read(AttentionReportSettings())
-    settings.check_files()
-    from run.attention import report
-
-    report.run(settings, flags.given())
-
+COMMAND = script.Command(AttentionReportSettings(), "run.attention.report")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -5,24 +5,10 @@
 Taggers and multiple choice take --dev_file, span labelers --predict_file, in place of --data_dir.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.compression.comparison.settings import ComparisonSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(ComparisonSettings())
-
-
-def main(argv):
-    """Checks the flags, then measures all models."""
-    del argv
-    settings = flags.read(ComparisonSettings())
-    settings.check_files()
-    from run.compression.comparison import job
-
-    job.run(settings)
-
+COMMAND = script.Command(ComparisonSettings(), "run.compression.comparison.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -5,24 +5,10 @@
 A span labeler takes --predict_file, a tagger and multiple choice --dev_file, in place of --data_dir.
 """
 
-from bert_tf.cli import flags, script
-from run.inference.settings import ExportEvaluationSettings
+from bert_tf.cli import script
+from run.inference.settings import EVALUATION_FLAGS, ExportEvaluationSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(ExportEvaluationSettings())
-
-
-def main(argv):
-    """Checks the flags, then evaluates both."""
-    del argv
-    settings = flags.read(ExportEvaluationSettings())
-    settings.check_files()
-    from run.inference import export_evaluation
-
-    export_evaluation.run(settings, flags.given())
-
+COMMAND = script.Command(ExportEvaluationSettings(), "run.inference.export_evaluation", EVALUATION_FLAGS)
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -8,24 +8,10 @@ A folder that a fine-tuning script wrote says in task.json what the model does. 
       --export_dir=serving/bert
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.inference.settings import ExportSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(ExportSettings())
-
-
-def main(argv):
-    """Checks the flags, then loads and exports."""
-    del argv
-    settings = flags.read(ExportSettings())
-    settings.check_files()
-    from run.inference import exporting
-
-    exporting.run(settings, flags.given())
-
+COMMAND = script.Command(ExportSettings(), "run.inference.exporting")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

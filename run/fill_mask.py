@@ -9,27 +9,10 @@
 Without --text it answers each line of standard input.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.inference.settings import FillMaskSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(FillMaskSettings())
-
-
-def main(argv):
-    """Checks the flags, loads the model once and answers."""
-    del argv
-    settings = flags.read(FillMaskSettings())
-    texts = settings.texts
-    from run.inference import served_models, terminal
-
-    model = served_models.load("masked_lm", flags.given())
-    terminal.fill_masks(model, texts or terminal.lines(), settings.top_k)
-    if settings.export.latency:
-        terminal.report_latency(model)
-
+COMMAND = script.Command(FillMaskSettings(), "run.inference.terminal")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -9,24 +9,10 @@ The model is a checkpoint's folder or a SavedModel. Rows are lines of text, tabl
 lines (.jsonl); answers are JSON lines or, of a .tsv, a table.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.inference.settings import PredictionSettings
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(PredictionSettings())
-
-
-def main(argv):
-    """Checks the flags, loads the model and answers."""
-    del argv
-    settings = flags.read(PredictionSettings())
-    settings.check_files()
-    from run.inference import predicting
-
-    predicting.run(settings, flags.given())
-
+COMMAND = script.Command(PredictionSettings(), "run.inference.predicting")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

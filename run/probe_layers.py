@@ -8,26 +8,10 @@
 Beside each score stands that of a control task: labels drawn at random for each word, which a probe can only memorise.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.probing.settings import ProbeLayersSettings
-from run.settings import from_folder
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(ProbeLayersSettings())
-
-
-def main(argv):
-    """Checks the flags, then reads, trains the probes and writes what they came to."""
-    del argv
-    settings = flags.read(ProbeLayersSettings())
-    settings.check_files()
-    settings = from_folder.complete(settings, flags.given())
-    from run.probing import job
-
-    job.run(settings)
-
+COMMAND = script.Command(ProbeLayersSettings(), "run.probing.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

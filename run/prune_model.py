@@ -9,26 +9,10 @@ A tagger and multiple choice take --train_file and --dev_file, a span labeler --
 of --data_dir. The output is a fine-tuned model like any other: it is evaluated, trained on and exported by its folder.
 """
 
-from bert_tf.cli import flags, script
+from bert_tf.cli import script
 from run.compression.pruning.settings import PruneModelSettings
-from run.settings import from_folder
 
-
-def define_flags():
-    """Defines this script's flags."""
-    flags.define(PruneModelSettings())
-
-
-def main(argv):
-    """Checks the flags, then prunes."""
-    del argv
-    settings = flags.read(PruneModelSettings())
-    settings.check_places()
-    settings = from_folder.complete(settings, flags.given())
-    from run.compression.pruning import job
-
-    job.run(settings, flags.given())
-
+COMMAND = script.Command(PruneModelSettings(), "run.compression.pruning.job")
 
 if __name__ == "__main__":
-    script.run(main, define_flags)
+    COMMAND.run()

@@ -19,16 +19,17 @@ from tests.encoders import make_encoder
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 ROOT = REFERENCE.parent.parent
-KINDS = ("pretrain", "classify")
+LOSSES = {"pretrain": losses.pretraining_loss, "classify": losses.classification_loss}
+KINDS = tuple(LOSSES)
 
 
-def train(kind, strategy, *, loss_function=None, encoder_options=None, scale_loss=False, **trainer_options):
+def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, **trainer_options):
     """Trains as the original did.
 
     Args:
       kind: "pretrain" or "classify".
       strategy: tf.distribute.Strategy.
-      loss_function: in place of the kind's own.
+      loss: in place of the kind's own.
       encoder_options: dict of BertEncoder's options.
       scale_loss: as create_optimizer's.
       trainer_options: keyword arguments of Trainer.
@@ -44,7 +45,7 @@ def train(kind, strategy, *, loss_function=None, encoder_options=None, scale_los
         schedule = json.loads((REFERENCE / "schedule.json").read_text())
         optimizer = create_optimizer(**schedule, scale_loss=scale_loss)
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer, loss_function or loss_of(kind), ("loss",), **trainer_options)
+    trainer = Trainer(strategy, model, optimizer, loss or LOSSES[kind], **trainer_options)
     trainer.set_dataset(read_batches)
     found = [float(trainer.train(tf.constant(1))["loss"]) for _ in range(schedule["num_train_steps"])]
     assert trainer.first_bad_step is None
@@ -53,18 +54,12 @@ def train(kind, strategy, *, loss_function=None, encoder_options=None, scale_los
     return found, [float(np.linalg.norm(tensors[name].read())) for name in names]
 
 
-def loss_of(kind):
-    """The loss function of a kind of run."""
-    if kind == "pretrain":
-        return losses.pretraining_loss
-    return lambda outputs, features: {"loss": losses.classification_loss(outputs, features["labels"])}
-
-
 def read_batches(share):
     """A HostShare of the 25 reference batches, as an endless dataset."""
     rows = share.rows(4)
     with np.load(REFERENCE / "batches.npz") as arrays:
-        return tf.data.Dataset.from_tensor_slices({name: values[:, rows] for name, values in arrays.items()}).repeat()
+        return tf.data.Dataset.from_tensor_slices({
+            {"labels": "label_ids"}.get(name, name): values[:, rows] for name, values in arrays.items()}).repeat()
 
 
 def start_worker(addresses, index):

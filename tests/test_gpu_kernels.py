@@ -11,11 +11,11 @@ import tensorflow as tf
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.export.request_checks import check_features
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.optimization import create_optimizer
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.prediction import Predictor
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.tasks import TASKS
 from run.inference.extraction import chosen_layers
 from run.inference.loading import SERVED, ServingOptions
@@ -44,22 +44,14 @@ def labels(*shape):
     return tf.TensorSpec(shape, tf.int32)
 
 
-def of_label_ids(loss_function):
-    """A loss of the outputs and label_ids, as the fine-tuning tasks give it to the training loop."""
-    return lambda outputs, features: {"loss": loss_function(outputs, features["label_ids"])}
-
-
-def span_loss(outputs, features):
-    return {"loss": losses.span_loss(outputs, features, ignore_padding=True)}
-
-
 # What is fine-tuned: kind of task, number of labels, features beside the model's inputs by the length S, loss.
-CLASSIFIER = ("classifier", 3, lambda length: {"label_ids": labels(B)}, of_label_ids(losses.classification_loss))
-REGRESSION = ("classifier", 0, lambda length: {"label_ids": tf.TensorSpec([B])}, of_label_ids(losses.regression_loss))
-MULTI_LABEL = ("classifier", 3, lambda length: {"label_ids": labels(B, 3)}, of_label_ids(losses.multi_label_loss))
+CLASSIFIER = ("classifier", 3, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
+REGRESSION = ("classifier", 0, lambda length: {"label_ids": tf.TensorSpec([B])}, losses.regression_loss)
+MULTI_LABEL = ("classifier", 3, lambda length: {"label_ids": labels(B, 3)}, losses.multi_label_loss)
 TAGGER = ("token_classifier", 3, lambda length: {"label_ids": labels(B, length)}, losses.token_classification_loss)
-SPANS = ("span_labeler", 0, lambda length: dict.fromkeys(("start_positions", "end_positions"), labels(B, 1)), span_loss)
-CHOICE = ("multiple_choice", 0, lambda length: {"label_ids": labels(B)}, of_label_ids(losses.classification_loss))
+SPANS = ("span_labeler", 0, lambda length: dict.fromkeys(("start_positions", "end_positions"), labels(B, 1)),
+         losses.create_span_loss(ignore_padding=True))
+CHOICE = ("multiple_choice", 0, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
 TASK_OF = {kind: (kind, num_labels) for kind, num_labels, _, _ in (CLASSIFIER, TAGGER, SPANS, CHOICE)}
 SERVED_AS = {**TASK_OF, "encoder": ("encoder", 0), "masked_lm": ("masked_lm", 0)}
 
@@ -103,7 +95,7 @@ def training_step(strategy, make_model, optimizer, loss, features, accumulate_st
     with strategy.scope():
         model = make_model()
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer, utilisation.LossWithTokens(loss), ("loss", utilisation.TOKENS),
+    trainer = Trainer(strategy, model, optimizer, losses.Loss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
                       accumulate_steps=accumulate_steps)
     step = tf.function(lambda features: trainer.train_step(iter([features])), autograph=False)
     return step.get_concrete_function(features).graph
@@ -177,7 +169,7 @@ def test_predictions(kind, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_evaluations_of_pretraining(dtype):
     evaluator = PretrainingEvaluator(tf.distribute.get_strategy(), pretrainer(dtype=dtype, remove_padding=True),
-                                     losses.pretraining_loss)
+                                     "next_sentence")
     check(evaluator._score_all.get_concrete_function({**inputs(S), **PRETRAINING}).graph)
 
 

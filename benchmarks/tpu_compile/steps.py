@@ -39,10 +39,10 @@ def training_step(settings, config, lookup):
         optimizer = optimization.create_optimizer(1e-4, 100_000, 10_000, settings.optimizer)
         optimizer.build(model.trainable_variables)
     if settings.workload == CLASSIFIER:
-        features, loss, names = classifier_features(settings), classification_loss, ("loss",)
+        features, loss = classifier_features(settings), losses.classification_loss
     else:
-        features, loss, names = pretraining_features(settings), losses.pretraining_loss, losses.pretraining_loss.names
-    trainer = Trainer(strategy, model, optimizer, loss, names, accumulate_steps=settings.accumulate_steps)
+        features, loss = pretraining_features(settings), losses.pretraining_loss
+    trainer = Trainer(strategy, model, optimizer, loss, accumulate_steps=settings.accumulate_steps)
 
     @tf.function(jit_compile=True)
     def step(features):
@@ -58,11 +58,6 @@ def served_step(settings, config):
     def step(features):
         return tf.nn.softmax(model(features)["logits"])
     return step, ids(settings)
-
-
-def classification_loss(outputs, features):
-    """The loss of run_classifier, for a task with labels."""
-    return {"loss": losses.classification_loss(outputs, features["label_ids"])}
 
 
 def ids(settings):

@@ -49,6 +49,13 @@ def check_folder(argument, path):
             raise InputError("no such folder", argument, path)
 
 
+def check_checkpoint(argument, path):
+    """Raises InputError naming `argument` unless `path` is a file, a folder, or the prefix of a checkpoint."""
+    with errors_of(argument):
+        if not (files.exists(path) or files.exists(f"{path}.index")):
+            raise InputError("no such file or folder", argument, path)
+
+
 def check_output_dir(argument, path):
     """Raises InputError naming `argument` unless `path` is a folder, or may become one."""
     if not path:

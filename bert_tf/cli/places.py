@@ -11,9 +11,12 @@ INPUT_PATH = "a file or a folder that is read"
 INPUT_FOLDER = "a folder of files that are read"
 INPUT_FILES = "comma-separated globs and folders, which the job expands"
 MODEL = "a checkpoint, a config or an export, which its reader checks"
+INPUT = "a path that is read, which its reader checks"
+CHECKPOINT = "a checkpoint, or several, that resolution finds, apart from the folder of a run"
 OUTPUT_FILE = "a file that is written"
 OUTPUT_STREAM = "a file that is written, or - for standard output"
 OUTPUT_FOLDER = "a folder that is written into, made if missing"
+SHARED_FOLDER = "a folder that is written into, which may also be that of a model"
 RUN_FOLDER = "an output folder of training, whose run is resumed or evaluated"
 
 _CHECKS = {
@@ -24,33 +27,31 @@ _CHECKS = {
     OUTPUT_FILE: paths.check_output_file,
     OUTPUT_STREAM: paths.check_output_file,
     OUTPUT_FOLDER: paths.check_output_dir,
+    SHARED_FOLDER: paths.check_output_dir,
     RUN_FOLDER: paths.check_output_dir,
 }
 
 
-def check(settings, *others):
+def check(settings, *others, without=()):
     """Checks that all required settings have values, that inputs can be read, and that no output replaces an input.
 
-    A path whose `required` condition is not met is not looked at.
+    A path is not looked at if it is required with a condition that is not met.
 
     Args:
       settings: Settings.
       *others: further Settings that conditions name.
+      without: names of settings that are not looked at.
 
     Raises:
       InputError: naming the setting and its value.
     """
+    check_required(settings, *others, without=without)
     fields = [pair for each in (settings, *others) for pair in each.fields()]
     found = {}
     for field, value in settings.fields():
         place = _place(field, fields)
-        required = field.metadata["required"] or field.name in settings.always_required
-        if isinstance(required, str) and not is_met(required, fields):
-            continue
-        if not value and required:
-            raise InputError(f"is required{f' with {shown(required)}' if isinstance(required, str) else ''}",
-                             field.name)
-        if value and place and not (value == "-" and place in (INPUT_STREAM, OUTPUT_STREAM)):
+        if value and place and field.name not in without and _is_read(field, fields) and not (
+                value == "-" and place in (INPUT_STREAM, OUTPUT_STREAM)):
             found[field.name] = place, value
     for name, (place, path) in found.items():
         if place in _CHECKS:
@@ -59,12 +60,50 @@ def check(settings, *others):
         if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER):
             paths.check_not_given(name, path, {
                 other: each for other, (role, each) in found.items()
-                if role in (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, MODEL)})
-        if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, RUN_FOLDER):
+                if role in (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL)})
+        if place == RUN_FOLDER:
+            paths.check_apart(name, path, {
+                other: each for other, (role, each) in found.items() if role == CHECKPOINT})
+        if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
             paths.check_not_found(name, path, {
                 other: each for other, (role, each) in found.items()
                 if role == INPUT_FILES or (role == INPUT_PATH and is_dir(each))},
-                is_folder=place in (OUTPUT_FOLDER, RUN_FOLDER))
+                is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))
+
+
+def check_required(settings, *others, without=()):
+    """Raises InputError naming a setting that is required and has no value.
+
+    Args:
+      settings, *others: as `check`'s.
+      without: names of settings that are not looked at, such as those that may get a value yet.
+    """
+    fields = [pair for each in (settings, *others) for pair in each.fields()]
+    for field, value in settings.fields():
+        required = field.metadata["required"] or field.name in settings.always_required
+        if value or not required or field.name in without:
+            continue
+        wanted, other = _conditions(required)
+        if _is_required(required, fields):
+            raise InputError("is required" + (f" with {shown(wanted)}" if wanted else "")
+                             + (f" without {shown(other)}" if is_met(other, fields) is False else ""), field.name)
+
+
+def _is_read(field, fields):
+    """Whether a path is looked at: not if it is required with a condition that is not met."""
+    required = field.metadata["required"]
+    return not _conditions(required)[0] or _is_required(required, fields)
+
+
+def _is_required(required, fields):
+    wanted, other = _conditions(required)
+    return (not wanted or is_met(wanted, fields)) and not is_met(other, fields)
+
+
+def _conditions(required):
+    """What `required` has before and after "without", "" for nothing."""
+    wanted, _, other = required.partition("without ") if isinstance(required, str) else ("", "", "")
+    return wanted.strip(), other
 
 
 def _place(field, fields):

@@ -7,9 +7,11 @@ refuses what contradicts it.)
 """
 
 import contextlib
+import dataclasses
 import os
 
 from bert_tf.cli import paths, places
+from bert_tf.cli.cards import card_that_counts
 from bert_tf.cli.settings import is_met
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -23,16 +25,18 @@ from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
 # What beside a checkpoint tells a setting: `told_by` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
-CHECKPOINT = "init_checkpoint"
+RUN = "output_dir"  # the setting of a run that is resumed or used; other places are of checkpoints
 RUNS = ("checkpoint", "run_1/checkpoint")  # that show a folder to be of a run, or of several of a task
 LOOKED_FOR = {CONFIG: (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"), VOCABULARY: (VOCABULARY_NAME, TOKENIZER_NAME)}
 
 
 def places_of(settings):
     """Where to find what settings do not give: dict of setting -> checkpoint, or folder of a run to resume or use."""
+    found = dict([settings.checkpoint]) if settings.checkpoint else {}
     fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
-    found = {CHECKPOINT: fields[CHECKPOINT][1]} if CHECKPOINT in fields and fields[CHECKPOINT][1] else {}
     for name, (place, path) in fields.items():
+        for each in (path if isinstance(path, tuple) else [path]) if place == places.CHECKPOINT and path else ():
+            paths.check_checkpoint(name, each)
         if place == places.RUN_FOLDER and path:
             paths.check_output_dir(name, path)
             if any(exists(os.path.join(path, run)) for run in RUNS):
@@ -50,21 +54,38 @@ def resolve(settings, given, found, announce):
       announce: called with a line for each setting that contradicts a checkpoint.
 
     Returns:
-      Settings of the same class. Their computed fields have values: `found`, and `config`, the BertConfig.
+      Settings of the same class. Their computed fields have values: `found`; `config`, the BertConfig; and
+      `card`, the TaskMetadata that counts.
 
     Raises:
       InputError: a setting that is required; a path that cannot be used; a file beside a checkpoint that is damaged, of
         a model or a tokenizer that this project does not compute, or that contradicts another.
     """
-    fields = list(settings.fields())
-    told_by = {field.name: field.metadata["told_by"] for field, _ in fields if field.metadata["told_by"] and (
-        not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
-    if CHECKPOINT in found.places:
-        with paths.errors_of(CHECKPOINT):  # the first look at it
+    fields, unheeded = list(settings.fields()), settings.of_checkpoints if settings.exported else frozenset()
+    if name := next((name for name in given if name in unheeded), None):
+        raise InputError("has no effect with `{}`={}, which answers as it was exported; leave it out".format(
+            *settings.exported), name, given[name])
+    told_by = {field.name: field.metadata["told_by"] for field, _ in fields
+               if field.metadata["told_by"] and field.name not in unheeded and (
+                   not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
+    places.check_required(settings, without={*told_by, *unheeded})
+    for name in {*found.places} - {RUN}:
+        with paths.errors_of(name):  # the first look at it
             found.check_no_pickle()
+    card = card_that_counts(settings, given, found) if settings.serves and found.places else None
+    if card:
+        settings = settings.with_values({
+            name: value for name, value in dataclasses.asdict(card).items() if name not in (*told_by, "labels")})
     settings = settings.with_values({**told_values(told_by, given, found, announce), "found": found})
-    places.check(settings)
-    if config_name := next((name for name, by in told_by.items() if by == CONFIG), None):
+    if card:
+        values = settings.values()
+        settings = settings.with_values({"card": dataclasses.replace(
+            card, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
+    settings = settings.completed().with_values({
+        name: value for name, value in settings.values().items() if name in given})
+    places.check(settings, without=unheeded)
+    config_name = next((name for name, by in told_by.items() if by == CONFIG), None)
+    if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
         settings = settings.with_values({
             "config": read_config(settings.values()[config_name], settings.longest_sequence)})
     for group in settings.groups():
@@ -111,6 +132,7 @@ class _Resolution:
     def __init__(self, told_by, given, found, announce):
         self._given = {name: value for name, value in given.items() if value is not None}
         self._found, self._announce = found, announce
+        self._checkpoint = next((name for name in found.places if name != RUN), None)
         self._config, self._vocabulary = (
             next((name for name, by in told_by.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
         self._casing = [name for name, by in told_by.items() if by == CASING]
@@ -131,7 +153,7 @@ class _Resolution:
         name = self._config
         if self._given.get(name):
             with contextlib.suppress(InputError, OSError):  # what is given is checked later, the other does not count
-                self._compare_configs(self._given[name], self._found.configs.get(CHECKPOINT))
+                self._compare_configs(self._given[name], self._found.configs.get(self._checkpoint))
             return {}
         return {name: self._found.config_file} if self._found.config_file else {}
 
@@ -140,7 +162,7 @@ class _Resolution:
         if self._given.get(name):
             path = as_vocab_txt(self._given[name])
             with contextlib.suppress(InputError, OSError):
-                self._compare_vocabularies(path, self._found.vocabularies.get(CHECKPOINT))
+                self._compare_vocabularies(path, self._found.vocabularies.get(self._checkpoint))
             return {name: path}
         found = self._found.vocab_file
         if not found:
@@ -164,7 +186,7 @@ class _Resolution:
         if found.strip_accents is None:
             told["strip_accents"] = found.do_lower_case
         values = {name: getattr(found, name) for name in self._casing if name not in self._given}
-        for name in (each for each in self._casing if each in self._given and place == CHECKPOINT):
+        for name in (each for each in self._casing if each in self._given and place == self._checkpoint):
             if told[name] not in (None, self._given[name]) and os.sep in found.casing_from:
                 # (A casing that the name of a published folder tells has no path; check_casing refuses to differ.)
                 self._note(f"`{name}`={self._given[name]}: {found.casing_from} says {told[name]}")

@@ -9,7 +9,8 @@ no setting: bert_tf.cli.resolution computes its value. bert_tf.cli.flags defines
 a class and reads it back from them. This module requires neither absl nor TensorFlow.
 
 A condition, in `needs`, `not_with` and `required`, is a str: "NAME" (the setting differs from its default),
-"NAME=VALUE", or several of these with " or " between them. Settings that are not part of a job do not count.
+"NAME=VALUE", or several of these with " or " between them. Settings that are not part of a job do not count. That of
+`required` may end with, or be, "without CONDITION": no value is required where that is met.
 """
 
 import dataclasses
@@ -61,9 +62,19 @@ class Settings:
 
     Attributes:
       always_required: names of settings of shared groups that this job requires.
+      told_from: name of the setting whose checkpoint tells what is not given.
+      needs_of_groups: dict of group -> condition, without which only the defaults of its settings are allowed.
+      of_checkpoints: names of settings that an export in place of a checkpoint does not heed.
+      serves: whether the job uses a model for its task: task.json beside the checkpoint tells what is not given.
+      task_without_card: kind that a job that serves assumes where nothing says one; None to refuse that.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
+    told_from: ClassVar[str] = "init_checkpoint"
+    needs_of_groups: ClassVar[dict[str, str]] = {}
+    of_checkpoints: ClassVar[frozenset[str]] = frozenset()
+    serves: ClassVar[bool] = False
+    task_without_card: ClassVar[str | None] = None
 
     def __post_init__(self):
         own = [(field, getattr(self, field.name)) for field in dataclasses.fields(self) if field.metadata]
@@ -79,8 +90,23 @@ class Settings:
     def check(self):
         """For subclasses: raises InputError for values that do not go together."""
 
+    def completed(self):
+        """For subclasses: these settings with what else files tell; what the command line gives counts all the same."""
+        return self
+
     def check_files(self):
         """For subclasses: raises InputError for files that do not suit the values, once all of them are resolved."""
+
+    @property
+    def checkpoint(self):
+        """(setting, path) of the checkpoint beside which what is not given is looked for; None without one."""
+        path = self.values().get(self.told_from)
+        return (self.told_from, path) if path else None
+
+    @property
+    def exported(self):
+        """(setting, path) of an export that is used in place of a checkpoint; None without one."""
+        return None
 
     @property
     def longest_sequence(self):
@@ -101,6 +127,10 @@ class Settings:
             for field in dataclasses.fields(group):
                 if field.metadata:
                     yield field, getattr(group, field.name)
+
+    def names(self, *groups):
+        """The names of the settings of some groups, a set."""
+        return {field.name for group in groups for field, _ in getattr(self, group).fields()}
 
     def values(self):
         """Dict of the name of each setting of all groups -> value."""
@@ -137,10 +167,13 @@ def _check_bounds(field, value):
 def check_rules(settings):
     """Raises InputError if a setting lacks one that it needs, or is combined with one that it must not be with."""
     fields = list(settings.fields())
+    of_groups = {field.name: (condition,) for name, condition in settings.needs_of_groups.items()
+                 for field, _ in getattr(settings, name).fields()}
     for field, value in fields:
         if not _is_set(field, value):
             continue
-        lacking = [each for each in field.metadata["needs"] if is_met(each, fields) is False]
+        needed = field.metadata["needs"] + of_groups.get(field.name, ())
+        lacking = [each for each in needed if is_met(each, fields) is False]
         if lacking:
             raise InputError(f"requires {' and '.join(map(shown, lacking))}", field.name, value)
         for each in field.metadata["not_with"]:
@@ -181,7 +214,9 @@ def collect(resume, *groups):
 
 
 def _is_used(field, value, fields):
-    conditions = [each for each in (*field.metadata["needs"], field.metadata["required"]) if isinstance(each, str)]
+    required = field.metadata["required"]
+    wanted = required.partition("without ")[0].strip() if isinstance(required, str) else ""
+    conditions = [*field.metadata["needs"], *([wanted] if wanted else ())]
     return all(is_met(each, fields) for each in conditions) if conditions else _is_set(field, value)
 
 

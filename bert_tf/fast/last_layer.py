@@ -7,9 +7,8 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.encoder import LayerRun
 from bert_tf.fast.arithmetic import rows_at
-from bert_tf.layers import Drop
+from bert_tf.layers import Drop, LayerRun
 
 
 @dataclasses.dataclass(frozen=True)

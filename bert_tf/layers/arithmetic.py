@@ -29,10 +29,7 @@ class Layout:
     """
 
     def __init__(self, input_mask):
-        sizes = list(input_mask.shape)
-        if None in sizes:
-            sizes = [known or size for known, size in zip(sizes, tf.unstack(tf.shape(input_mask)), strict=True)]
-        self.batch_size, self.sequence_length = sizes
+        self.batch_size, self.sequence_length = map(_size, input_mask.shape, tf.unstack(tf.shape(input_mask)))
 
     def tokens(self, x):
         """[B, S, ...] -> [T, W], the axes after S side by side."""
@@ -45,6 +42,11 @@ class Layout:
     def drop(self, dropout, x, seed):
         """The Drop of a Dropout for x [T, W] and seed int [2]; None without a seed."""
         return None if seed is None else dropout.draw(tf.shape(x), seed)
+
+
+def _size(known, size):
+    """A size of a tensor, int if it is known statically, otherwise a tensor."""
+    return size if known is None else known
 
 
 class Arithmetic:

@@ -65,10 +65,15 @@ class Embeddings(tf_keras.layers.Layer):
         places = self.position_embeddings[:layout.sequence_length]  # [S, H]
         if positions is not None:
             places = tf.gather(places, positions)  # [B, S, H]; the gradient stays dense: it is that of a slice
-        words = hooks.replace_rows(self, self.arithmetic.look_up(input_ids, self.word_embeddings), self.word_embeddings)
-        if self.embedding_projection is not None:
-            words = tf.reshape(words, [-1, self._config.embedding_size])
-            words = tf.reshape(hooks.multiply(self, words, self.embedding_projection), tf.shape(segments))  # [B, S, H]
-        x = self.layer_norm(layout.tokens(words + segments + places))  # [T, H]
+        x = self.layer_norm(layout.tokens(self._embed_words(input_ids) + segments + places))  # [T, H]
         drop = layout.drop(self.dropout, x, dropout_seed)
         return x if drop is None else drop(x)
+
+    def _embed_words(self, input_ids):
+        """int32 [B, S] -> [B, S, H]."""
+        words = hooks.replace_rows(self, self.arithmetic.look_up(input_ids, self.word_embeddings), self.word_embeddings)
+        if self.embedding_projection is None:
+            return words
+        rows = tf.reshape(words, [-1, self._config.embedding_size])
+        shape = tf.concat([tf.shape(input_ids), [self._config.hidden_size]], axis=0)
+        return tf.reshape(hooks.multiply(self, rows, self.embedding_projection), shape)

@@ -1,9 +1,11 @@
-"""One Transformer layer: self-attention, then the position-wise feed-forward network."""
+"""One Transformer layer: self-attention, then the position-wise feed-forward network; and how an encoder runs it."""
+
+import dataclasses
 
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers.arithmetic import Arithmetic
+from bert_tf.layers.arithmetic import Arithmetic, Layout
 from bert_tf.layers.attention import SelfAttention
 from bert_tf.layers.basic import Dropout, LayerNorm, Projection
 
@@ -62,3 +64,40 @@ class EncoderLayer(tf_keras.layers.Layer):
         x = arithmetic.add_and_normalize(self.attention_output(context), x, self.attention_norm, attention_drop)
         inner = arithmetic.activate(self.intermediate, x, output_drop is not None)
         return arithmetic.add_and_normalize(self.output_projection(inner), x, self.output_norm, output_drop)
+
+
+@dataclasses.dataclass(frozen=True)
+class LayerRun:
+    """Runs an encoder layer on a batch, with the hooks of the encoder around it.
+
+    A hook is a function (number, layer, x, run) -> (x, attention). `number` counts the layers from 0, `run` is the
+    LayerRun inside the hook, and `run(layer, x)` computes the layer. The hook may change the input, the output, or the
+    layer.
+
+    Attributes:
+      layout: Layout of the batch.
+      attention_bias: See EncoderLayer.
+      dropout_seeds: See EncoderLayer.
+      observed: bool. Whether to return the Attention.
+      hooks: tuple of hooks, the last one outermost.
+      number: int. Number of the layer, from 0.
+    """
+
+    layout: Layout
+    attention_bias: tf.Tensor
+    dropout_seeds: list | None
+    observed: bool
+    hooks: tuple
+    number: int
+
+    def __call__(self, layer, x):
+        """x [T, H] -> the layer's output [T, H], and its Attention, or None if it is not observed."""
+        if self.hooks:
+            *inner, outermost = self.hooks
+            return outermost(self.number, layer, x, dataclasses.replace(self, hooks=tuple(inner)))
+        x, attention = self.compute(layer, x)
+        return x, attention if self.observed else None
+
+    def compute(self, layer, x):
+        """x [T, H] -> the layer's output [T, H] and Attention."""
+        return layer(x, self.layout, self.attention_bias, dropout_seeds=self.dropout_seeds)

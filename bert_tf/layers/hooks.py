@@ -4,7 +4,7 @@
     with attached([(layer, hook), ...]):   functions that are traced in the context keep the hooks
 
 A layer that multiplies by a matrix (Projection, LinearHead, Embeddings) takes objects of class `Hook`. A BertEncoder
-takes functions that run around each of its layers; see `bert_tf.encoder.LayerRun`.
+takes functions that run around each of its layers; see `bert_tf.layers.LayerRun`.
 """
 
 import contextlib

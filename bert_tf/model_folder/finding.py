@@ -1,4 +1,4 @@
-"""What lies with checkpoints: the config, the vocabulary, the casing, and where each is from.
+"""What lies with checkpoints: the config, the vocabulary, the casing, the task, and where each is from.
 
     found = find({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
 
@@ -13,6 +13,7 @@ import shutil
 import tempfile
 
 from bert_tf.files import exists
+from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.configs import find_config
 from bert_tf.model_folder.tokenizers import (
     TOKENIZER_NAME,
@@ -60,6 +61,11 @@ class Found:
     def tokenizers(self):
         """Dict of argument -> TokenizerFiles, whose `casing_from` tells the file of the casing."""
         return self._of_each(find_tokenizer)
+
+    @functools.cached_property
+    def cards(self):
+        """Dict of argument -> TaskMetadata of its task.json."""
+        return self._of_each(task_metadata.read)
 
     @property
     def config_file(self):

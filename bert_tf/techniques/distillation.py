@@ -12,7 +12,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf import losses
+from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Loss, Term, count_predictions
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LOSSES = (*OUTER, *INNER)
@@ -108,88 +108,37 @@ class DistilledModel:
         return tf.reshape(projected, tf.concat([tf.shape(states)[:-1], [projected.shape[-1]]], axis=0))
 
 
-class DistillationLoss:
-    """The weighted sum of the losses between what a DistilledModel's student and teacher say.
+def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", temperature=1.0, only_inner=None):
+    """Creates the weighted sum of the losses between the student and the teacher of a DistilledModel.
 
     Args:
-      weights: dict of name of LOSSES -> float, those that count.
-      label_loss: of the task, as bert_tf.losses.in_shares takes it; needed with a weight of "label".
-      logits_loss: one of LOGITS_LOSSES.
+      weights: Dict of name of LOSSES -> float, the losses to compute.
+      label_loss: `bert_tf.losses.Loss` of the task without factors. Required with a weight of "label".
+      logits_loss: Key of LOGITS_LOSSES.
       temperature: float, by which logits are divided; the loss is multiplied by its square.
-      only_inner: function without arguments that gives a bool scalar, whether the losses of INNER alone count at this
-        step and the others not, or, once it is False, the others alone; None for all at once.
+      only_inner: Function () -> bool scalar. If True, only the losses of INNER count at this step; if False, only the
+        others. None for all at once.
 
-    A call, `normalisers` and `share` are those of bert_tf.losses. "loss" is the weighted sum, "NAME_loss" each without
-    its weight.
+    Returns:
+      `bert_tf.losses.Loss` that reports NAME_loss for each of `weights`, without its weight.
     """
+    def weigh(name):
+        if only_inner is None:
+            return weights[name]
+        return lambda: tf.where(only_inner() == (name in INNER), weights[name], 0.0)
 
-    def __init__(self, weights, label_loss=None, logits_loss="softmax", temperature=1.0, only_inner=None):
-        self._weights, self._temperature, self._only_inner = weights, temperature, only_inner
-        self._label_loss = losses.in_shares(label_loss) if "label" in weights else None
-        self._logits_loss = LOGITS_LOSSES[logits_loss]
-        self.names = ("loss", *(f"{name}_loss" for name in weights))
+    def terms(name):
+        if name == "label":
+            return label_loss.terms
+        items, *counts = LOGITS_LOSSES[logits_loss] if name == "logits" else INNER_LOSSES[name]
+        return [Term(name, lambda outputs, features: items(
+            outputs[STUDENT], outputs[TEACHER], features, temperature), *counts)]
 
-    def __call__(self, outputs, features):
-        """The losses of a batch: dict of float32 scalars."""
-        return self.share(outputs, features, self.normalisers(features))
-
-    def normalisers(self, features):
-        """As PretrainingLoss's."""
-        mask = features["input_mask"]
-        lengths = tf.reduce_sum(tf.cast(mask, tf.float32), axis=-1)
-        found = {"examples": tf.cast(tf.shape(mask)[0], tf.float32), "rows": tf.cast(tf.size(lengths), tf.float32),
-                 "tokens": tf.reduce_sum(lengths), "pairs": tf.reduce_sum(tf.square(lengths))}
-        if "masked_lm_weights" in features:
-            found["predictions"] = tf.reduce_sum(features["masked_lm_weights"])
-        labels = self._label_loss.normalisers(features) if self._label_loss else {}
-        return {**found, **{f"label_{name}": value for name, value in labels.items()}}
-
-    def share(self, outputs, features, normalisers):
-        """As PretrainingLoss's."""
-        mask = tf.reshape(features["input_mask"], [-1, tf.shape(features["input_mask"])[-1]])  # [R, S]
-        mask = tf.cast(mask, tf.float32)
-        student, teacher = outputs[STUDENT], outputs[TEACHER]
-        found = {}
-        for name in self._weights:
-            if name == "label":
-                of_labels = {key.removeprefix("label_"): value for key, value in normalisers.items()
-                             if key.startswith("label_")}
-                found[name] = self._label_loss.share(outputs, features, of_labels)["loss"]
-            elif name == "logits":
-                found[name] = self._logits_loss(student, teacher, features, normalisers, self._temperature)
-            else:
-                pair = [tf.cast(each[name], tf.float32) for each in (student, teacher)]
-                found[name] = INNER_LOSSES[name](*pair, mask, normalisers)
-        total = tf.add_n([self._weight(name) * loss for name, loss in found.items()])
-        return {"loss": total, **{f"{name}_loss": loss for name, loss in found.items()}}
-
-    def _weight(self, name):
-        if self._only_inner is None:
-            return self._weights[name]
-        return tf.where(self._only_inner() == (name in INNER), self._weights[name], 0.0)
-
-
-def hidden_loss(student, teacher, mask, normalisers):
-    """Squared difference of states float32 [R, K, S, H], mean over real tokens and width, sum over layers."""
-    of_tokens = tf.reduce_mean(tf.math.squared_difference(student, teacher), axis=-1)  # [R, K, S]
-    return tf.reduce_sum(of_tokens * mask[:, tf.newaxis]) / normalisers["tokens"]
-
-
-def attention_loss(student, teacher, mask, normalisers):
-    """Squared difference of scores float32 [R, K, N, S, S], mean over heads and pairs of tokens, sum over layers."""
-    of_pairs = tf.reduce_mean(tf.math.squared_difference(student, teacher), axis=2)  # [R, K, S, S]
-    real = mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
-    return tf.reduce_sum(tf.where(real > 0, of_pairs, 0.0)) / normalisers["pairs"]
-
-
-def cls_loss(student, teacher, mask, normalisers):
-    """Squared distance of normalised states float32 [R, K, H], mean over rows, sum over layers."""
-    del mask
-    student, teacher = (tf.math.l2_normalize(each, axis=-1, epsilon=LEAST_NORM) for each in (student, teacher))
-    return tf.reduce_sum(tf.math.squared_difference(student, teacher)) / normalisers["rows"]
-
-
-INNER_LOSSES = {"hidden": hidden_loss, "attention": attention_loss, "cls": cls_loss}
+    found = []
+    for name in weights:
+        factor = weigh(name)
+        found += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
+    return Loss(*found)
 
 
 def soft_cross_entropy(student, teacher, temperature):
@@ -199,54 +148,91 @@ def soft_cross_entropy(student, teacher, temperature):
     return temperature**2 * tf.reduce_sum(tf.exp(wanted) * (wanted - got), axis=-1)
 
 
-def _softmax(student, teacher, features, normalisers, temperature):
-    """One label or choice an example: logits [B, classes]."""
+# The items of losses: (dicts of the student's and the teacher's outputs, features, temperature) -> float32.
+
+
+def _hidden(student, teacher, features, temperature):
+    """Squared difference of states [R, K, S, H], mean over width."""
+    del features, temperature
+    return tf.reduce_mean(_squared_difference("hidden", student, teacher), axis=-1)  # [R, K, S]
+
+
+def _attention(student, teacher, features, temperature):
+    """Squared difference of scores [R, K, N, S, S], mean over heads; 0 where a position is padding, whatever it has."""
+    del temperature
+    of_pairs = tf.reduce_mean(_squared_difference("attention", student, teacher), axis=2)  # [R, K, S, S]
+    mask = _count_tokens(features)
+    real = mask[:, tf.newaxis, :, tf.newaxis] * mask[:, tf.newaxis, tf.newaxis]
+    return tf.where(real > 0, of_pairs, 0.0)
+
+
+def _cls(student, teacher, features, temperature):
+    """Squared difference of normalized states [R, K, H]."""
+    del features, temperature
+    pair = (tf.math.l2_normalize(tf.cast(each["cls"], tf.float32), axis=-1, epsilon=LEAST_NORM)
+            for each in (student, teacher))
+    return tf.math.squared_difference(*pair)
+
+
+def _softmax(student, teacher, features, temperature):
+    """One label or choice per example: logits [B, classes]."""
     del features
-    of_examples = soft_cross_entropy(student["logits"], teacher["logits"], temperature)
-    return tf.reduce_sum(of_examples) / normalisers["examples"]
+    return soft_cross_entropy(student["logits"], teacher["logits"], temperature)
 
 
-def _sigmoid(student, teacher, features, normalisers, temperature):
-    """Any number of labels an example: the divergences of each label's two outcomes, mean over labels."""
+def _sigmoid(student, teacher, features, temperature):
+    """Any number of labels per example: the divergences of each label's two outcomes, mean over labels."""
     del features
     pair = [tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1) for each in (student, teacher)]
-    of_labels = soft_cross_entropy(*pair, temperature)  # [B, labels]
-    return tf.reduce_sum(tf.reduce_mean(of_labels, axis=-1)) / normalisers["examples"]
+    return tf.reduce_mean(soft_cross_entropy(*pair, temperature), axis=-1)
 
 
-def _number(student, teacher, features, normalisers, temperature):
-    """A number an example: squared difference."""
+def _number(student, teacher, features, temperature):
+    """A number per example: squared difference [B, 1]."""
     del features, temperature
-    difference = tf.math.squared_difference(student["logits"], teacher["logits"])  # [B, 1]
-    return tf.reduce_sum(difference) / normalisers["examples"]
+    return tf.math.squared_difference(student["logits"], teacher["logits"])
 
 
-def _tokens(student, teacher, features, normalisers, temperature):
-    """A label a token: mean over real tokens."""
-    of_tokens = soft_cross_entropy(student["logits"], teacher["logits"], temperature)  # [B, S]
-    return tf.reduce_sum(of_tokens * _mask(features)) / normalisers["tokens"]
+def _spans(student, teacher, features, temperature):
+    """A start and an end per example, at non-padding tokens: [2, B]."""
+    padding = PADDING_PENALTY * temperature * (1.0 - _count_tokens(features))
+    return tf.stack([soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
+                     for name in ("start_logits", "end_logits")])
 
 
-def _spans(student, teacher, features, normalisers, temperature):
-    """A start and an end an example, at real tokens: mean of both."""
-    padding = losses.PADDING_PENALTY * temperature * (1.0 - _mask(features))
-    ends = [soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
-            for name in ("start_logits", "end_logits")]
-    return tf.reduce_sum(ends) / 2 / normalisers["examples"]
+def _masked_lm(student, teacher, features, temperature):
+    """The vocabulary at masked positions: [B, P]."""
+    del features
+    return soft_cross_entropy(student["masked_lm_logits"], teacher["masked_lm_logits"], temperature)
 
 
-def _masked_lm(student, teacher, features, normalisers, temperature):
-    """The vocabulary at masked positions: mean over real predictions, as the masked LM's own loss."""
-    name = "masked_lm_logits"
-    of_predictions = soft_cross_entropy(student[name], teacher[name], temperature)  # [B, P]
-    total = tf.reduce_sum(of_predictions * features["masked_lm_weights"])
-    return total / (normalisers["predictions"] + losses.EMPTY_BATCH_GUARD)
+def _squared_difference(name, student, teacher):
+    return tf.math.squared_difference(*(tf.cast(each[name], tf.float32) for each in (student, teacher)))
 
 
-def _mask(features):
-    return tf.cast(features["input_mask"], tf.float32)
+def _count_tokens(features):
+    """float32 [R, S], 0 at padding."""
+    mask = tf.cast(features["input_mask"], tf.float32)
+    return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
 
-LOGITS_LOSSES = {"softmax": _softmax, "sigmoid": _sigmoid, "number": _number, "tokens": _tokens, "spans": _spans,
-                 "masked_lm": _masked_lm}
+def _count_tokens_of_layers(features):
+    return _count_tokens(features)[:, tf.newaxis]  # [R, 1, S]
 
+
+def _count_pairs(features):
+    """float32 scalar, pairs of tokens of a row."""
+    return tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), axis=-1)))
+
+
+def _count_rows(features):
+    """float32 scalar, R."""
+    return tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)
+
+
+# The items of each loss, their counts, and a guard; see `Term`. All of INNER_LOSSES are sums over layers.
+INNER_LOSSES = {"hidden": (_hidden, _count_tokens_of_layers), "attention": (_attention, _count_pairs),
+                "cls": (_cls, _count_rows)}
+LOGITS_LOSSES = {"softmax": (_softmax, 1), "sigmoid": (_sigmoid, 1), "number": (_number, 1),
+                 "tokens": (_softmax, _count_tokens), "spans": (_spans, 2),
+                 "masked_lm": (_masked_lm, count_predictions, 1.0, EMPTY_BATCH_GUARD)}

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from bert_tf.files import LineDecoder
-from data_prep.parallel import map_in_threads
+from data_prep.machine import map_in_threads
 
 
 @dataclasses.dataclass(frozen=True)

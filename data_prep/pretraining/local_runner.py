@@ -8,7 +8,7 @@ import time
 import tqdm
 
 from bert_tf.files import only_writer
-from data_prep.parallel import process_pool
+from data_prep.machine import processes
 from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
 
@@ -84,7 +84,7 @@ def _made_in_turn(plan, missing, num_workers):
         reader = stack.enter_context(shard_plan.TextReader())
         tasks = (plan.task(index, reader, num_threads=min(num_workers, MOST_THREADS)) for index in missing)
         if num_workers > 1:
-            made = stack.enter_context(contextlib.closing(process_pool.map_in_processes(
+            made = stack.enter_context(contextlib.closing(processes.map_in_processes(
                 shards.make_shard, _compiled_ahead(tasks), num_workers, in_order=False)))
         else:
             made = map(shards.make_shard, tasks)

@@ -10,7 +10,7 @@ import os
 import numpy as np
 
 from bert_tf.files import garbled_note
-from data_prep import compiled, records
+from data_prep import machine, records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, masking
@@ -150,7 +150,7 @@ def make_shard(task, progress=no_progress):
 
 def pays_to_compile(num_tokens, settings):
     """Whether a shard of so many tokens is made sooner by compiled functions, for all that these take to get ready."""
-    return num_tokens * settings.num_passes >= COMPILED_FROM and compiled.is_available()
+    return num_tokens * settings.num_passes >= COMPILED_FROM and machine.is_available()
 
 
 def compile_ahead(task):

@@ -8,7 +8,7 @@ import functools
 
 import numpy as np
 
-from data_prep.compiled import compiled
+from data_prep.machine import compiled
 from data_prep.records import tfrecord_format
 
 LENGTH_BYTES, CHECKSUM_BYTES = 8, 4  # around each record: its length and the length's checksum, its own checksum

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chunk
-from data_prep.parallel import process_pool
+from data_prep.machine import processes
 
 BLOCK_BYTES = 4 << 20
 MAX_WORD_BYTES = 1 << 26  # without a space or a line end, which must be in memory together
@@ -97,7 +97,7 @@ def _count_blocks(paths, lower_case, num_workers):
         for block in blocks:
             yield count(block)
         return
-    with contextlib.closing(process_pool.map_in_processes(count, blocks, num_workers)) as counted:
+    with contextlib.closing(processes.map_in_processes(count, blocks, num_workers)) as counted:
         yield from counted
 
 

@@ -9,15 +9,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.cli import places
 from bert_tf.compression.importance import importance
 from bert_tf.errors import InputError
 from bert_tf.run_state import RunState, fingerprint
 from bert_tf.techniques.masks import layers_of, masked
 from run.compression.stages import Stage, make_model
-from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.finetuning.prediction import Predictor
-from run.finetuning.settings import TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.settings import TrainingSettings
 from run.training.host_batches import WHOLE
@@ -49,24 +47,19 @@ class Job:
     """The data and the model, ready to be measured.
 
     Args:
-      settings: AnalyzeAttentionSettings.
-      given: dict of the settings that were given and their values.
+      settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
-      InputError: a model that was not fine-tuned, or data that do not suit it.
+      InputError: data that do not suit the model.
     """
 
-    def __init__(self, settings, given):
+    def __init__(self, settings):
         self._settings = settings.importance
-        self._checkpoint = settings.model.init_checkpoint
-        metadata = read_metadata(self._checkpoint)
-        task_settings = dataclasses.replace(
-            fine_tuning_settings(settings, metadata, given), tuning=TuningSettings(do_train=True, do_eval=True),
-            training=TrainingSettings(train_batch_size=self._settings.train_batch_size))
-        self._config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
-        places.check(task_settings.task, task_settings.tuning)
-        self._task = TASKS[metadata.kind](task_settings, metadata)
-        self._task.read(task_settings.tokenizer.read_tokenizer(self._checkpoint, self._config), ignore_padding=True)
+        self._checkpoint, self._config = settings.model.init_checkpoint, settings.model.config
+        self._task = TASKS[settings.metadata.kind](FineTuningSettings(
+            tokenizer=settings.tokenizer, tuning=settings.tuning, task=settings.task,
+            training=TrainingSettings(train_batch_size=self._settings.train_batch_size)), settings.metadata)
+        self._task.read(settings.tokenizer.read_tokenizer(self._checkpoint, self._config), ignore_padding=True)
         if self._task.eval_features is None:
             raise InputError("`predict_file`: has no answers to compare with")
 

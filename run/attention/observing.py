@@ -12,14 +12,12 @@ from bert_tf.files import read_json_object
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from bert_tf.tokenization.unicode_rules import is_punctuation
-from run.finetuning import task_metadata
 from run.inference import loading
 from run.inference.formats import answer_files
 
 MASK = "[MASK]"
 MASKED_LM_SCOPE = "cls/predictions/"
 ROWS_AT_A_TIME = 32  # of copies of a text, in each of which another piece is masked
-KEPT_FLAGS = ("bert_config_file", "vocab_file", "do_lower_case", "strip_accents", "max_seq_length", "task", "top_k")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,8 +68,7 @@ class Observer:
     """A model that is looked at.
 
     Args:
-      settings: with the groups `model` and `tokenizer`, and perhaps `task`.
-      given: dict of the settings that were given and their values.
+      settings: resolved ServedSettings with the groups `model` and `tokenizer`.
       answers: whether a fine-tuned model is asked its task's answers; if not, it is looked at as an encoder.
 
     Attributes:
@@ -86,20 +83,18 @@ class Observer:
       InputError: as run.inference.loading.load's.
     """
 
-    def __init__(self, settings, given, answers=True):
+    def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
-        given = {name: value for name, value in given.items() if name in KEPT_FLAGS}
-        given["top_k"] = getattr(settings, "top_k", 5)
-        run_file = checkpoint and model_folder.find_file(checkpoint, RUN_FILE)
-        if run_file and read_json_object(run_file).get("version_2_with_negative"):
-            given["version_2_with_negative"] = True  # task.json says nothing of it
-        if not given.get("task") and (kind := find_kind(checkpoint)):
-            given["task"] = kind
-        self.servable, self.served = loading.load(checkpoint, given, remove_padding=False)
+        if not (settings.task or settings.found.cards) and _is_masked_lm(checkpoint):
+            settings = settings.with_values({"card": dataclasses.replace(settings.card, kind="masked_lm")})
+        run_file = model_folder.find_file(checkpoint, RUN_FILE)  # task.json says nothing of answers that are none
+        may_be_none = bool(run_file and read_json_object(run_file).get("version_2_with_negative"))
+        self.top_k = getattr(settings, "top_k", 5)
+        self.servable, self.served = loading.load(
+            settings, remove_padding=False, version_2_with_negative=may_be_none, top_k=self.top_k)
         self.kind = self.served.task.kind
         if not answers and self.kind != "masked_lm":
             self.kind = "encoder"
-        self.top_k = given["top_k"]
         self.tokenizer = self.servable.tokenizer
         self.encoder = getattr(self.servable.model, "encoder", self.servable.model)
         layers = [self.encoder.encoder_layers[number] for number in range(self.encoder.config.num_hidden_layers)]
@@ -214,13 +209,9 @@ class Observer:
         return found
 
 
-def find_kind(checkpoint):
-    """What a checkpoint that has no task.json can be looked at as, "masked_lm" or "encoder"; None if it has one."""
-    if not checkpoint or task_metadata.read(checkpoint) is not None:
-        return None
-    model_folder.check_no_pickle(checkpoint)
-    names = open_checkpoint(checkpoint).tensors
-    return "masked_lm" if any(name.startswith(MASKED_LM_SCOPE) for name in names) else "encoder"
+def _is_masked_lm(checkpoint):
+    """Whether a checkpoint has the weights that pre-training gives a masked LM."""
+    return any(name.startswith(MASKED_LM_SCOPE) for name in open_checkpoint(checkpoint).tensors)
 
 
 def _numpy(outputs):

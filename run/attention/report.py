@@ -10,17 +10,16 @@ from run.attention.observing import Observer
 MOST_BYTES = 1 << 28  # of a page: a browser opens larger ones slowly, or not at all
 
 
-def run(settings, given):
+def run(settings):
     """Looks at the texts and writes the file.
 
     Args:
-      settings: AttentionReportSettings, whose files are checked.
-      given: dict of the settings that were given and their values.
+      settings: AttentionReportSettings, resolved.
 
     Raises:
       InputError: as Observer's and run.attention.requests'; texts of which a page would be too large.
     """
-    observer = Observer(settings, given)
+    observer = Observer(settings)
     if settings.looked_at.wrong_examples:
         asked, num_rows = requests.wrong(settings, observer.served, observer.answers)
         print(f"{len(asked)} rows that the model gets wrong, found among {num_rows:,}")

@@ -89,7 +89,7 @@ def _lines(path, most, kind, decoder):
 
 def _checked(request, kind, what):
     if kind == "span_labeler" and request.text_b is None:
-        raise InputError(f"{what} is needed: a span labeler reads a question and its context")
+        raise InputError(f"{what} is required: a span labeler reads a question and its context")
     if kind == "token_classifier" and request.text_b is not None:
         raise InputError(f"{what} is one too many: a tagger reads one text")
     return request

@@ -1,13 +1,15 @@
 """What looking at attention is told. Free of TensorFlow: scripts define their flags of it."""
 
 import dataclasses
+from typing import ClassVar
 
-from bert_tf.cli import paths
+from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from run.compression.data_settings import DataSettings
+from run.compression.data_settings import FineTunedSettings
 from run.finetuning import task_settings
-from run.inference.settings import KINDS
+from run.finetuning.settings import TuningSettings
+from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
 
 FORMATS = ("html", "npz", "json")
@@ -22,9 +24,10 @@ class LookedAtSettings(Settings):
         (), "A text; may be given several times. Of a span labeler the question.", repeated=True)
     text_b: tuple[str, ...] = setting(
         (), "The second text of a pair, one for each --text; of a span labeler the context; of multiple choice a "
-            "choice for the one --text, given several times.", repeated=True)
+            "choice for the one --text, given several times.", repeated=True, needs="text")
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line, in place of --text.")
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, in place of --text.",
+        place=places.INPUT_FILE)
     wrong_examples: int = setting(
         0, "In place of --text: show so many rows of the development data that the fine-tuned model gets wrong.",
         lower=0)
@@ -36,10 +39,14 @@ class EvaluationDataSettings(Settings):
     """The development data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
-        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.")
-    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file of the rows.")
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.")
+        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.",
+        needs="wrong_examples")
+    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
+                                  needs="wrong_examples", place=places.INPUT_FOLDER)
+    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file of the rows.",
+                                  needs="wrong_examples", place=places.INPUT_PATH)
+    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.", needs="wrong_examples",
+                                      place=places.INPUT_FILE)
 
     def task_settings(self, kind, kept):
         """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
@@ -52,8 +59,10 @@ class EvaluationDataSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AttentionReportSettings(Settings):
+class AttentionReportSettings(ServedSettings):
     """A model, texts, and the file that shows its attention."""
+
+    task_without_card: ClassVar = "encoder"
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -65,12 +74,10 @@ class AttentionReportSettings(Settings):
     top_k: int = setting(10, "Candidates for each place of a masked LM, or answers to a question.", lower=1)
     format: str = setting(
         "html", "html: one page that needs no network; npz, json: the numbers.", choices=FORMATS)
-    output_file: str | None = setting(None, "File to write. Needed.")
+    output_file: str | None = setting(None, "File to write. Needed.", required=True, place=places.OUTPUT_FILE)
 
     def check_files(self):
-        """Raises InputError for texts or files that are not given, do not go together, or cannot be written."""
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
+        """See Settings."""
         looked_at = self.looked_at
         sources = {"text": looked_at.text, "input_file": looked_at.input_file,
                    "wrong_examples": looked_at.wrong_examples}
@@ -78,18 +85,6 @@ class AttentionReportSettings(Settings):
         if len(given) != 1:
             raise InputError("one of `text`, `input_file` and `wrong_examples` is required, and no other"
                              + (f": `{'`, `'.join(given)}` are given" if given else ""))
-        if looked_at.text_b and not looked_at.text:
-            raise InputError(f"`text_b`={looked_at.text_b[0]}: goes with `text`")
-        for name in DATA:
-            if getattr(self.data, name) and not looked_at.wrong_examples:
-                raise InputError(f"`{name}`={getattr(self.data, name)}: goes with `wrong_examples`")
-        if looked_at.input_file:
-            paths.check_file("input_file", looked_at.input_file)
-        paths.check_output_file("output_file", self.output_file)
-        paths.check_not_given("output_file", self.output_file, {
-            "input_file": looked_at.input_file, "init_checkpoint": self.model.init_checkpoint,
-            "bert_config_file": self.model.bert_config_file, "vocab_file": self.tokenizer.vocab_file,
-            "dev_file": self.data.dev_file, "predict_file": self.data.predict_file})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +93,11 @@ class CorpusSettings(Settings):
 
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line: what heads attend to in it. Unset, the "
-              "sentences of --treebank are read for that.")
+              "sentences of --treebank are read for that.", required="without treebank", place=places.INPUT_FILE)
     treebank: str | None = setting(
-        None, "CoNLL-U file: the best head for each of its dependency relations.")
-    output_dir: str | None = setting(None, "Folder for tables and pictures. Needed.")
+        None, "CoNLL-U file: the best head for each of its dependency relations.", place=places.INPUT_FILE)
+    output_dir: str | None = setting(None, "Folder for tables and pictures. Needed.", required=True,
+                                     place=places.OUTPUT_FOLDER)
     max_texts: int | None = setting(
         None, "Read so many texts of --input_file and sentences of --treebank at most; unset means all.", lower=1)
     batch_size: int = setting(32, "Texts that go through the model together, fewer where they are long.", lower=1)
@@ -126,27 +122,20 @@ class ImportanceSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AnalyzeAttentionSettings(Settings):
+class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
     """A model, what it reads, and where what is found goes."""
 
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    task_without_card: ClassVar = "encoder"
+    needs_of_groups: ClassVar = {"data": "importance_examples"}
+
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)
     importance: ImportanceSettings = dataclasses.field(default_factory=ImportanceSettings)
-    data: DataSettings = dataclasses.field(default_factory=DataSettings)
 
-    def check_files(self):
-        """Raises InputError for files that are not given, cannot be read, or a folder that cannot be written."""
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
-        corpus = self.corpus
-        if not (corpus.input_file or corpus.treebank):
-            raise InputError("`input_file` or `treebank` is required")
-        for name in ("input_file", "treebank"):
-            if getattr(corpus, name):
-                paths.check_file(name, getattr(corpus, name))
-        paths.check_output_dir("output_dir", corpus.output_dir)
-        paths.check_not_given("output_dir", corpus.output_dir, {"init_checkpoint": self.model.init_checkpoint})
-        for name, value in dataclasses.asdict(self.data).items():
-            if value and not self.importance.importance_examples:
-                raise InputError(f"`{name}`={value}: goes with `importance_examples`")
+    @property
+    def needs_task(self):
+        """Whether the model must be a fine-tuned one."""
+        return bool(self.importance.importance_examples)
+
+    def reads(self):
+        """See FineTunedSettings."""
+        return TuningSettings(do_train=True, do_eval=True)

@@ -6,7 +6,7 @@ The head is the last layer, the task's own. A classifier of three labels starts 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.cli.script import with_flags
 from bert_tf.errors import InputError
-from run.finetuning import task_metadata
+from bert_tf.model_folder import task_metadata
 
 MOST_LABELS_SHOWN = 8
 NUMBER_OF_LABELS = {False: "one label", True: "any number of labels"}  # by multi_label

@@ -18,10 +18,14 @@ from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, exists, folder_for, only_writer
+from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint, holds_run
-from run.finetuning import head, runs, search, task_metadata
+from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.training import model_files, strategies
+
+# Of a task, with which alone a run is resumed; lengths may change.
+KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
@@ -117,7 +121,7 @@ def _check(settings, shared):
             model_files.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
     states = {}
     for folder, values in {settings.training.output_dir: ({},), **dict(_kept_of_runs(settings, task))}.items():
-        task_metadata.check(folder, task.metadata)
+        check_metadata(folder, task.metadata)
         model_files.check(folder, shared.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
@@ -125,6 +129,18 @@ def _check(settings, shared):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
     return shared, states
+
+
+def check_metadata(output_dir, metadata):
+    """Raises InputError if the run of another task is in `output_dir`."""
+    if not holds_run(output_dir):
+        return
+    there = task_metadata.read(output_dir)
+    for name in KEPT:
+        old, new = (getattr(each, name, None) for each in (there, metadata))
+        if old != new:
+            raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
+                             f"{new!r}; choose another folder")
 
 
 def make_strategy(settings, task):

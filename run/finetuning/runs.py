@@ -256,7 +256,7 @@ def _training_run(settings, shared, model, optimizer, num_train_steps, trained):
         eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
         _pruning_schedule(pruning, num_train_steps).end if pruning.weight_pruning else 0)
     return loop.TrainingRun(
-        shared.strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, num_train_steps,
+        shared.strategy, model, optimizer, trained.loss, settings.training, num_train_steps,
         step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=trained.init_layers,
         new_variables=shared.new_variables, evaluations=evaluations, network=trained.network, aside=trained.aside,
         trains=settings.tuning.do_train, flops_of=lambda tokens: task.training_flops(model, tokens))

@@ -185,7 +185,7 @@ class FineTuningTask(ServedTask):
     @property
     @abc.abstractmethod
     def loss(self):
-        """(outputs of the model, features) -> dict with the scalar "loss"; see bert_tf.losses for its shares."""
+        """The `bert_tf.losses.Loss` of the model's outputs."""
 
     @abc.abstractmethod
     def score(self, outputs):

@@ -12,6 +12,7 @@ from bert_tf.errors import InputError
 
 WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+TRAINS = "do_train without unlabeled_file"
 OWN, XNLI = "task_name=own", "task_name=xnli"
 QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
 QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
@@ -79,7 +80,7 @@ class TaggingSettings(Settings):
 
     kind: ClassVar[str] = "token_classifier"
 
-    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.", required="do_train",
+    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.", required=TRAINS,
                                       place=places.INPUT_FILE)
     dev_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_eval.", required="do_eval",
                                     place=places.INPUT_FILE)
@@ -103,7 +104,7 @@ class MultipleChoiceSettings(Settings):
 
     kind: ClassVar[str] = "multiple_choice"
 
-    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required="do_train",
+    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required=TRAINS,
                                       place=QUESTIONS_PLACE)
     dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.", required="do_eval",
                                     place=QUESTIONS_PLACE)
@@ -121,7 +122,7 @@ class QuestionAnsweringSettings(Settings):
     kind: ClassVar[str] = "span_labeler"
 
     train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.",
-                                      required="do_train", place=places.INPUT_FILE)
+                                      required=TRAINS, place=places.INPUT_FILE)
     predict_file: str | None = setting(
         None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. Needed to evaluate "
               "and to predict.", required="do_eval or do_predict", place=places.INPUT_FILE)

@@ -12,9 +12,9 @@ import tensorflow as tf
 from bert_tf import files, model_folder
 from bert_tf.cli import places
 from bert_tf.errors import InputError
+from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning import task_metadata
 from run.finetuning.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
@@ -25,22 +25,21 @@ LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, given):
+def run(settings):
     """Evaluates both, prints a table, and writes it if a file is named.
 
     Args:
-      settings: ExportEvaluationSettings, whose files are checked.
-      given: dict of the settings that were given and their values.
+      settings: ExportEvaluationSettings, resolved.
 
     Raises:
       InputError: as loading.load's; a task without development data; data that do not suit it; an export of another
         kind; a score that fell by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
-    servable, served = loading.load(checkpoint, {name: value for name, value in given.items() if name != "model"})
-    kind = served.task.kind
+    kind = settings.card.kind
     if kind not in TASKS:
-        raise InputError(f"`init_checkpoint`={checkpoint}: of a model that is no fine-tuned task's there is no score")
+        raise InputError("of a model that is no fine-tuned task's there is no score", "init_checkpoint", checkpoint)
+    servable, served = loading.load(settings)
     if served.metadata.window_pooling:
         raise InputError(f"`init_checkpoint`={checkpoint}: reads long texts in windows, and exports are compared on "
                          "single ones; compare what both answer by run.predict")

@@ -13,25 +13,14 @@ from run.training import strategies
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, given):
-    """Loads a checkpoint and exports it.
-
-    Args:
-      settings: ExportSettings.
-      given: dict of the settings that were given and their values.
-
-    Raises:
-      InputError: as loading.load's.
-    """
-    given = dict(given)
-    if settings.labels_file:
-        given["labels"] = settings.read_labels()
+def run(settings):
+    """Loads a checkpoint and exports it, as resolved ExportSettings say; InputError as loading.load's."""
     if settings.format != "saved_model":
-        export_litert(settings, given)
+        export_litert(settings)
         return
-    content = convert(settings, given, settings.with_litert)[1] if settings.with_litert else None
+    content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_of_slow_precision(settings.compute, "CPU")
-    servable, served = loading.load(settings.model.init_checkpoint, given, compute=settings.compute)
+    servable, served = loading.load(settings, compute=settings.compute)
     export_saved_model(servable, served, settings, content)
 
 
@@ -49,9 +38,9 @@ def export_saved_model(servable, served, settings, litert_content=None):
         print("warm-up requests were left out; they need: pip install --no-deps tensorflow-serving-api==2.20.0")
 
 
-def export_litert(settings, given):
+def export_litert(settings):
     """Writes the LiteRT model; says how large it is and how near to the whole one."""
-    servable, content = convert(settings, given, settings.weights)
+    servable, content = convert(settings, settings.weights)
     files.make_dirs(settings.export_dir)
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
     with new_file(path, "wb") as file:
@@ -66,9 +55,9 @@ def export_litert(settings, given):
           f"{difference:.1e} of the whole model's")
 
 
-def convert(settings, given, weights):
+def convert(settings, weights):
     """(Servable, bytes of its LiteRT model); arguments as `run`'s, and the kind of weights."""
-    servable, _ = loading.load(settings.model.init_checkpoint, {**given, "static_length": True})
+    servable, _ = loading.load(settings, static_length=True)
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 
 

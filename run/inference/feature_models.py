@@ -8,7 +8,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from run.finetuning.prediction import Predictor
-from run.inference import loading, served_models, tensorflow_models
+from run.inference import exports, loading, tensorflow_models
 
 ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar
 
@@ -27,7 +27,7 @@ class SavedModelOfFeatures:
     """
 
     def __init__(self, path):
-        loaded = tensorflow_models.load_whole(served_models.newest_version(path, "model"))
+        loaded = tensorflow_models.load_whole(exports.newest_version(path, "model"))
         signature = loaded.signatures.get("serving_default")
         self.kind = loading.kind_of(signature.structured_outputs if signature else {})
         if self.kind is None or "ids" not in loaded.signatures:
@@ -102,4 +102,4 @@ class LiteRTModelOfFeatures:
 
 def open_export(path):
     """The export at a path: a .tflite file, or a folder of a SavedModel."""
-    return (LiteRTModelOfFeatures if path.endswith(served_models.LITERT_SUFFIX) else SavedModelOfFeatures)(path)
+    return (LiteRTModelOfFeatures if path.endswith(exports.LITERT_SUFFIX) else SavedModelOfFeatures)(path)

@@ -12,19 +12,16 @@ from run.inference.formats import answer_files, request_files
 WINDOW_BATCHES = 32  # batches of consecutive requests that are sorted by length together
 
 
-def run(settings, given):
+def run(settings):
     """Reads, answers and writes, window by window: memory does not grow with the file.
 
     Args:
-      settings: PredictionSettings, whose files are checked.
-      given: dict of the settings that were given and their values.
+      settings: PredictionSettings, resolved.
 
     Raises:
       InputError: as served_models.load's and request_files.read's; the file holds nothing.
     """
-    if not settings.model:
-        raise InputError("`model` is required")
-    model = served_models.load(None, given)
+    model = served_models.load(settings)
     decoder = files.LineDecoder()
     requests = request_files.read(
         settings.input_file, model.text_inputs, settings.columns, settings.input_format, decoder)

@@ -1,67 +1,42 @@
 """What models that answer are told. Free of TensorFlow: scripts define their flags of it.
 
-A folder that a fine-tuning script wrote says in task.json what its model does. So of these settings those count that
-are given (`bert_tf.cli.flags.given`); for the others task.json comes before the defaults.
+A folder that a fine-tuning script wrote says in task.json what its model does. It comes before the defaults.
 """
 
 import dataclasses
 from typing import ClassVar
 
-from bert_tf.cli import paths, places
+from bert_tf import files
+from bert_tf.cli import paths, places, resolution
+from bert_tf.cli.cards import CASING
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from bert_tf.files import read_bytes, read_text
+from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
 from run.finetuning import task_settings
 from run.inference.formats import request_files
+from run.inference.served_settings import (
+    KINDS,
+    AnyModelSettings,
+    CheckpointSettings,
+    QuestionSettings,
+    SavedModelSettings,
+    ServedSettings,
+)
 from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
 
-UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
-KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
 LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
            **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
 COMPUTE_TYPES = ("float32", "bfloat16")
-LATENCY_CALLS = 20
 MASK = "[MASK]"
 
 
 @dataclasses.dataclass(frozen=True)
-class QuestionSettings(Settings):
-    """How contexts are searched for answers; names and defaults are those of the original's run_squad."""
-
-    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
-    max_query_length: int = setting(64, "WordPieces at which a question is cut.", lower=1)
-    max_answer_length: int = setting(30, "Most WordPieces of an answer.", lower=1)
-    version_2_with_negative: bool = setting(
-        False, "Whether a question may have no answer; the answer is then ''.")
-    null_score_diff_threshold: float = setting(
-        0.0, "With --version_2_with_negative: how much the score of no answer must exceed that of the best for the "
-             "answer to be none.")
-
-    def check(self):
-        if self.null_score_diff_threshold and not self.version_2_with_negative:
-            raise InputError(f"`null_score_diff_threshold`={self.null_score_diff_threshold}: has no effect without "
-                             "`version_2_with_negative`")
-
-
-@dataclasses.dataclass(frozen=True)
-class SavedModelSettings(Settings):
-    """An export in place of a checkpoint, and how fast it is."""
-
-    model: str | None = setting(
-        None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; "
-              "in place of --saved_model and --init_checkpoint.")
-    saved_model: str | None = setting(
-        None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
-              "--init_checkpoint and all that goes with it.")
-    latency: bool = setting(
-        False, f"At the end, ask the last question {LATENCY_CALLS} times more and say how long an answer takes.")
-
-
-@dataclasses.dataclass(frozen=True)
-class FillMaskSettings(Settings):
+class FillMaskSettings(AnyModelSettings):
     """Texts with masks to fill."""
+
+    task = "masked_lm"
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -70,18 +45,23 @@ class FillMaskSettings(Settings):
         (), "A text with one [MASK] or more; may be given several times.", repeated=True)
     top_k: int = setting(5, "Candidates to show for each [MASK].", lower=1)
 
-    @property
-    def texts(self):
-        """The texts given, list of str; InputError if one has no mask."""
+    def check(self):
+        """See Settings."""
         for text in self.text:
             if MASK not in text:
-                raise InputError(f"`text`={text}: has no {MASK}")
+                raise InputError(f"has no {MASK}", "text", text)
+
+    @property
+    def texts(self):
+        """The texts given, list of str."""
         return list(map(_without_other_bytes, self.text))
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerSettings(Settings):
+class AnswerSettings(AnyModelSettings):
     """Questions about a text."""
+
+    task = "span_labeler"
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -90,7 +70,8 @@ class AnswerSettings(Settings):
     question: tuple[str, ...] = setting((), "A question; may be given several times.", repeated=True)
     context: str | None = setting(None, "The text that holds the answers.")
     context_file: str | None = setting(
-        None, "A UTF-8 file of the text that holds the answers, in place of --context.")
+        None, "A UTF-8 file of the text that holds the answers, in place of --context.",
+        place=places.INPUT_FILE)
     top_k: int = setting(5, "Answers to show for each question.", lower=1)
 
     @property
@@ -98,40 +79,27 @@ class AnswerSettings(Settings):
         """The questions given, list of str."""
         return list(map(_without_other_bytes, self.question))
 
-    def read_context(self):
-        """The text of `context` or `context_file`; InputError unless just one is given."""
+    def check_files(self):
+        """See Settings."""
         if (self.context is None) == (self.context_file is None):
             raise InputError("either `context` or `context_file` is required")
+
+    def read_context(self):
+        """The text of `context` or `context_file`."""
         if self.context is not None:
             return _without_other_bytes(self.context)
-        paths.check_file("context_file", self.context_file)
         return read_bytes(self.context_file).decode("utf-8", "ignore")
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportSettings(Settings):
+class ExportSettings(CheckpointSettings):
     """A model to be written as a file that answers raw text."""
 
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     export_dir: str | None = setting(
         None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model without one "
-              "export_dir/model_WEIGHTS.tflite. Needed.")
-    task: str | None = setting(
-        None, "What the model does; unset means what task.json beside the checkpoint says. Any checkpoint can be an "
-              "encoder, and a pre-trained one a masked_lm.", choices=KINDS)
+              "export_dir/model_WEIGHTS.tflite. Needed.", required=True)
     version: int | None = setting(
         None, "Version number; unset means one more than the highest in --export_dir.", lower=1)
-    labels_file: str | None = setting(
-        None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
-              "without labels gives a number.")
-    pairs: bool = setting(
-        False, "Whether an example of a classifier or encoder is two texts: inputs text_a and text_b in place of text.")
-    multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
-    top_k: int = setting(5, "Candidates for each [MASK], or answers to a question.", lower=1)
-    static_length: bool = setting(
-        False, "Pad every input to --max_seq_length, as TPUs and XLA need, in place of to the longest of a request.")
     format: str = setting(
         "saved_model", "saved_model: for TensorFlow Serving; litert: one file that starts at once, needs no TensorFlow "
                        "and, with int8 weights, is the fastest on a CPU; tflite is the same.",
@@ -173,38 +141,28 @@ class ExportSettings(Settings):
             raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
 
     def check_files(self):
-        """Raises InputError unless `export_dir` is, or may become, a folder, and the labels can be read."""
+        """See Settings."""
         paths.check_output_dir("export_dir", self.export_dir)
-        if self.labels_file:
-            self.read_labels()
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
-
-    def read_labels(self):
-        """The label names of `labels_file`, a tuple of str."""
-        paths.check_file("labels_file", self.labels_file)
-        labels = tuple(read_text(self.labels_file).splitlines())
-        if not labels:
-            raise InputError(f"`labels_file`={self.labels_file}: is empty; leave it out for a model that gives a "
-                             "number")
-        return labels
 
 
 @dataclasses.dataclass(frozen=True)
-class PredictionSettings(Settings):
+class PredictionSettings(AnyModelSettings):
     """A file of texts that a model is to answer."""
 
     model: str | None = setting(
         None, "What answers: a .tflite file or a folder that export_saved_model wrote, the folder of a fine-tuning "
-              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.")
+              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.",
+        place=places.MODEL)
     task: str | None = setting(
         None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KINDS)
     bert_config_file: str | None = setting(
-        None, "Config of a checkpoint; needed unless one lies beside it.")
+        None, "Config of a checkpoint; needed unless one lies beside it.", place=places.MODEL,
+        told_by=resolution.CONFIG)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     top_k: int = setting(5, "Of a checkpoint: candidates for each [MASK], or answers to a question.", lower=1)
-    input_file: str | None = setting(None, "File of what is to be answered; - for standard input. Needed.")
+    input_file: str | None = setting(None, "File of what is to be answered; - for standard input. Needed.",
+                                    required=True, place=places.INPUT_STREAM)
     input_format: str | None = setting(
         None, "lines: a text a line, or two with ` ||| ` between them; tsv: a table with a header, .csv with commas "
               "and quotes, else with tabs; jsonl: a JSON object a line. Unset means that of the extension.",
@@ -213,7 +171,8 @@ class PredictionSettings(Settings):
         (), "Columns of the table, or keys of the objects, that hold the model's inputs, in their order (text; text_a, "
             "text_b; question, context; text_a and a column for each choice); unset means the inputs' own names.")
     output_file: str | None = setting(
-        None, "File to write: a table if it ends in .tsv, else JSON lines; - for standard output. Needed.")
+        None, "File to write: a table if it ends in .tsv, else JSON lines; - for standard output. Needed.",
+        required=True, place=places.OUTPUT_STREAM)
     batch_size: int = setting(32, "Rows that go through the model together.", lower=1)
 
     @property
@@ -221,55 +180,43 @@ class PredictionSettings(Settings):
         """Whether answers become a table."""
         return bool(self.output_file) and self.output_file.lower().endswith(".tsv")
 
-    def check_files(self):
-        """Raises InputError for files that are not given, cannot be read, or cannot be written."""
-        if self.input_file != request_files.STANDARD_INPUT:
-            paths.check_file("input_file", self.input_file)
-        if self.output_file == request_files.STANDARD_INPUT:
-            return
-        paths.check_output_file("output_file", self.output_file)
-        paths.check_not_given("output_file", self.output_file, {
-            "input_file": self.input_file, "model": self.model, "vocab_file": self.tokenizer.vocab_file,
-            "bert_config_file": self.bert_config_file})
-
 
 @dataclasses.dataclass(frozen=True)
 class ExportedModelSettings(Settings):
     """The export that is looked at."""
 
     model: str | None = setting(
-        None, "A .tflite file or a folder that export_saved_model wrote, with version or without. Needed.")
+        None, "A .tflite file or a folder that export_saved_model wrote, with version or without. Needed.",
+        required=True, place=places.MODEL)
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportEvaluationSettings(Settings):
+class EvaluatedTokenizerSettings(TokenizerSettings):
+    """The length alone is a flag; all else is as the checkpoint's folder says."""
+
+    max_seq_length: int | None = setting(
+        None, "Longest sequence in WordPiece tokens; unset means that of the checkpoint's task.json.", lower=4)
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportEvaluationSettings(ServedSettings):
     """An export, the fine-tuned checkpoint that it was made from, and development data."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     export: ExportedModelSettings = dataclasses.field(default_factory=ExportedModelSettings)
-    max_seq_length: int | None = setting(
-        None, "Longest sequence in WordPiece tokens; unset means that of the checkpoint's task.json.", lower=4)
+    tokenizer: EvaluatedTokenizerSettings = dataclasses.field(default_factory=EvaluatedTokenizerSettings)
     task_name: str | None = setting(
         None, "Of a classifier: as run_classifier's; unset means what the checkpoint's run.json says.")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.")
-    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.")
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.")
+    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
+                                  place=places.INPUT_FOLDER)
+    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.",
+                                  place=places.INPUT_PATH)
+    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.",
+                                      place=places.INPUT_FILE)
     eval_batch_size: int = setting(32, "Examples that go through the model together.", lower=1)
     most_lost: float | None = setting(
         None, "End with an error if the task's first metric falls by more points, hundredths, than this.")
-    output_file: str | None = setting(None, "JSON file for what is printed.")
-
-    def check_files(self):
-        """Raises InputError for files that are not given, or cannot be written."""
-        for name, value in (("init_checkpoint", self.model.init_checkpoint), ("model", self.export.model)):
-            if not value:
-                raise InputError(f"`{name}` is required")
-        if self.output_file:
-            paths.check_output_file("output_file", self.output_file)
-            paths.check_not_given("output_file", self.output_file, {
-                "model": self.export.model, "init_checkpoint": self.model.init_checkpoint,
-                "bert_config_file": self.model.bert_config_file, "dev_file": self.dev_file,
-                "predict_file": self.predict_file, "data_dir": self.data_dir})
+    output_file: str | None = setting(None, "JSON file for what is printed.", place=places.OUTPUT_FILE)
 
     def task_settings(self, kind, kept):
         """The settings of a task of run.finetuning.task_settings.
@@ -280,6 +227,9 @@ class ExportEvaluationSettings(Settings):
         """
         names = ("task_name", "data_dir", "dev_file", "predict_file")
         return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in names})
+
+
+EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -348,28 +298,33 @@ class ConversionSettings(Settings):
 
     input: str | None = setting(
         None, "The checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a folder that holds one "
-              "of these. Needed.")
-    output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.")
-    format: str | None = setting(None, "What to write. Needed.", choices=("tf1", "model_garden", "huggingface"))
+              "of these. Needed.", required=True)
+    output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.",
+                                required=True, place=places.OUTPUT_FOLDER)
+    format: str | None = setting(None, "What to write. Needed.", required=True,
+                                choices=("tf1", "model_garden", "huggingface"))
     adapter: str | None = setting(
         None, "A file adapter.safetensors of a fine-tuning run with --lora_rank: its adapters are merged into --input, "
-              "the checkpoint that the run started from, and its head is taken.")
+              "the checkpoint that the run started from, and its head is taken.", place=places.INPUT_FILE)
     bert_config_file: str | None = setting(
         None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
-              "unless one lies beside --input.")
+              "unless one lies beside --input.", place=places.INPUT_FILE)
     vocab_file: str | None = setting(
         None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
-              "--input, if there is one.")
+              "--input, if there is one.", place=places.INPUT_FILE)
     max_position_embeddings: int | None = setting(
         None, "Give the model so many positions, more than it has, for further pre-training or fine-tuning on longer "
               "texts; unset, it keeps its own.", lower=1)
     position_extension: str = setting(
         "repeat", "With --max_position_embeddings: repeat the rows of the position table from the first on, or "
-                  "interpolate between them.", choices=("repeat", "interpolate"))
+                  "interpolate between them.", choices=("repeat", "interpolate"), needs="max_position_embeddings")
     overwrite: bool = setting(
         False, "Whether files in --output may be replaced; without it --output must be empty or new.")
 
-    def check(self):
+    def check_files(self):
         """See Settings."""
-        if self.position_extension != "repeat" and self.max_position_embeddings is None:
-            raise InputError(f"`position_extension`={self.position_extension}: give `max_position_embeddings` too")
+        paths.check_apart("output", self.output, {"input": self.input})
+        if not files.is_empty(self.output) and not self.overwrite:
+            raise InputError("is not empty; give another folder, or `overwrite`", "output", self.output)
+        paths.check_not_replaced("output", self.output, r".*", {
+            name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})

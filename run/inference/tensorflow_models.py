@@ -10,9 +10,9 @@ from bert_tf.errors import InputError
 from run.inference import loading
 
 
-def load_checkpoint(kind, given):
-    """A checkpoint's; arguments as served_models.load's."""
-    servable, served = loading.load(given["init_checkpoint"], {**given, "task": kind} if kind else given)
+def load_checkpoint(settings):
+    """A checkpoint's; settings as served_models.load's."""
+    servable, served = loading.load(settings)
     return (_call(servable.signatures()["serving_default"]), servable.kind, servable.text_inputs,
             f"--max_seq_length={served.metadata.max_seq_length}")
 

@@ -3,7 +3,20 @@
 import itertools
 import sys
 
-from run.inference.settings import LATENCY_CALLS, MASK
+from run.inference import served_models
+from run.inference.served_settings import LATENCY_CALLS
+from run.inference.settings import MASK
+
+
+def run(settings):
+    """Loads the model once and answers, as resolved FillMaskSettings or AnswerSettings say."""
+    model = served_models.load(settings)
+    if settings.task == "masked_lm":
+        fill_masks(model, settings.texts or lines(), settings.top_k)
+    else:
+        answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
+    if settings.export.latency:
+        report_latency(model)
 
 
 def lines():

@@ -4,6 +4,7 @@ import tensorflow as tf
 import tf_keras
 from tqdm import tqdm
 
+from bert_tf import losses
 from bert_tf.errors import InputError
 from run.training import host_batches
 
@@ -14,18 +15,19 @@ class PretrainingEvaluator:
     Args:
       strategy: under whose scope the model was made.
       model: BertPretrainer.
-      loss_function: a bert_tf.losses.PretrainingLoss.
+      sentence_label: the model's.
     """
 
-    def __init__(self, strategy, model, loss_function):
+    def __init__(self, strategy, model, sentence_label):
         self._strategy = strategy
         self._model = model
-        self._loss = loss_function
+        self._sentence_label = sentence_label
+        self._loss = losses.create_pretraining_loss(sentence_label)
         self._score_all = tf.function(lambda features: strategy.run(self._score, args=(features,)),
                                       autograph=False, reduce_retracing=True)
         with strategy.scope():
-            self._means = {name: tf_keras.metrics.Mean(name) for name in [
-                "loss", *(f"{each}_{kind}" for each in loss_function.predicted for kind in ("accuracy", "loss"))]}
+            self._means = {name: tf_keras.metrics.Mean(name) for name in ["loss", *(
+                name.removesuffix("loss") + kind for name in self._loss.names[1:] for kind in ("accuracy", "loss"))]}
 
     def __call__(self, make_batches, max_steps):
         """Scores the model as it is.
@@ -59,18 +61,20 @@ class PretrainingEvaluator:
         """Adds a replica's part of a batch, which may have no example, to the means."""
         outputs = self._model(features, training=False)
         replica = tf.distribute.get_replica_context()
-        normalisers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalisers(features))
-        share = self._loss.share(outputs, features, normalisers)["loss"]
-        self._means["loss"].update_state(replica.all_reduce(tf.distribute.ReduceOp.SUM, share))
+        normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
+        loss = self._loss.partial_losses(outputs, features, normalizers)["loss"]
+        self._means["loss"].update_state(replica.all_reduce(tf.distribute.ReduceOp.SUM, loss))
         self._update("masked_lm", outputs["masked_lm_logits"], features["masked_lm_ids"],
                      features["masked_lm_weights"])
-        for label in self._loss.predicted[1:]:
-            logits, labels, weights = self._loss.sentence_scores(outputs, features)
-            self._update(label, logits, labels, tf.ones_like(labels, tf.float32) if weights is None else weights)
+        if self._sentence_label:
+            logits, labels = losses.sentence_scores(self._sentence_label, outputs, features)
+            counts = losses.sentence_counts(self._sentence_label, features)
+            self._update(self._sentence_label, logits, labels,
+                         tf.ones_like(labels, tf.float32) if isinstance(counts, int) else counts)
 
     def _update(self, prefix, logits, labels, weights):
         """Adds losses and hits, weighted, to the means `prefix`_loss and `prefix`_accuracy."""
-        losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+        items = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         hits = tf.equal(tf.argmax(logits, axis=-1, output_type=labels.dtype), labels)
-        self._means[f"{prefix}_loss"].update_state(losses, weights)
+        self._means[f"{prefix}_loss"].update_state(items, weights)
         self._means[f"{prefix}_accuracy"].update_state(hits, weights)

@@ -66,7 +66,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
     """What `run` does once all is checked, what lies beside checkpoints is written and the model has its weights."""
     schedule = settings.schedule
     parts = phases.phases_of(settings)
-    evaluator = evaluation.PretrainingEvaluator(strategy, model, loss_of(settings))
+    evaluator = evaluation.PretrainingEvaluator(strategy, model, sentence_label(settings))
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
     def evaluate():
@@ -125,11 +125,6 @@ def sentence_label(settings):
     return settings.records.instances.what.sentence_label
 
 
-def loss_of(settings):
-    """The PretrainingLoss of PretrainingSettings."""
-    return losses.PretrainingLoss(sentence_label(settings))
-
-
 def _flops_of(settings, config):
     """(real tokens an example) -> floating point operations of training on it."""
     return lambda tokens: utilisation.pretraining_flops(config, tokens, settings.records.max_predictions_per_seq)
@@ -151,12 +146,11 @@ def start(settings, strategy, config, teaching=None):
         model = models.BertPretrainer(encoder, sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
-        loss = loss_of(settings)
-        trained = Trained(model, loss, loss.names)
+        trained = Trained(model, losses.create_pretraining_loss(sentence_label(settings)))
         if teaching:
             trained = teaching.in_training(model, optimizer, schedule.num_train_steps)
     training_run = loop.TrainingRun(
-        strategy, model, optimizer, trained.loss, trained.loss_names, settings.training, schedule.num_train_steps,
+        strategy, model, optimizer, trained.loss, settings.training, schedule.num_train_steps,
         step_settings=settings.step, evaluations=loop.Evaluations(schedule.eval_steps), init_checkpoint=checkpoint,
         init_layers=trained.init_layers, network=trained.network, aside=trained.aside)
     if not (schedule.do_train or training_run.step):

@@ -12,10 +12,8 @@ from matplotlib.ticker import MaxNLocator
 from bert_tf import models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.cli import paths
 from bert_tf.files import make_dirs, new_file, only_writer
 from run.probing import words
-from run.probing.settings import WRITTEN
 from run.training import strategies
 
 MIX = "mix"  # the row of the mix of all layers
@@ -25,20 +23,18 @@ def run(settings):
     """Reads the words, trains probes on each layer, writes and prints what they came to.
 
     Args:
-      settings: ProbeLayersSettings, completed, whose files are checked.
+      settings: ProbeLayersSettings, resolved.
 
     Raises:
       InputError: a vocabulary or checkpoint that does not suit the config; a file that cannot be read.
     """
-    config = settings.model.read_config(settings.tokenizer.max_seq_length)
-    given = {name: getattr(settings, name) for name in ("train_file", "dev_file")}
-    paths.check_not_replaced("output_dir", settings.output_dir, WRITTEN, {
-        **given, "vocab_file": settings.tokenizer.vocab_file, "bert_config_file": settings.model.bert_config_file})
+    config = settings.model.config
     strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
-    train, dev = (words.read(name, path, settings, encoder, tokenizer) for name, path in given.items())
+    train, dev = (words.read(name, getattr(settings, name), settings, encoder, tokenizer)
+                  for name in ("train_file", "dev_file"))
     found = _probed(settings, train, dev, train.labels, dev.labels)
     control = _probed(settings, train, dev, *words.control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)

@@ -1,8 +1,9 @@
 """What a probing is told. Free of TensorFlow: the script defines its flags of it."""
 
 import dataclasses
+from typing import ClassVar
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
@@ -15,14 +16,18 @@ WRITTEN = r"probes\.(txt|tsv|json|png)"
 class ProbeLayersSettings(Settings):
     """A model, labelled words, and what is to be read off its layers."""
 
+    always_required: ClassVar = ("init_checkpoint",)
+
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     train_file: str | None = setting(
         None, "Words to learn from: a treebank in CoNLL-U (.conllu), or a file of a word a line, columns divided by "
-              "tabs or spaces, sentences by empty lines. Needed.")
-    dev_file: str | None = setting(None, "Words to judge by, in the same form. Needed.")
-    output_dir: str | None = setting(None, "Folder for probes.txt, .tsv, .json and .png; made if missing. Needed.")
+              "tabs or spaces, sentences by empty lines. Needed.", required=True, place=places.INPUT_FILE)
+    dev_file: str | None = setting(None, "Words to judge by, in the same form. Needed.", required=True,
+                                   place=places.INPUT_FILE)
+    output_dir: str | None = setting(None, "Folder for probes.txt, .tsv, .json and .png; made if missing. Needed.",
+                                     required=True, place=places.SHARED_FOLDER)
     label: str = setting(
         "tags", "What is read off: tags, the label of each word (of a treebank its universal part of speech); "
                 "relations, of a treebank, the relation of each word to its head, off both of their vectors; spans, of "
@@ -39,21 +44,18 @@ class ProbeLayersSettings(Settings):
     random_seed: int = setting(12345, "Of the labels of the control task, and of the words' order.", most=LARGEST_SEED)
 
     def check_files(self):
-        """Raises InputError for files that are missing, or do not go together."""
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
-        for name in ("train_file", "dev_file"):
-            paths.check_file(name, getattr(self, name))
+        """See Settings; InputError too for files that do not go together, or would be replaced."""
         if self.label == "relations" and not self.reads_treebanks:
-            raise InputError(f"`label`=relations: is of treebanks, and `train_file`={self.train_file} does not end in "
-                             f"{TREEBANK_SUFFIX}")
+            raise InputError(f"is of treebanks, and `train_file`={self.train_file} does not end in {TREEBANK_SUFFIX}",
+                             "label", self.label)
         if self.label == "spans" and self.reads_treebanks:
-            raise InputError(f"`label`=spans: is of files with a label for each word, and `train_file`="
-                             f"{self.train_file} is a treebank")
+            raise InputError(f"is of files with a label for each word, and `train_file`={self.train_file} is a "
+                             "treebank", "label", self.label)
         if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
-            raise InputError(f"`dev_file`={self.dev_file}: is not of the form of `train_file`={self.train_file}; "
-                             f"either both end in {TREEBANK_SUFFIX}, or none")
-        paths.check_output_dir("output_dir", self.output_dir)
+            raise InputError(f"is not of the form of `train_file`={self.train_file}; either both end in "
+                             f"{TREEBANK_SUFFIX}, or none", "dev_file", self.dev_file)
+        paths.check_not_replaced("output_dir", self.output_dir, WRITTEN, {
+            name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 
     @property
     def reads_treebanks(self):

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
+from bert_tf.losses import Loss
 from run.evaluation import plots
 from run.settings import StepSettings
 from run.training import metrics_log, strategies, utilisation
@@ -79,7 +80,7 @@ class TrainingRun:
 
     Args:
       strategy: under whose scope the model and the optimizer were made.
-      model, optimizer, loss_function, loss_names: see Trainer.
+      model, optimizer, loss: see Trainer.
       settings: TrainingSettings, whose output_dir is the folder.
       num_train_steps: int, the step at which training ends.
       step_settings: StepSettings.
@@ -98,7 +99,7 @@ class TrainingRun:
       missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
     """
 
-    def __init__(self, strategy, model, optimizer, loss_function, loss_names, settings, num_train_steps, *,
+    def __init__(self, strategy, model, optimizer, loss, settings, num_train_steps, *,
                  step_settings=_DEFAULT_STEP, evaluations=_NO_EVALUATIONS, init_checkpoint=None, new_variables=(),
                  flops_of=None, init_layers=(), network=None, aside=None, trains=True):
         self._strategy = strategy
@@ -115,7 +116,7 @@ class TrainingRun:
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
         network = network or model
         self._trainer = Trainer(
-            strategy, network, optimizer, utilisation.LossWithTokens(loss_function), (*loss_names, utilisation.TOKENS),
+            strategy, network, optimizer, Loss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
             accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
         self.missing = ()
 

@@ -11,7 +11,6 @@ import orbit
 import tensorflow as tf
 import tf_keras
 
-from bert_tf import losses
 from bert_tf.optimization import gradients as gradient_sums
 from run.training import host_batches
 
@@ -23,15 +22,13 @@ class Trained:
     Attributes:
       network: maps features to what `loss` takes, `network(features, training=True)`; its `trainable_variables` are
         trained: the model, or what runs it.
-      loss: (outputs of the network, features) -> dict with the scalar "loss"; see bert_tf.losses for its shares.
-      loss_names: the keys of what it gives.
+      loss: `bert_tf.losses.Loss` of the network's outputs.
       aside: dict of name -> what is trained and kept in checkpoints along with the model, and is no part of it.
       init_layers: the layers of the initial checkpoint that the model's start as; see load_pretrained.
     """
 
     network: object
     loss: object
-    loss_names: tuple[str, ...] = ("loss",)
     aside: dict = dataclasses.field(default_factory=dict)
     init_layers: tuple[int, ...] = ()
 
@@ -47,25 +44,22 @@ class Trainer(orbit.StandardTrainer):
       strategy: under whose scope the model and the optimizer were made.
       model: maps features to outputs, `model(features, training=True)`.
       optimizer: of bert_tf.optimization; the loss is scaled as it asks.
-      loss_function: (outputs, features) -> dict of scalars, the one to minimise under "loss": means over the
-        examples, or a loss that can be told apart into shares, as bert_tf.losses.pretraining_loss.
-      loss_names: that dict's keys.
+      loss: `bert_tf.losses.Loss`.
       accumulate_steps: micro-batches that each replica cuts its part of the batch into, one after the other in
         memory; their gradients add up to one update.
       jit_compile: whether XLA compiles forward and backward; padding must then not be removed.
     """
 
-    def __init__(self, strategy, model, optimizer, loss_function, loss_names, *, accumulate_steps=1,
-                 jit_compile=False):
+    def __init__(self, strategy, model, optimizer, loss, *, accumulate_steps=1, jit_compile=False):
         super().__init__(train_dataset=None)
         self._strategy = strategy
         self._model = model
         self._optimizer = optimizer
-        self._loss = losses.in_shares(loss_function)
+        self._loss = loss
         self._accumulate_steps = accumulate_steps
         self._jit_compile = jit_compile
         with strategy.scope():
-            self._means = {name: tf_keras.metrics.Mean(name) for name in loss_names}
+            self._means = {name: tf_keras.metrics.Mean(name) for name in loss.names}
             self._first_bad_step = tf.Variable(0, trainable=False, dtype=tf.int64,
                                                aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
 
@@ -136,31 +130,31 @@ class Trainer(orbit.StandardTrainer):
     @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
     def _replica_step(self, features):
         replica = tf.distribute.get_replica_context()
-        normalisers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalisers(features))
-        shares, gradients = replica.all_reduce(
-            tf.distribute.ReduceOp.SUM, self._shares_and_gradients(features, normalisers))
+        normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
+        losses, gradients = replica.all_reduce(
+            tf.distribute.ReduceOp.SUM, self._partial_losses_and_gradients(features, normalizers))
         variables = self._model.trainable_variables
-        loss = tf.where(self._first_bad_step > 0, float("nan"), shares["loss"])  # after a bad step nothing is updated
+        loss = tf.where(self._first_bad_step > 0, float("nan"), losses["loss"])  # after a bad step nothing is updated
         is_good = self._optimizer.apply_summed(
             list(gradients.values()), [variables[index] for index in gradients], loss=loss)
         is_first = ~is_good & (self._first_bad_step == 0)
         self._first_bad_step.assign(tf.where(is_first, self._optimizer.iterations, self._first_bad_step))
         for name, mean in self._means.items():
-            mean.update_state(shares[name])
+            mean.update_state(losses[name])
 
-    def _shares_and_gradients(self, features, normalisers):
+    def _partial_losses_and_gradients(self, features, normalizers):
         """This replica's part in the losses and gradients of the batch, its micro-batches together.
 
         Args:
           features: dict of tensors, this replica's part of the batch.
-          normalisers: of the whole batch; see bert_tf.losses.
+          normalizers: of the whole batch; see bert_tf.losses.
 
         Returns:
           Dict of float32 scalars, the losses; dict of gradients by the index of their variable, where there is any,
           each as bert_tf.optimization.gradients.merge returns it, of the loss times the optimizer's loss scale.
         """
         def compute(micro_batch):
-            return self._backward(micro_batch, normalisers)
+            return self._backward(micro_batch, normalizers)
 
         if self._jit_compile or self._accumulate_steps > 1:
             compute = tf.function(compute, autograph=False, jit_compile=self._jit_compile or None)
@@ -180,13 +174,13 @@ class Trainer(orbit.StandardTrainer):
             [0, zeros], parallel_iterations=1)
         return total
 
-    def _backward(self, features, normalisers):
-        """`_shares_and_gradients` of one micro-batch."""
+    def _backward(self, features, normalizers):
+        """`_partial_losses_and_gradients` of one micro-batch."""
         variables = self._model.trainable_variables
         scale = self._optimizer.loss_scale
         with tf.GradientTape() as tape:
-            shares = self._loss.share(self._model(features, training=True), features, normalisers)
-            minimised = shares["loss"] if scale is None else shares["loss"] * scale
-        gradients = tape.gradient(minimised, variables)
-        return shares, {index: gradient_sums.merge(gradient) for index, gradient in enumerate(gradients)
+            losses = self._loss.partial_losses(self._model(features, training=True), features, normalizers)
+            minimized = losses["loss"] if scale is None else losses["loss"] * scale
+        gradients = tape.gradient(minimized, variables)
+        return losses, {index: gradient_sums.merge(gradient) for index, gradient in enumerate(gradients)
                         if gradient is not None}

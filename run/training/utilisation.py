@@ -10,7 +10,7 @@ import time
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import losses
+from bert_tf.losses import Term
 from run.training import strategies
 
 # By device. A product of 2048 takes a fast GPU some 30 microseconds, no longer than to start it; a CPU reaches its rate
@@ -19,6 +19,8 @@ MATRIX_WIDTHS = {"CPU": 1024, "GPU": 8192, "TPU": 2048}
 TIMED_SECONDS = 0.1
 FORWARD_AND_BACKWARD = 3  # the backward pass multiplies twice: for the inputs' gradients and for the weights'
 TOKENS = "tokens"
+TOKENS_PER_EXAMPLE = Term(  # What a training step counts next to its loss.
+    TOKENS, lambda outputs, features: tf.cast(features["input_mask"] > 0, tf.float32), counts=1, factor=0.0)
 
 
 def encoder_flops(config, batch_size, length):
@@ -83,25 +85,3 @@ def _rate(strategy, dtype):
     seconds(1)  # traces
     count = max(1, min(1000, round(TIMED_SECONDS / seconds(1))))
     return strategy.num_replicas_in_sync * count * 2 * width**3 / seconds(count)
-
-
-class LossWithTokens:
-    """A training loss that also counts: `tokens`, real tokens an example, besides what the loss gives.
-
-    Args:
-      loss_function: as bert_tf.losses.in_shares takes it; its features must have input_mask.
-    """
-
-    def __init__(self, loss_function):
-        self._loss = losses.in_shares(loss_function)
-
-    def normalisers(self, features):
-        """As the loss's, and the rows of the batch."""
-        packed = features.get("sequence_weights")  # a batch of fine-tuning is of examples, packed or not
-        rows = tf.cast(tf.shape(features["input_mask"])[0], tf.float32) if packed is None else tf.reduce_sum(packed)
-        return {**self._loss.normalisers(features), "rows": rows}
-
-    def share(self, outputs, features, normalisers):
-        """As the loss's."""
-        tokens = tf.reduce_sum(tf.cast(features["input_mask"] > 0, tf.float32))
-        return {**self._loss.share(outputs, features, normalisers), TOKENS: tokens / normalisers["rows"]}

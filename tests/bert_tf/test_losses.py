@@ -1,8 +1,11 @@
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import losses
+from bert_tf.losses import Loss, Term
 
 
 def test_masked_lm_loss_is_the_mean_over_real_predictions():
@@ -30,7 +33,7 @@ def slice_of(tensors, rows):
     return {name: value[rows] for name, value in tensors.items()}
 
 
-def test_shares_of_pieces_with_unequal_predictions_add_up_to_the_loss_of_the_batch():
+def test_partial_losses_of_pieces_with_unequal_predictions_add_up_to_the_loss_of_the_batch():
     generator = np.random.default_rng(7)
     outputs = {"masked_lm_logits": tf.constant(generator.normal(size=[5, 3, 7]), tf.float32),
                "next_sentence_logits": tf.constant(generator.normal(size=[5, 2]), tf.float32)}
@@ -39,42 +42,91 @@ def test_shares_of_pieces_with_unequal_predictions_add_up_to_the_loss_of_the_bat
                 "next_sentence_labels": tf.constant([[1], [0], [0], [1], [1]])}
     whole = losses.pretraining_loss(outputs, features)
     pieces = [(slice_of(outputs, rows), slice_of(features, rows)) for rows in (slice(0, 2), slice(2, 5))]
-    normalisers = tf.nest.map_structure(
-        lambda *each: sum(each), *(losses.pretraining_loss.normalisers(piece) for _, piece in pieces))
-    assert normalisers == {"predictions": 10, "examples": 5}
-    shares = [losses.pretraining_loss.share(*piece, normalisers) for piece in pieces]
+    normalizers = [sum(each) for each in zip(
+        *(losses.pretraining_loss.normalizers(piece) for _, piece in pieces), strict=True)]
+    assert normalizers == [10, 5]
+    partial = [losses.pretraining_loss.partial_losses(*piece, normalizers) for piece in pieces]
     for name, value in whole.items():
-        assert float(sum(share[name] for share in shares)) == pytest.approx(float(value), rel=1e-6)
+        assert float(sum(each[name] for each in partial)) == pytest.approx(float(value), rel=1e-6)
     mean_of_means = np.mean([losses.pretraining_loss(*piece)["masked_lm_loss"] for piece in pieces])
     assert abs(mean_of_means / whole["masked_lm_loss"] - 1) > 1e-2
 
 
-def test_shares_of_a_mean_over_examples():
-    loss = losses.in_shares(lambda outputs, features: {"loss": losses.classification_loss(outputs, features["labels"])})
+def test_terms_by_hand():
+    """Items 1, 2, 4, 8 with counts 1, 0, 3, 2; their sum counted as two items of each example; a name of two terms."""
+    items = lambda outputs, features: outputs
+    counted = Term("loss", items, lambda features: features["counts"])
+    outputs, features = tf.constant([1.0, 2.0, 4.0, 8.0]), {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}
+    cases = [
+        ([counted], {"loss": (1 + 12 + 16) / 6}),
+        ([dataclasses.replace(counted, guard=2.0)], {"loss": 29 / 8}),
+        ([Term("loss", items, 2)], {"loss": 15 / 8}),
+        ([Term("loss", items, lambda features: 2)], {"loss": 15 / 8}),
+        ([Term("loss", items, lambda features: tf.reduce_sum(features["counts"]))], {"loss": 15 / 6}),
+        ([Term("a", items, 1, 2.0), Term("b", items, 2, lambda: tf.constant(4.0))],
+         {"loss": 2 * 15 / 4 + 4 * 15 / 8, "a": 15 / 4, "b": 15 / 8}),
+        ([counted, Term("seen", items, 1, 0.0)], {"loss": 29 / 6, "seen": 15 / 4}),
+        ([Term("a", items, 1, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
+         {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6})]
+    for terms, expected in cases:
+        loss = Loss(*terms)
+        assert loss.names == tuple(expected)
+        found = {name: float(value) for name, value in loss(outputs, features).items()}
+        assert found == pytest.approx(expected, rel=1e-6)
+    assert Loss(counted, Term("a", items, 1), Term("b", items, 1)).normalizers(features) == [6, 4]
+    with pytest.raises(ValueError, match="terms of the same name have different factors"):
+        Loss(counted, dataclasses.replace(counted, factor=2.0))
+
+
+def test_counts_with_an_axis_of_size_1_sum_over_it():
+    """Items [2, 3] with counts [2, 1]: the sum of three means."""
+    items = tf.constant([[1.0, 2.0, 3.0], [5.0, 7.0, 11.0]])
+    loss = Loss(Term("loss", lambda outputs, features: outputs, lambda features: features["counts"]))
+    assert float(loss(items, {"counts": tf.constant([[1.0], [3.0]])})["loss"]) == pytest.approx((6 + 3 * 23) / 4)
+
+
+def test_counts_of_packed_rows():
+    """Three sequences in two rows."""
+    features = {"sequence_weights": tf.constant([[1.0, 1.0], [1.0, 0.0]])}
+    assert Loss(Term("loss", None, 2)).normalizers(features) == [6]
+    outputs = {"logits": tf.constant([[[1.0], [4.0]], [[2.0], [99.0]]])}
+    found = losses.regression_loss(outputs, {**features, "label_ids": tf.constant([[3.0, 4.0], [1.0, 0.0]])})
+    assert float(found["loss"]) == pytest.approx(5 / 3)
+    outputs = {"logits": tf.math.log([[[0.5, 0.5], [0.1, 0.9]], [[0.25, 0.75], [0.5, 0.5]]])}
+    found = losses.classification_loss(outputs, {**features, "label_ids": tf.constant([[0, 1], [0, 1]])})
+    assert float(found["loss"]) == pytest.approx(-np.log(0.5 * 0.9 * 0.25) / 3, rel=1e-6)
+    outputs = {"logits": tf.zeros([2, 2, 3])}
+    found = losses.multi_label_loss(outputs, {**features, "label_ids": tf.ones([2, 2, 3], tf.int32)})
+    assert float(found["loss"]) == pytest.approx(np.log(2), rel=1e-6)
+
+
+def test_partial_losses_of_a_mean_over_examples():
+    loss = losses.classification_loss
     outputs = {"logits": tf.constant([[0.0, 1.0], [2.0, 0.5], [0.25, 3.0]])}
-    features = {"labels": tf.constant([1, 1, 0])}
+    features = {"label_ids": tf.constant([1, 1, 0])}
     pieces = [(slice_of(outputs, rows), slice_of(features, rows)) for rows in (slice(0, 1), slice(1, 3))]
-    total = sum(loss.share(*piece, {"examples": 3.0})["loss"] for piece in pieces)
+    total = sum(loss.partial_losses(*piece, [3.0])["loss"] for piece in pieces)
     assert float(total) == pytest.approx(float(loss(outputs, features)["loss"]), rel=1e-6)
-    assert losses.in_shares(losses.pretraining_loss) is losses.pretraining_loss
 
 
 def test_classification_loss():
     outputs = {"logits": tf.math.log([[0.5, 0.5], [0.1, 0.9]])}
-    assert float(losses.classification_loss(outputs, tf.constant([0, 1]))) == pytest.approx(
-        -(np.log(0.5) + np.log(0.9)) / 2, rel=1e-6)
+    found = losses.classification_loss(outputs, {"label_ids": tf.constant([0, 1])})["loss"]
+    assert float(found) == pytest.approx(-(np.log(0.5) + np.log(0.9)) / 2, rel=1e-6)
 
 
 def test_regression_loss():
     outputs = {"logits": tf.constant([[1.0], [4.0], [2.0]])}
-    assert float(losses.regression_loss(outputs, tf.constant([3.0, 4.0, 1.0]))) == pytest.approx(5 / 3)
+    found = losses.regression_loss(outputs, {"label_ids": tf.constant([3.0, 4.0, 1.0])})["loss"]
+    assert float(found) == pytest.approx(5 / 3)
 
 
 def test_multi_label_loss():
-    outputs = {"logits": tf.constant([[0.0, 2.0, -3.0]])}
+    outputs = {"logits": tf.constant([[0.0, 2.0, -3.0], [0.0, 0.0, 0.0]])}
     sigmoid = 1 / (1 + np.exp(-np.array([0.0, 2.0, -3.0])))
-    expected = -np.mean([np.log(sigmoid[0]), np.log(1 - sigmoid[1]), np.log(1 - sigmoid[2])])
-    assert float(losses.multi_label_loss(outputs, tf.constant([[1, 0, 0]]))) == pytest.approx(expected, rel=1e-6)
+    expected = -np.mean([np.log(sigmoid[0]), np.log(1 - sigmoid[1]), np.log(1 - sigmoid[2]), *3 * [np.log(0.5)]])
+    found = losses.multi_label_loss(outputs, {"label_ids": tf.constant([[1, 0, 0], [0, 1, 1]])})["loss"]
+    assert float(found) == pytest.approx(expected, rel=1e-6)
 
 
 def test_span_loss_by_hand():
@@ -83,8 +135,9 @@ def test_span_loss_by_hand():
                 "input_mask": tf.constant([[1, 1, 1, 0]])}
     # Probabilities of the right ones: 3/6 and 1/4; without the padding 3/5 and 1/3.
     for ignore_padding, expected in ((False, np.log(8) / 2), (True, np.log(5) / 2)):
-        loss = losses.span_loss(outputs, features, ignore_padding)
-        np.testing.assert_allclose(loss, expected, rtol=1e-6)
+        loss = losses.create_span_loss(ignore_padding)
+        assert loss.names == ("loss",)
+        np.testing.assert_allclose(loss(outputs, features)["loss"], expected, rtol=1e-6)
 
 
 def test_token_loss_by_hand():
@@ -108,13 +161,13 @@ def test_token_loss_by_hand():
     assert not tape.gradient(loss, wider).numpy().any()
 
 
-def test_shares_of_pieces_with_unequal_labelled_tokens_add_up():
+def test_partial_losses_of_pieces_with_unequal_labeled_tokens_add_up():
     generator = np.random.default_rng(3)
     outputs = {"logits": tf.constant(generator.normal(size=[3, 4, 5]), tf.float32)}
     features = {"label_ids": tf.constant([[0, -1, -1, -1], [2, 3, 1, -1], [4, 4, -1, -1]])}
     loss = losses.token_classification_loss
     pieces = [(slice_of(outputs, rows), slice_of(features, rows)) for rows in (slice(0, 1), slice(1, 3))]
-    normalisers = tf.nest.map_structure(lambda *each: sum(each), *(loss.normalisers(piece) for _, piece in pieces))
-    assert normalisers == {"labelled": 6, "examples": 3}
-    total = sum(loss.share(*piece, normalisers)["loss"] for piece in pieces)
+    normalizers = [sum(each) for each in zip(*(loss.normalizers(piece) for _, piece in pieces), strict=True)]
+    assert normalizers == [6]
+    total = sum(loss.partial_losses(*piece, normalizers)["loss"] for piece in pieces)
     assert float(total) == pytest.approx(float(loss(outputs, features)["loss"]), rel=1e-6)

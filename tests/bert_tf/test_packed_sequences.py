@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.losses import PretrainingLoss
+from bert_tf.losses import create_pretraining_loss
 from bert_tf.models import BertEncoder, BertPretrainer
 from tests.encoders import make_encoder
 
@@ -61,7 +61,7 @@ def _packed(sequences, packs):
 def losses_and_gradients(config, features, label, **options):
     model = BertPretrainer(make_encoder(config, seed=3, **options), sentence_label=label)
     with tf.GradientTape() as tape:
-        losses = PretrainingLoss(label)(model(features, training=True), features)
+        losses = create_pretraining_loss(label)(model(features, training=True), features)
     variables = model.trainable_variables
     return losses, dict(zip((variable.name for variable in variables), map(
         tf.convert_to_tensor, tape.gradient(losses["loss"], variables)), strict=True))

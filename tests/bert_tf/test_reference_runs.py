@@ -26,7 +26,7 @@ def make_model(kind, encoder):
 def loss_of(kind, outputs, features):
     if kind == "pretrain":
         return losses.pretraining_loss(outputs, features)["loss"]
-    return losses.classification_loss(outputs, features["labels"])
+    return losses.classification_loss(outputs, {"label_ids": features["labels"]})["loss"]
 
 
 def batch(batches, number):

@@ -13,10 +13,10 @@ import pytest
 
 from bert_tf.tokenization import BertTokenizer
 from data_prep import create_pretraining_data
-from data_prep.compiled import is_available
+from data_prep.machine import is_available
 from data_prep.pretraining import InstanceSettings, local_runner, shards
 from tests import scripts
-from tests.data_prep.parallel.test_process_pool import wait_until_dead
+from tests.data_prep.machine.test_processes import wait_until_dead
 from tests.data_prep.pretraining.pretraining_records import (
     CORPUS_FILE,
     RUNS,

@@ -9,7 +9,7 @@ import pytest
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
-from run.finetuning import task_metadata
+from bert_tf.model_folder import task_metadata
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 

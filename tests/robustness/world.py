@@ -9,10 +9,10 @@ import tensorflow as tf
 from bert_tf import export, models, run_state
 from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import local_runner
 from data_prep.pretraining.settings import InstanceSettings
-from run.finetuning.task_metadata import TaskMetadata
 from tests import toy_runs
 
 TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a word.\n\n"

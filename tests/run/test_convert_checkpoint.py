@@ -160,7 +160,7 @@ def test_overwrite(original, reference, tmp_path):
     ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
     ({"vocab_file": "none.txt"}, "--vocab_file=none.txt: no such file"),
     ({"max_position_embeddings": 64}, "--max_position_embeddings=64: the model has 64 positions; a table can only be"),
-    ({"position_extension": "interpolate"}, "--position_extension=interpolate: give --max_position_embeddings too"),
+    ({"position_extension": "interpolate"}, "--position_extension=interpolate: requires --max_position_embeddings"),
     ({"adapter": "none.safetensors"}, "--adapter=none.safetensors: no such file"),
 ])
 @pytest.mark.usefixtures("original")

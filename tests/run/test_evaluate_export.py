@@ -12,11 +12,13 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from run.finetuning.task_metadata import TaskMetadata
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from run.inference import export_evaluation, feature_models, loading, served_models
-from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
+from run.inference.served_settings import of_checkpoint
+from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings, PredictionSettings
 from run.settings import ModelSettings
 from tests import scripts, toy_runs
+from tests.settings import resolved
 
 SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
     {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
@@ -78,7 +80,7 @@ def test_an_export_scores_as_its_checkpoint(folder, name):
 @pytest.mark.parametrize("name", ["stars", "swag"])
 def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, served = loading.load(name, {})
+    servable, served = loading.load(of_checkpoint(name))
     class Export:
         kind = served.task.kind
 
@@ -87,8 +89,9 @@ def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
 
     monkeypatch.setattr(feature_models, "open_export", lambda path: Export())
     data = {"data_dir": "own"} if name == "stars" else {"dev_file": "dev.csv"}
-    settings = ExportEvaluationSettings(ModelSettings(init_checkpoint=name), output_file=f"{name}.json", **data)
-    export_evaluation.run(settings, {})
+    settings = ExportEvaluationSettings(ModelSettings(init_checkpoint=name), ExportedModelSettings("served"),
+                                        output_file=f"{name}.json", **data)
+    export_evaluation.run(resolved(settings))
     report = json.loads((folder / f"{name}.json").read_text())
     assert report["decisions"] == report["equal_decisions"] == 12
 
@@ -96,12 +99,12 @@ def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
 @pytest.mark.parametrize("name", ["swag", "tagger"])
 def test_a_litert_file_scores_as_its_checkpoint(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, _ = loading.load(name, {"static_length": True})
+    servable, _ = loading.load(of_checkpoint(name), static_length=True)
     (folder / f"{name}.tflite").write_bytes(litert.convert(servable, lengths=(12, 20), batch_sizes=(8,)))
     settings = ExportEvaluationSettings(
         ModelSettings(init_checkpoint=name), ExportedModelSettings(f"{name}.tflite"), output_file=f"lite_{name}.json",
         dev_file={"swag": "dev.csv", "tagger": "dev.txt"}[name])
-    export_evaluation.run(settings, {})
+    export_evaluation.run(resolved(settings))
     report = json.loads((folder / f"lite_{name}.json").read_text())
     assert report["decisions"] == report["equal_decisions"] > 2
     row = report["scores"]["eval_loss"]
@@ -153,4 +156,4 @@ def test_a_folder_of_a_litert_file_alone(tmp_path):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         feature_models.open_export(str(tmp_path / "export"))
     with pytest.raises(InputError, match="give the file, "):
-        served_models.load(None, {"model": str(tmp_path / "export")})
+        served_models.load(resolved(PredictionSettings(str(tmp_path / "export"), input_file="-", output_file="-")))

@@ -8,10 +8,16 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import models
+from bert_tf.cli.cards import card_that_counts
 from bert_tf.litert import LiteRTModel
-from run.finetuning import task_metadata
-from run.inference import loading, served_models
+from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder.finding import find
+from run.inference import exports, loading
+from run.inference.served_settings import CheckpointSettings, of_checkpoint
+from run.inference.settings import FillMaskSettings
+from run.settings import ModelSettings
 from tests import scripts, toy_runs
+from tests.settings import resolved
 
 TASKS = {
     "tagger": task_metadata.TaskMetadata("token_classifier", 23, True, ("O", "B-PER", "I-PER")),
@@ -150,11 +156,10 @@ def test_task_files_that_cannot_be_read(tmp_path, content, message):
 def test_a_kind_that_is_not_known(tmp_path):
     task_metadata.keep(tmp_path, task_metadata.TaskMetadata("juggler", 7, True))
     with pytest.raises(ValueError, match="kind is 'juggler': it must be one of encoder, masked_lm, classifier"):
-        loading.settle(str(tmp_path), {})
+        of_checkpoint(str(tmp_path))
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({}, "`init_checkpoint` is required"),
     ({"init_checkpoint": "nowhere", "task": "encoder"},
      "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
     ({"init_checkpoint": "pretrained"}, "`init_checkpoint`=pretrained: no task.json there says what the model does; "
@@ -170,54 +175,67 @@ def test_a_kind_that_is_not_known(tmp_path):
 def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
     monkeypatch.chdir(folder)
     with pytest.raises(ValueError, match=re.escape(message)):
-        loading.load(flags.get("init_checkpoint"), flags)
+        loading.load(resolved(CheckpointSettings().with_values(flags)))
+
+
+def card(folder, **given):
+    """What the model of a folder is served as, if it had a config and a vocabulary."""
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).with_values(given)
+    return card_that_counts(settings, given, find({"init_checkpoint": str(folder)}))
+
+
+def labels_file(folder, *labels):
+    """The path of a file of label names."""
+    (folder / "labels.txt").write_text("".join(f"{label}\n" for label in labels))
+    return str(folder / "labels.txt")
 
 
 def test_flags_that_contradict_the_task(tmp_path):
     task_metadata.keep(tmp_path, TASKS["reviews"])
-    metadata = loading.settle(str(tmp_path), {"max_seq_length": 19}).metadata
+    metadata = card(tmp_path, max_seq_length=19)
     assert (metadata.kind, metadata.labels, metadata.pairs, metadata.do_lower_case, metadata.max_seq_length) == (
         "classifier", ("bad", "good"), True, False, 19)
     for given, message in (({"do_lower_case": True}, "`do_lower_case` says True: contradicts task.json"),
                            ({"pairs": False}, "`pairs` says False: contradicts"),
-                           ({"labels": ("x",)}, r"`labels_file` says \('x',\): contradicts")):
+                           ({"labels_file": labels_file(tmp_path, "x")}, r"`labels_file` says \('x',\): contradicts")):
         with pytest.raises(ValueError, match=message):
-            loading.settle(str(tmp_path), given)
-    encoder = loading.settle(str(tmp_path), {"task": "encoder", "pairs": False}).metadata
+            card(tmp_path, **given)
+    encoder = card(tmp_path, task="encoder", pairs=False)
     assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
 
 
 def test_accents_that_contradict_the_task(tmp_path):
     task_metadata.keep(tmp_path, task_metadata.TaskMetadata("classifier", 26, True, ("bad", "good")))
-    assert loading.settle(str(tmp_path), {"strip_accents": True}).metadata.strip_accents is None
+    assert card(tmp_path, strip_accents=True).strip_accents is None
     with pytest.raises(ValueError, match=r"`strip_accents` says False: contradicts task\.json of .*, which says True"):
-        loading.settle(str(tmp_path), {"strip_accents": False})
+        card(tmp_path, strip_accents=False)
 
 
 def test_labels_without_names_may_be_given_some(tmp_path):
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
-    assert loading.settle(str(tmp_path), {}).metadata.labels == ("LABEL_0", "LABEL_1")
-    assert loading.settle(str(tmp_path), {"labels": ("bad", "good")}).metadata.labels == ("bad", "good")
+    assert card(tmp_path).labels == ("LABEL_0", "LABEL_1")
+    assert card(tmp_path, labels_file=labels_file(tmp_path, "bad", "good")).labels == ("bad", "good")
     with pytest.raises(ValueError, match=r"`labels_file` says \('x',\): contradicts config.json of .*'LABEL_1'"):
-        loading.settle(str(tmp_path), {"labels": ("x",)})
+        card(tmp_path, labels_file=labels_file(tmp_path, "x"))
 
 
-def test_saved_models_that_cannot_be_asked(folder, tmp_path):
-    with pytest.raises(ValueError, match="`init_checkpoint` is required, or `saved_model`"):
-        served_models.load("masked_lm", {})
-    with pytest.raises(ValueError, match="`saved_model` has its own weights; give one of them"):
-        served_models.load("masked_lm", {"saved_model": str(tmp_path), "init_checkpoint": "model"})
+def test_saved_models_that_cannot_be_asked(tmp_path):
+    for places, message in (({}, "`init_checkpoint` is required, or `saved_model`, or `model`"),
+                            ({"saved_model": str(tmp_path), "init_checkpoint": "model"},
+                             "`init_checkpoint`=model: `saved_model` has its own weights; give one of them")):
+        with pytest.raises(ValueError, match=message):
+            resolved(FillMaskSettings().with_values(places))
     with pytest.raises(ValueError, match="holds no SavedModel"):
-        served_models.load("masked_lm", {"saved_model": str(tmp_path)})
+        exports.newest_version(str(tmp_path))
     for name in ("2", "10"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "saved_model.pb").touch()
-    assert served_models.newest_version(str(tmp_path)) == str(tmp_path / "10")
+    assert exports.newest_version(str(tmp_path)) == str(tmp_path / "10")
 
 
 @pytest.mark.parametrize(("script", "flags", "message"), [
-    ("run.answer", {"question": "Who?"}, "either --context or --context_file is required"),
-    ("run.answer", {"context_file": "none.txt"}, "--context_file=none.txt: no such file"),
+    ("run.answer", {"model": "x.tflite", "question": "Who?"}, "either --context or --context_file is required"),
+    ("run.answer", {"model": "x.tflite", "context_file": "none.txt"}, "--context_file=none.txt: no such file"),
     ("run.export_saved_model", {"export_dir": "x", "format": "tflite", "compute": "bfloat16"},
      "--compute=bfloat16: goes with --format=saved_model"),
     ("run.export_saved_model", {"export_dir": "x", "weights": "float16"},
@@ -225,7 +243,9 @@ def test_saved_models_that_cannot_be_asked(folder, tmp_path):
     ("run.export_saved_model", {"export_dir": "x", "format": "litert", "with_litert": "int8"},
      "--with_litert=int8: goes with --format=saved_model"),
     ("run.export_saved_model", {"export_dir": "x", "lengths": "0"}, "--lengths"),
-    ("run.export_saved_model", {"export_dir": "x", "labels_file": "none.txt"}, "--labels_file=none.txt: no such file"),
+    ("run.export_saved_model", {"export_dir": "x"}, "--init_checkpoint is required"),
+    ("run.export_saved_model", {"init_checkpoint": "x", "export_dir": "x", "labels_file": "none.txt"},
+     "--labels_file=none.txt: no such file"),
 ])
 def test_flags_that_are_refused_at_once(script, flags, message):
     assert message in scripts.fail(script, **flags)

@@ -16,8 +16,9 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf import model_folder
 from bert_tf.checkpoints import convert, open_checkpoint
-from run.finetuning import task_metadata
+from bert_tf.model_folder import task_metadata
 from run.inference import loading
+from run.inference.served_settings import of_checkpoint
 from tests import scripts
 
 LOGITS = 1e-5
@@ -54,7 +55,7 @@ def expected(reference):
     ("masked", "masked_lm", ()),
 ])
 def test_logits_are_those_of_transformers(models_of, expected, name, kind, labels):
-    servable, served = loading.load(str(models_of / name), {"max_seq_length": 11, "max_query_length": 4})
+    servable, served = loading.load(of_checkpoint(str(models_of / name), max_seq_length=11, max_query_length=4))
     assert (served.metadata.kind, served.metadata.labels) == (kind, labels)
     assert served.metadata.multi_label == (name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
@@ -75,7 +76,7 @@ def test_logits_are_those_of_transformers(models_of, expected, name, kind, label
 
 def test_the_tokenizer_is_the_one_of_the_folder(models_of):
     assert model_folder.find_tokenizer(str(models_of / "classifier")).do_lower_case is True
-    tagger, _ = loading.load(str(models_of / "tagger"), {"max_seq_length": 11})
+    tagger, _ = loading.load(of_checkpoint(str(models_of / "tagger"), max_seq_length=11))
     assert (tagger.tokenizer.lower_case, tagger.tokenizer.strip_accents) == (True, False)
     pieces = tagger.tokenizer.convert_ids_to_tokens(tagger.tokenizer.tokenize(["Größe GROẞE Straße"]))
     assert [piece.decode() for piece in pieces[0].numpy()] == ["größe", "g", "##r", "##o", "##ße", "straße"]

@@ -8,10 +8,13 @@ import pytest
 
 from bert_tf import models
 from bert_tf.export import litert
-from run.finetuning.task_metadata import TaskMetadata
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from run.inference import loading, predicting, served_models
 from run.inference.formats import answer_files, request_files
+from run.inference.served_settings import of_checkpoint
+from run.inference.settings import PredictionSettings
 from tests import scripts, toy_runs
+from tests.settings import resolved
 
 REVIEWS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
 MODELS = {  # name -> its task and what makes its model
@@ -39,7 +42,8 @@ def folder(tmp_path_factory, reference):
 
 def predicted(folder, model, requests, batch_size=2, **given):
     """The answers of a model of MODELS."""
-    opened = served_models.load(None, {"model": str(folder / model), **given})
+    settings = PredictionSettings(model=str(folder / model), input_file="-", output_file="-").with_values(given)
+    opened = served_models.load(resolved(settings))
     return list(predicting.answers(opened, requests, batch_size))
 
 
@@ -155,7 +159,7 @@ def test_files_that_cannot_be_read(tmp_path, name, content, inputs, columns, mes
 
 
 def test_a_litert_file_answers_as_its_checkpoint(folder):
-    servable, _ = loading.load(str(folder / "reviews"), {"static_length": True})
+    servable, _ = loading.load(of_checkpoint(str(folder / "reviews")), static_length=True)
     (folder / "reviews.tflite").write_bytes(litert.convert(servable, lengths=(16,), batch_sizes=(2,)))
     requests = [{"text": text} for text in REVIEWS]
     for row, expected in zip(predicted(folder, "reviews.tflite", requests), predicted(folder, "reviews", requests),
@@ -170,11 +174,13 @@ def test_what_is_odd_in_a_table_is_escaped(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({}, "--input_file is required"),
-    ({"input_file": "reviews/vocab.txt"}, "--output_file is required"),
-    ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl"}, "--model is required"),
+    ({}, "--model is required"),
+    ({"model": "reviews"}, "--input_file is required"),
+    ({"model": "reviews", "input_file": "reviews/vocab.txt"}, "--output_file is required"),
+    ({"model": "a.tflite", "max_seq_length": 128},
+     "--max_seq_length=128: has no effect with --model=a.tflite, which answers as it was exported; leave it out"),
     ({"input_file": "reviews/vocab.txt", "output_file": "./reviews/vocab.txt", "model": "reviews"},
-     "--output_file=./reviews/vocab.txt: is --input_file, which would be lost"),
+     "--output_file=./reviews/vocab.txt: is a file of --model=reviews, which would be lost"),
     ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "none"},
      "--model=none: no such file or folder"),
     ({"input_file": "reviews/vocab.txt", "output_file": "a.jsonl", "model": "pretrained"},

@@ -10,13 +10,13 @@ from bert_tf import files
 from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run import convert_checkpoint
-from run.finetuning import job, task_metadata
+from bert_tf.model_folder import task_metadata
+from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings, MultipleChoiceSettings
 from run.finetuning.tasks import Classification
-from run.inference import exporting, extraction, served_models
-from run.inference.settings import AnswerSettings, ExportSettings, ExtractionSettings
+from run.inference import exporting, exports, extraction
+from run.inference.settings import AnswerSettings, ConversionSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import remote_folders
 from tests.remote_folders import put
@@ -68,18 +68,18 @@ def test_what_fine_tuning_writes(tuned):
 
 
 def test_an_export_answers_as_the_run(tuned, folder, capsys):
-    exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/served"), {})
+    exporting.run(resolved(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/served")))
     assert f"{folder}/served/1: SavedModel of a classifier, 1." in capsys.readouterr().out
     put(f"{folder}/served/not_a_version", "x")
-    assert served_models.newest_version(f"{folder}/served") == f"{folder}/served/1"
-    assert served_models.newest_version(f"{folder}/served/1") == f"{folder}/served/1"
+    assert exports.newest_version(f"{folder}/served") == f"{folder}/served/1"
+    assert exports.newest_version(f"{folder}/served/1") == f"{folder}/served/1"
     with pytest.raises(InputError, match=r"^`saved_model`=.*/data: holds no SavedModel"):
-        served_models.newest_version(f"{folder}/data")
+        exports.newest_version(f"{folder}/data")
     loaded = tf.saved_model.load(f"{folder}/served/1").signatures["serving_default"]
     answer = loaded(text=tf.constant(["the film was bad"]))
     assert set(answer["label"].numpy()) <= {b"good", b"bad"}
-    exporting.run(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/small",
-                                 format="tflite"), {})
+    exporting.run(resolved(ExportSettings(model=ModelSettings(init_checkpoint=tuned), export_dir=f"{folder}/small",
+                                          format="tflite")))
     assert files.size(f"{folder}/small/model_float32.tflite")
 
 
@@ -107,15 +107,15 @@ def test_settings_look_at_remote_files(folder):
     put(f"{folder}/article.txt", "Mary Shelley wrote it.")
     assert AnswerSettings(context_file=f"{folder}/article.txt").read_context() == "Mary Shelley wrote it."
     put(f"{folder}/labels.txt", "bad\ngood\n")
-    assert ExportSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
+    assert ExportSettings(labels_file=f"{folder}/labels.txt").labels == ("bad", "good")
     places.check(MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race"), TuningSettings(do_train=True))
     for check, message in (
         (lambda: places.check(ClassificationSettings(task_name="own", data_dir=f"{folder}/none")),
          "^`data_dir`=ram://.*/none: no such folder$"),
         (lambda: places.check(MultipleChoiceSettings(train_file=f"{folder}/data"), TuningSettings(do_train=True)),
          "^`train_file`=ram://.*/data: is a directory, a file is needed$"),
-        (lambda: convert_checkpoint.check_output(f"{folder}/a", f"{folder}/data", False), "data: is not empty; give"),
-        (lambda: convert_checkpoint.check_output(f"{folder}/data", f"{folder}/data/", True), "is the folder of --in"),
+        (ConversionSettings(f"{folder}/a", f"{folder}/data").check_files, "data: is not empty; give"),
+        (ConversionSettings(f"{folder}/data", f"{folder}/data/").check_files, "is the folder of `input`; give"),
     ):
         with pytest.raises(InputError, match=message):
             check()

@@ -9,9 +9,9 @@ import pytest
 from seqeval import metrics as entity_metrics
 
 from bert_tf.config import BertConfig
+from bert_tf.model_folder import task_metadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import tagging
-from run.finetuning import task_metadata
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import TaggingSettings
 from run.finetuning.tasks import Tagging

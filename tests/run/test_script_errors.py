@@ -100,7 +100,7 @@ def test_fill_mask_mistakes(model_files, flags, message):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"export_dir": None}, "--export_dir is required"),
+    ({"export_dir": None, "task": "encoder"}, "--export_dir is required"),
     ({}, "give --task, one of encoder, masked_lm"),
 ])
 def test_export_mistakes(model_files, tmp_path, flags, message):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from data_prep.compiled import compiled
+from data_prep.machine import compiled
 from data_prep.pretraining.instances import draws
 
 NO_NUMBERS = np.zeros((0, 0), np.int32)  # stands for a feature that a record does not have

@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from data_prep.compiled import compiled, numba_module
+from data_prep.machine import compiled, numba_module
 from data_prep.pretraining.instances import draws
 
 OF_MASKS = (draws.draw_masks, draws.position_of, draws.find_words)

@@ -2,7 +2,7 @@
 
 `draw_pairs` and `draw_all_masks` run in two ways that give the same numbers: as the plain Python that they are, and
 compiled, six times as fast; see data_prep.pretraining.instances.drawing. What draws is RandomDraws in the one, in the
-other an array with its state, which there has the same methods. All of it is in this one file: see data_prep.compiled.
+other an array with its state, which there has the same methods. All of it is in this one file: see data_prep.machine.
 
 It follows the original's `create_instances_from_document` and `create_masked_lm_predictions`, draw by draw: 15 % of the
 positions (`masked_lm_prob`), counted with [CLS] and both [SEP]; of these 80 % become [MASK], 10 % stay, 10 % become a

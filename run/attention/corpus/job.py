@@ -25,19 +25,18 @@ SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which
 SHOWN = 12  # relations that are printed
 
 
-def run(settings, given):
+def run(settings):
     """Reads all there is and writes what it comes to.
 
     Args:
-      settings: AnalyzeAttentionSettings, whose files are checked.
-      given: dict of the settings that were given and their values.
+      settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
       InputError: as Observer's; a file that cannot be read or holds nothing; another analysis in output_dir, or one of
         another process; data that do not suit the model.
     """
-    matters = importance.Job(settings, given) if settings.importance.importance_examples else None
-    observer = Observer(settings, given, answers=False)
+    matters = importance.Job(settings) if settings.importance.importance_examples else None
+    observer = Observer(settings, answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     if not any(True for _ in reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")

@@ -9,7 +9,7 @@ from run.compression.comparison import measuring, report
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings):
-    """Measures all models of ComparisonSettings, whose files are checked, and writes the report; see `measure`."""
+    """Measures all models of resolved ComparisonSettings, and writes the report; see `measure`."""
     with tempfile.TemporaryDirectory() as folder:
         measured, metric = measuring.measure(settings, folder)
     report.write(settings.output_dir, measured, metric)

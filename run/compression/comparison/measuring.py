@@ -8,12 +8,13 @@ import time
 import numpy as np
 
 from bert_tf import export, files
-from bert_tf.errors import InputError
+from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.batches import take_rows
 from run.finetuning.tasks import TASKS
 from run.inference import export_evaluation, feature_models, loading
+from run.inference.served_settings import of_checkpoint
 
 TEXTS_TOGETHER = (1, 8)  # that latency is measured with
 WARM_UP_CALLS = 2
@@ -44,7 +45,7 @@ def measure(settings, folder):
     """Exports, scores and times all models.
 
     Args:
-      settings: ComparisonSettings, whose files are checked.
+      settings: ComparisonSettings, resolved.
       folder: local, for the exports.
 
     Returns:
@@ -55,49 +56,38 @@ def measure(settings, folder):
     """
     exports, task = [], None
     given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
-    _check_kinds(settings.models, given)
-    for number, (name, path) in enumerate(zip(settings.names, settings.models, strict=True)):
-        servable, served = _load(path, given)
-        own = _named(path, export_evaluation.read_task, settings.of_model(path), served, servable.tokenizer)
+    models = [of_checkpoint(path, "models", **given) for path in settings.models]
+    _check_kinds(settings.models, [each.card.kind for each in models])
+    for number, (name, path, model) in enumerate(zip(settings.names, settings.models, models, strict=True)):
+        servable, served = loading.load(model)
+        with renamed(init_checkpoint="models"):
+            own = export_evaluation.read_task(settings.of_model(path), served, servable.tokenizer)
         if own.eval_features is None:
             raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
         task = task or own
         parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
         for each in settings.formats:
             place = os.path.join(folder, f"{number}_{each}")
-            exported = _export(servable, path, given, each, place)
+            exported = _export(servable, model, each, place)
             exports.append(_scored(name, each, parameters, exported, own, settings.eval_batch_size))
     _time([(model, task) for _, model, task in exports], settings)
     return [dataclasses.replace(measured, seconds=model.medians) for measured, model, _ in exports], task.metric
 
 
-def _check_kinds(models, given):
+def _check_kinds(models, kinds):
     """Raises InputError unless all models, paths, are of one fine-tuned task."""
-    kinds = [_named(path, loading.settle, path, given).task.kind for path in models]
     for path, kind in zip(models, kinds, strict=True):
         if kind not in TASKS:
-            raise InputError(f"`models`={path}: of a model that is no fine-tuned task's there is no score")
+            raise InputError("of a model that is no fine-tuned task's there is no score", "models", path)
         if kind != kinds[0]:
-            raise InputError(f"`models`={path}: is of a {kind}, and {models[0]} of a {kinds[0]}")
+            raise InputError(f"is of a {kind}, and {models[0]} of a {kinds[0]}", "models", path)
 
 
-def _load(path, given):
-    return _named(path, loading.load, path, given)
-
-
-def _named(path, function, *arguments):
-    """What a function gives; its errors of the checkpoint name the setting that says where it is."""
-    try:
-        return function(*arguments)
-    except InputError as error:
-        raise InputError(str(error).replace(f"`init_checkpoint`={path}", f"`models`={path}")) from error
-
-
-def _export(servable, path, given, kind, place):
+def _export(servable, model, kind, place):
     """Writes a model as an export; returns its path."""
     if kind == "saved_model":
         return export.save(servable, place, version=1)[0]
-    static, _ = _load(path, {**given, "static_length": True})
+    static, _ = loading.load(model, static_length=True)
     content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
     path = f"{place}.tflite"
     with files.new_file(path, "wb") as file:

@@ -3,8 +3,7 @@
 import dataclasses
 import os
 
-from bert_tf import files
-from bert_tf.cli import paths
+from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.inference.settings import ExportEvaluationSettings
@@ -20,11 +19,12 @@ class ComparisonSettings(Settings):
 
     models: tuple[str, ...] = setting(
         (), "Folders or checkpoints of fine-tuned models of one task, as --init_checkpoint of the other scripts; what "
-            "all others are compared with comes first. Needed.")
+            "all others are compared with comes first. Needed.", required=True, place=places.CHECKPOINT)
     formats: tuple[str, ...] = setting(
-        ("saved_model", "litert_int8"), f"What each is exported as: {', '.join(FORMATS)}.")
+        ("saved_model", "litert_int8"), f"What each is exported as: {', '.join(FORMATS)}.", required=True)
     output_dir: str | None = setting(
-        None, "Folder for comparison.txt, comparison.tsv and comparison.png; made if missing. Needed.")
+        None, "Folder for comparison.txt, comparison.tsv and comparison.png; made if missing. Needed.", required=True,
+        place=places.SHARED_FOLDER)
     max_seq_length: int | None = setting(
         None, "Longest sequence in WordPiece tokens; unset means that of each model's task.json.", lower=4)
     task_name: str | None = setting(
@@ -38,23 +38,13 @@ class ComparisonSettings(Settings):
     random_seed: int = setting(12345, "Fixes which texts these are.", most=LARGEST_SEED)
 
     def check(self):
+        """See Settings."""
         for each in self.formats:
             if each not in FORMATS:
-                raise InputError(f"`formats`={each}: it must be among {', '.join(FORMATS)}")
-
-    def check_files(self):
-        """Raises InputError for models that are not there, named twice or not at all, and for the output folder."""
-        if not self.models:
-            raise InputError("`models` is required")
-        if not self.formats:
-            raise InputError("`formats` is required")
+                raise InputError(f"it must be among {', '.join(FORMATS)}", "formats", each)
         for path in self.models:
             if self.models.count(path) > 1:
-                raise InputError(f"`models`: {path} is named twice")
-            with paths.errors_of("models"):
-                if not (files.exists(path) or files.exists(f"{path}.index")):
-                    raise InputError(f"`models`={path}: no such file or folder")
-        paths.check_output_dir("output_dir", self.output_dir)
+                raise InputError("is named twice", "models", path)
 
     def of_model(self, path):
         """The ExportEvaluationSettings of the checkpoint at `path`."""

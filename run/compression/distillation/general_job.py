@@ -7,6 +7,7 @@ from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoi
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
+from bert_tf.losses import create_pretraining_loss
 from bert_tf.run_state import fingerprint
 from run.compression.distillation import teaching
 from run.pretraining import job
@@ -14,17 +15,13 @@ from run.pretraining import job
 MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
 
 
-def run(settings, config, teacher):
-    """Trains and evaluates a student as GeneralSettings, completed, say.
-
-    Args:
-      settings: GeneralSettings.
-      config, teacher: BertConfigs of the student and of the teacher.
+def run(settings):
+    """Trains and evaluates a student as resolved GeneralSettings say.
 
     Raises:
       InputError: as run.pretraining.job's; a teacher without a masked LM head whose answers are to be learned.
     """
-    job.run(settings.with_values({"config": config}), Teaching(settings, teacher))
+    job.run(settings, Teaching(settings))
 
 
 class Teaching:
@@ -34,12 +31,12 @@ class Teaching:
       started_with: dict of what it is, with which a run is resumed.
     """
 
-    def __init__(self, settings, config):
-        self._settings, self._config, self._path = settings, config, settings.student.teacher
+    def __init__(self, settings):
+        self._settings, self._config, self._path = settings, settings.teacher_config, settings.student.teacher
         if "logits" in settings.losses.weights and not any(
                 name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(self._path).tensors):
-            raise InputError(f"`teacher`={self._path}: has no masked LM head, whose answers could be learned; give "
-                             "`logits_weight`=0")
+            raise InputError("has no masked LM head, whose answers could be learned; give `logits_weight`=0",
+                              "teacher", self._path)
         self.started_with = {"teacher": fingerprint(checkpoint_files(self._path)),
                              **collect(FIXED, settings.student), **settings.losses.values()}
 
@@ -54,4 +51,4 @@ class Teaching:
             answers = teaching.asking(teacher, teaching.taps(
                 settings.losses, model.encoder.config, self._config)[1])
         return teaching.trained(settings, model, model, answers, self._config, optimizer.iterations, num_train_steps,
-                                job.loss_of(settings), "masked_lm")
+                                create_pretraining_loss(job.sentence_label(settings)), "masked_lm")

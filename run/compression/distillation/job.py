@@ -5,15 +5,11 @@ from run.finetuning import job
 from run.finetuning.tasks import TASKS
 
 
-def run(settings, teacher):
-    """Trains, evaluates and predicts as `settings` say.
-
-    Args:
-      settings: DistillationSettings, completed.
-      teacher: Teacher of them.
+def run(settings):
+    """Trains, evaluates and predicts as resolved DistillationSettings say.
 
     Raises:
       InputError: as run.finetuning.job's; a teacher that does not suit the data; answers of another teacher.
     """
-    config, _ = settings.read_configs(teacher)
-    job.run_task(distilled(TASKS[teacher.metadata.kind], teacher, config), settings.with_values({"config": config}))
+    teacher = settings.taught_by
+    job.run_task(distilled(TASKS[teacher.metadata.kind], teacher, settings.model.config), settings)

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf.layers import Projection, WeightInitializer
-from bert_tf.techniques.distillation import DistillationLoss, DistilledModel, tapped, taps_of
+from bert_tf.techniques.distillation import DistilledModel, create_distillation_loss, tapped, taps_of
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from run.training.step import Trained
 
@@ -40,7 +40,7 @@ def trained(settings, student, model, answers, teacher_config, counter, num_trai
       teacher_config: BertConfig.
       counter: int variable, the steps done.
       num_train_steps: int.
-      label_loss, logits_loss: see DistillationLoss.
+      label_loss, logits_loss: see create_distillation_loss.
     """
     losses, config = settings.losses, student.encoder.config
     student_taps, teacher_taps = taps(losses, config, teacher_config)
@@ -50,7 +50,7 @@ def trained(settings, student, model, answers, teacher_config, counter, num_trai
         with tf.name_scope("distillation/"):
             projection = Projection(*widths, initializer, name="projection", dtype="float32")
     num_inner = round(losses.inner_proportion * num_train_steps)
-    loss = DistillationLoss(losses.weights, label_loss if "label" in losses.weights else None, logits_loss,
-                            losses.temperature, (lambda: counter < num_inner) if num_inner else None)
-    return Trained(DistilledModel(model, student_taps, answers, projection), loss, loss.names,
+    loss = create_distillation_loss(losses.weights, label_loss, logits_loss, losses.temperature,
+                                    (lambda: counter < num_inner) if num_inner else None)
+    return Trained(DistilledModel(model, student_taps, answers, projection), loss,
                    {"projection": projection} if projection else {}, settings.student.student_layers)

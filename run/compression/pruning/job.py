@@ -10,7 +10,6 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, model_folder
-from bert_tf.cli import places
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
@@ -26,9 +25,8 @@ from run.compression.pruning import report
 from run.compression.pruning.selection import select
 from run.compression.pruning.steps import importance_of, train
 from run.compression.stages import Stage, scores_of
-from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.compression.vocabularies import smaller_vocabulary
-from run.finetuning.settings import TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.training import strategies
 
@@ -38,28 +36,22 @@ ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, given):
+def run(settings):
     """Prunes as `settings` say.
 
     Args:
-      settings: PruneModelSettings, completed from the model's folder, whose places are checked.
-      given: dict of the settings that were given and their values.
+      settings: PruneModelSettings, resolved.
 
     Raises:
-      InputError: a model that was not fine-tuned, settings or data that do not suit it or each other, another pruning
-        in output_dir; no model reaches `least_score`, and then the best one has been written all the same.
+      InputError: settings or data that do not suit the model or each other, another pruning in output_dir; no model
+        reaches `least_score`, and then the best one has been written all the same.
     """
-    metadata = read_metadata(settings.model.init_checkpoint)
-    tuning = TuningSettings(
-        do_train=True, do_eval=True, warmup_proportion=settings.pruning.warmup_proportion,
-        num_train_epochs=settings.pruning.num_train_epochs or TuningSettings().num_train_epochs)
-    task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given), tuning=tuning,
-                                        training=settings.training, step=settings.step, optimizer=settings.optimizer)
-    config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
-    places.check(task_settings.task, task_settings.tuning)
+    config = settings.model.config
+    task_settings = FineTuningSettings(**{name: getattr(settings, name) for name in (
+        "tokenizer", "tuning", "task", "training", "step", "optimizer")})
     strategy = strategies.make_strategy(task_settings.devices)
-    task = TASKS[metadata.kind](task_settings, metadata)
-    tokenizer = task_settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    task = TASKS[settings.metadata.kind](task_settings, settings.metadata)
+    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     vocabulary = None
     if settings.pruning.prune_vocabulary:
         vocabulary = smaller_vocabulary(settings.pruning.prune_vocabulary, tokenizer)

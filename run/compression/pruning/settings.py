@@ -2,20 +2,16 @@
 
 import dataclasses
 import os
+from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from run.compression.data_settings import DataSettings
+from run.compression.data_settings import FineTunedSettings
 from run.compression.distillation.settings import AnswerSettings, LossSettings
-from run.settings import (
-    ModelSettings,
-    OptimizerSettings,
-    StepSettings,
-    TokenizerSettings,
-    TrainingSettings,
-)
+from run.finetuning.settings import TuningSettings
+from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +27,7 @@ class PruningSettings(Settings):
     keep_flops: float | None = setting(
         None, "In place of --keep_heads and --keep_neurons: keep as large a share of both as the encoder can have with "
               "so many floating point operations for a text of --max_seq_length; up to 1, that share of what it takes "
-              "now.", lower=0)
+              "now.", lower=0, not_with=("keep_heads", "keep_neurons"))
     drop_layers: tuple[int, ...] = setting(
         (), "Numbers of layers, from 0, to take out as a whole before anything else.")
     embedding_size: int | None = setting(
@@ -51,7 +47,8 @@ class PruningSettings(Settings):
         0.0, "After each round, fine-tune for so many epochs; 0 for not at all.", lower=0)
     distill: bool = setting(
         False, "With --num_train_epochs: the model learns from what it was before anything was taken out, by the "
-               "losses of run_distillation.")
+               "losses of run_distillation.", needs="num_train_epochs", not_with=(
+            "prune_vocabulary; prune the vocabulary first, by itself, and then what comes out"))
     warmup_proportion: float = setting(
         0.1, "Share of the training steps of a round over which the learning rate rises from 0.", lower=0, upper=1)
     least_score: float | None = setting(
@@ -63,24 +60,13 @@ class PruningSettings(Settings):
         """Whether heads or neurons go."""
         return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
 
-    def check(self):
-        if self.keep_flops is not None and (self.keep_heads, self.keep_neurons) != (1.0, 1.0):
-            raise InputError(f"`keep_flops`={self.keep_flops}: decides about heads and neurons alone; leave "
-                             "`keep_heads` and `keep_neurons` out")
-        if self.distill and not self.num_train_epochs:
-            raise InputError("`distill`: is of training, give `num_train_epochs` too")
-        if self.distill and self.prune_vocabulary:
-            raise InputError("`distill`: teacher and student must have one vocabulary; give `prune_vocabulary` first, "
-                             "by itself, and then what comes out as `init_checkpoint`")
-
 
 @dataclasses.dataclass(frozen=True)
-class PruneModelSettings(Settings):
+class PruneModelSettings(FineTunedSettings):
     """A pruning: the model, its data, what to take out, and how to train on."""
 
-    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    data: DataSettings = dataclasses.field(default_factory=DataSettings)
+    needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
+
     pruning: PruningSettings = dataclasses.field(default_factory=PruningSettings)
     training: TrainingSettings = dataclasses.field(default_factory=TrainingSettings)
     step: StepSettings = dataclasses.field(default_factory=StepSettings)
@@ -89,19 +75,19 @@ class PruneModelSettings(Settings):
     answers: AnswerSettings = dataclasses.field(default_factory=AnswerSettings)
 
     def check(self):
+        """See Settings."""
         if self.losses.replacing_rate is not None:
-            raise InputError(f"`replacing_rate`={self.losses.replacing_rate}: is of run_distillation alone")
-        for group in (self.losses, self.answers) if not self.pruning.distill else ():
-            for field in dataclasses.fields(group):
-                if getattr(group, field.name) != field.default:
-                    raise InputError(f"`{field.name}`={getattr(group, field.name)}: give `distill` too")
+            raise InputError("is of run_distillation alone", "replacing_rate", self.losses.replacing_rate)
 
-    def check_places(self):
-        """Raises InputError where the model or the output folder is not given, or they are one."""
-        if not self.model.init_checkpoint:
-            raise InputError("`init_checkpoint` is required")
+    def check_files(self):
+        """See Settings; InputError too if output_dir is the model's folder, or holds a training run."""
         output_dir = self.training.output_dir
-        paths.check_output_dir("output_dir", output_dir)
         paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):
-            raise InputError(f"`output_dir`={output_dir}: holds a training run; choose another folder")
+            raise InputError("holds a training run; choose another folder", "output_dir", output_dir)
+
+    def reads(self):
+        """See FineTunedSettings."""
+        return TuningSettings(
+            do_train=True, do_eval=True, warmup_proportion=self.pruning.warmup_proportion,
+            num_train_epochs=self.pruning.num_train_epochs or TuningSettings().num_train_epochs)

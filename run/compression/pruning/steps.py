@@ -3,8 +3,9 @@
 import dataclasses
 
 from bert_tf.compression.importance import importance
+from bert_tf.model_folder import task_metadata
 from run.compression.stages import Stage, make_model
-from run.finetuning import runs, task_metadata
+from run.finetuning import runs
 from run.settings import ModelSettings
 from run.training import model_files
 from run.training.host_batches import WHOLE

@@ -1,18 +1,15 @@
 """Evaluates a fine-tuned model with one of its matrices in int8 after the other, and with all of them."""
 
 import csv
-import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.cli import places
 from bert_tf.files import new_file
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from run.compression.stages import Stage, make_model
-from run.compression.tasks import fine_tuning_settings, read_metadata
 from run.finetuning.prediction import Predictor
-from run.finetuning.settings import TuningSettings
+from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.settings import TrainingSettings
 
@@ -20,24 +17,20 @@ HEADINGS = ("in int8", "score", "change", "decisions changed", "largest differen
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, given):
+def run(settings):
     """Prints a table, and writes it if a file is named.
 
     Args:
-      settings: QuantizationSettings, completed from the model's folder.
-      given: dict of the settings that were given and their values.
+      settings: QuantizationSettings, resolved.
 
     Raises:
-      InputError: a model that was not fine-tuned, data that do not suit it, layers that cannot be quantised.
+      InputError: data that do not suit the model, layers that cannot be quantised.
     """
-    checkpoint = settings.model.init_checkpoint
-    metadata = read_metadata(checkpoint)
-    task_settings = dataclasses.replace(fine_tuning_settings(settings, metadata, given),
-                                        training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
-    config = settings.model.read_config(task_settings.tokenizer.max_seq_length)
-    places.check(task_settings.task, TuningSettings(do_eval=True))
-    task = TASKS[metadata.kind](task_settings, metadata)
-    task.read(task_settings.tokenizer.read_tokenizer(checkpoint, config), ignore_padding=True)
+    checkpoint, config = settings.model.init_checkpoint, settings.model.config
+    task = TASKS[settings.metadata.kind](FineTuningSettings(
+        tokenizer=settings.tokenizer, tuning=settings.tuning, task=settings.task,
+        training=TrainingSettings(eval_batch_size=settings.eval_batch_size)), settings.metadata)
+    task.read(settings.tokenizer.read_tokenizer(checkpoint, config), ignore_padding=True)
     rows = list(_measure(make_model(Stage(checkpoint, config), task, remove_padding=True), task))
     print(as_text(rows, task.metric))
     if settings.output_file:

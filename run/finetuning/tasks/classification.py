@@ -10,12 +10,12 @@ from bert_tf import export, losses, models
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.models import BertLongTextClassifier
 from data_prep.tasks import classification, text_windows
 from run.evaluation import glue_submission, metrics, plots, results
 from run.finetuning.label_order import labels_of_model
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import ClassificationSettings
 
 
@@ -92,14 +92,15 @@ class Classification(FineTuningTask):
 
     @property
     def loss(self):
-        if self.settings.tuning.pack_sequences:
-            return losses.PackedLoss(self._losses)
-        return lambda outputs, features: {"loss": self._loss(outputs, features["label_ids"])}
+        if self._dataset.regression:
+            return losses.regression_loss
+        return losses.multi_label_loss if self._dataset.label_separator else losses.classification_loss
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
         known = self._known
-        loss = float(self._loss({name: value[known] for name, value in outputs.items()}, labels[known]))
+        known_outputs = {name: value[known] for name, value in outputs.items()}
+        loss = float(self.loss(known_outputs, {"label_ids": labels[known]})["loss"])
         predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
         if self._dataset.name != "own" and not any(self._label_kind):
             labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
@@ -152,18 +153,6 @@ class Classification(FineTuningTask):
     def _label_kind(self):
         """Whether the label is a number; whether a row may have several labels."""
         return self._dataset.regression, bool(self._dataset.label_separator)
-
-    @property
-    def _loss(self):
-        if self._dataset.regression:
-            return losses.regression_loss
-        return losses.multi_label_loss if self._dataset.label_separator else losses.classification_loss
-
-    @property
-    def _losses(self):
-        if self._dataset.regression:
-            return losses.regression_losses
-        return losses.multi_label_losses if self._dataset.label_separator else losses.classification_losses
 
 
 def _find_dataset(task, kept):

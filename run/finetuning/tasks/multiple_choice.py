@@ -6,10 +6,10 @@ import sys
 from bert_tf import export, files, losses, models
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import classification, multiple_choice
 from run.evaluation import metrics, plots, results
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import MultipleChoiceSettings
 
 
@@ -48,11 +48,11 @@ class MultipleChoice(FineTuningTask):
 
     @property
     def loss(self):
-        return lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])}
+        return losses.classification_loss
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
-        loss = float(losses.classification_loss(outputs, labels))
+        loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
         predictions = metrics.predictions_of(outputs["logits"])
         return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
 

@@ -3,18 +3,18 @@
 import logging
 import os
 import random
-import sys
 
 import tensorflow as tf
 
 from bert_tf import export, losses, models
+from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep import records
 from data_prep.tasks import squad
 from run.evaluation import squad_scores
 from run.finetuning.batches import SORTED_BATCHES
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import QuestionAnsweringSettings
 
 TRAIN_RECORDS = "train.tf_record"
@@ -42,7 +42,7 @@ class QuestionAnswering(FineTuningTask):
         self._max_seq_length = settings.tokenizer.max_seq_length
         squad.check_lengths(self._max_seq_length, task.doc_stride, task.max_query_length)
         if task.doc_stride > self._max_seq_length - task.max_query_length - 3:
-            _note(f"--doc_stride={task.doc_stride}", "windows after long questions are shorter and do not overlap: "
+            _note(f"`doc_stride`={task.doc_stride}", "windows after long questions are shorter and do not overlap: "
                                                      "answers across their ends cannot be found")
         self._train_examples = read_examples(task.train_file, True, task.version_2_with_negative) if (
             "train" in splits) else []
@@ -123,7 +123,7 @@ class QuestionAnswering(FineTuningTask):
 
     @property
     def loss(self):
-        return lambda outputs, features: {"loss": losses.span_loss(outputs, features, self._ignore_padding)}
+        return losses.create_span_loss(self._ignore_padding)
 
     def score(self, outputs):
         answers = self._answers(outputs)
@@ -171,7 +171,7 @@ class QuestionAnswering(FineTuningTask):
         except InputError as error:
             if is_needed:
                 raise InputError(f"`predict_file`={task.predict_file}: {error}") from error
-            _note(task.predict_file, f"not evaluated: {str(error).replace('`', '')}")
+            _note(task.predict_file, f"not evaluated: {error}")
             return False
         return True
 
@@ -188,8 +188,8 @@ def read_examples(path, is_training, version_2_with_negative):
 
 
 def _note(source, text):
-    """Says something about a file or flag on standard error."""
-    print(f"{source}: {text}", file=sys.stderr)
+    """Says something about a file on standard error."""
+    warn(f"{source}: {text}")
 
 
 def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):

@@ -10,10 +10,10 @@ from sklearn import metrics
 from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note, new_file
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import tagging
 from run.evaluation import plots
 from run.finetuning.task import FineTuningTask
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import TaggingSettings
 
 NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"
@@ -85,7 +85,7 @@ class Tagging(FineTuningTask):
         """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""
         labels, predicted = self._sentences["dev"].labels, self._predicted("dev", outputs)
         words = _flat(labels), _flat(predicted)
-        loss = float(losses.token_classification_loss(outputs, self.features["dev"])["loss"])
+        loss = float(self.loss(outputs, self.features["dev"])["loss"])
         scores = {"eval_accuracy": metrics.accuracy_score(*words), "eval_loss": loss, "loss": loss}
         if not self._are_entities:
             return {**scores, "eval_macro_f1": metrics.f1_score(*words, average="macro", zero_division=0)}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from typing import ClassVar
 
 import pytest
 
@@ -107,3 +108,17 @@ def test_all_groups_together():
     assert [field.name for field, _ in Job().fields()][:3] == ["steps", "warmup", "accumulate_steps"]
     assert Job(step=Step(seed=9)).values()["seed"] == 9
     assert Job().with_values({"seed": 9, "warmup": 2, "unknown": 1}) == Job(warmup=2, step=Step(seed=9))
+
+
+@dataclasses.dataclass(frozen=True)
+class Taught(Settings):
+    needs_of_groups: ClassVar = {"step": "distill"}
+
+    distill: bool = setting(False, "Learn.")
+    step: Step = dataclasses.field(default_factory=Step)
+
+
+def test_a_group_that_needs_a_setting():
+    assert Taught(True, Step(2)).names("step") >= {"accumulate_steps", "rate"}
+    with pytest.raises(InputError, match=r"^`accumulate_steps`=2: requires `distill`$"):
+        Taught(step=Step(2))

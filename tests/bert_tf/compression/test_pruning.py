@@ -106,10 +106,7 @@ def test_importance_is_the_mean_size_of_each_examples_derivative(model, features
     """By differences of the loss of one example at a time; a second batch adds to the first, no more."""
     batch = features | {"label_ids": LABELS}
 
-    def loss(outputs, features):
-        return {"loss": losses.classification_loss(outputs, features["label_ids"])}
-
-    found = importance(model, loss, [batch, {name: value[:1] for name, value in batch.items()}])
+    found = importance(model, losses.classification_loss, [batch, {name: value[:1] for name, value in batch.items()}])
     assert found.num_examples == 4
     step = 1e-2
     for kind, values, size, one in (("heads", found.heads, 4, 2), ("neurons", found.neurons, 10, 7)):
@@ -208,7 +205,7 @@ def test_training_options_and_a_training_checkpoint(pruned, features, tmp_path):
     def gradients(**options):
         model = loaded(path, config, **options)
         with tf.GradientTape() as tape:
-            loss = losses.classification_loss(model(features, training=True), LABELS)
+            loss = losses.classification_loss(model(features, training=True), {"label_ids": LABELS})["loss"]
         return tape.gradient(loss, model.trainable_variables)
 
     expected = [tf.convert_to_tensor(each) for each in gradients()]

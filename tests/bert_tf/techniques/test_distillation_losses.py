@@ -10,7 +10,15 @@ from bert_tf import losses, models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.layers import Projection, WeightInitializer
-from bert_tf.techniques.distillation import STUDENT, TEACHER, DistillationLoss, DistilledModel, Taps, tapped, taps_of
+from bert_tf.techniques.distillation import (
+    STUDENT,
+    TEACHER,
+    DistilledModel,
+    Taps,
+    create_distillation_loss,
+    tapped,
+    taps_of,
+)
 from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
 from tests.encoders import make_encoder
 
@@ -47,7 +55,7 @@ def divergence(student, teacher, temperature=1.0):
 
 
 def loss_of(name, outputs, **options):
-    return float(DistillationLoss({name: 3.0}, **options)(outputs, FEATURES)[f"{name}_loss"])
+    return float(create_distillation_loss({name: 3.0}, **options)(outputs, FEATURES)[f"{name}_loss"])
 
 
 def test_logits_of_one_label():
@@ -94,27 +102,26 @@ def test_what_is_inside():
     assert loss_of("attention", {**outputs, **student}) == pytest.approx(attention, rel=1e-5)
 
 
-def test_the_sum_is_weighted_and_shares_of_a_batch_add_up():
+def test_the_sum_is_weighted_and_partial_losses_of_a_batch_add_up():
     _, _, outputs = both(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
-    label_loss = lambda outputs, features: {"loss": losses.classification_loss(outputs, features["label_ids"])}
     weights = {"logits": 2.0, "label": 0.5, "hidden": 3.0}
-    loss = DistillationLoss(weights, label_loss)
+    loss = create_distillation_loss(weights, losses.classification_loss)
     whole = loss(outputs, FEATURES)
     assert loss.names == ("loss", "logits_loss", "label_loss", "hidden_loss")
     assert float(whole["loss"]) == pytest.approx(sum(
         weight * float(whole[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
     parts = [tuple(tf.nest.map_structure(lambda value: value[rows], each) for each in (outputs, FEATURES))  # noqa: B023
              for rows in (slice(0, 2), slice(2, None))]
-    together = tf.nest.map_structure(lambda *each: sum(each), *(loss.normalisers(features) for _, features in parts))
-    shares = [loss.share(*part, together) for part in parts]
+    together = tf.nest.map_structure(lambda *each: sum(each), *(loss.normalizers(features) for _, features in parts))
+    partial = [loss.partial_losses(*part, together) for part in parts]
     for name in loss.names:
-        assert float(sum(share[name] for share in shares)) == pytest.approx(float(whole[name]), rel=1e-5), name
+        assert float(sum(each[name] for each in partial)) == pytest.approx(float(whole[name]), rel=1e-5), name
 
 
 def test_two_steps():
     _, _, outputs = both(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
     step = tf.Variable(0)
-    loss = DistillationLoss({"logits": 2.0, "hidden": 3.0}, only_inner=lambda: step < 1)
+    loss = create_distillation_loss({"logits": 2.0, "hidden": 3.0}, only_inner=lambda: step < 1)
     first = loss(outputs, FEATURES)
     step.assign(1)
     second = loss(outputs, FEATURES)
@@ -137,7 +144,7 @@ def test_a_student_that_equals_its_teacher_has_nothing_to_learn(remove_padding):
 
     outputs = DistilledModel(student, student_taps, answers)(features)
     names = ("logits", "hidden", "attention", "cls")
-    found = DistillationLoss(dict.fromkeys(names, 1.0))(outputs, features)
+    found = create_distillation_loss(dict.fromkeys(names, 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
     np.testing.assert_allclose(outputs["logits"], student(features)["logits"], atol=1e-5)
     encoded = student.encoder.observe(features)

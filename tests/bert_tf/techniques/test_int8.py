@@ -61,7 +61,7 @@ def test_gradients_pass_as_if_nothing_were_rounded(features, options, monkeypatc
 
     def loss_and_gradients(model):
         with tf.GradientTape() as tape:
-            loss = losses.classification_loss(model(features, training=True), labels)
+            loss = losses.classification_loss(model(features, training=True), {"label_ids": labels})["loss"]
         return loss, [tf.convert_to_tensor(each) for each in tape.gradient(loss, model.trainable_variables)]
 
     model = make_model(CONFIG, **options)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
-from data_prep.compiled import is_available
+from data_prep.machine import is_available
 from data_prep.pretraining import InstanceSettings, local_runner, shard_plan, shards
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining.instances import masking

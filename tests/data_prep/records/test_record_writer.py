@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from bert_tf.files import PARTIAL_SUFFIX
 from data_prep import records
-from data_prep.compiled import is_available
+from data_prep.machine import is_available
 
 needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
 FEATURES = (records.Feature("ids", 5), records.Feature("weights", 3, is_float=True), records.Feature("label", 1))

@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from run.finetuning.task_metadata import TaskMetadata
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from tests import toy_runs
 
 WIDTH, HEADS, POSITIONS = 32, 2, 16

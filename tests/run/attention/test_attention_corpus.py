@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bert_tf import files, run_state
+from bert_tf.cli import places
 from bert_tf.errors import InputError
 from run.attention import importance, requests
 from run.attention.corpus import job, pictures, reading, relations, tables
@@ -20,8 +21,9 @@ from run.attention.settings import (
     LookedAtSettings,
 )
 from run.compression.data_settings import DataSettings
-from run.settings import ModelSettings, TokenizerSettings, from_folder
+from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, state_files
+from tests.settings import resolved
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
 OUTPUTS = {"analysis.json", "analysis.npz", "heads.tsv", "measures.png", "relations.png", "relations.tsv", "state.npz"}
@@ -48,10 +50,9 @@ def corpus(tmp_path_factory):
 def analyze(shifting, output_dir, importance=None, data=None, **corpus):
     settings = AnalyzeAttentionSettings(
         ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16),
-        CorpusSettings(output_dir=str(output_dir), **corpus),
-        importance=importance or ImportanceSettings(), data=data or DataSettings())
-    settings.check_files()
-    job.run(from_folder.complete(settings, {}), {"max_seq_length": 16})
+        data or DataSettings(), CorpusSettings(output_dir=str(output_dir), **corpus),
+        importance or ImportanceSettings())
+    job.run(resolved(settings))
     return output_dir
 
 
@@ -143,8 +144,9 @@ def test_a_folder_that_only_tensorflow_knows(shifting, flags, analysis):
 def test_measures_are_those_of_the_texts_one_by_one(analysis, shifting, corpus):
     """By the report's numbers of each text alone."""
     looked_at = LookedAtSettings(input_file=str(corpus / "texts.txt"), max_texts=100)
-    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(shifting)), looked_at=looked_at),
-                        {"max_seq_length": 16})
+    observer = Observer(resolved(AttentionReportSettings(
+        ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16), looked_at=looked_at,
+        output_file=str(corpus / "report.html"))))
     seen = [each for request in requests.given(looked_at, "encoder") for each in observer(request)]
     tokens = sum(len(each.pieces) for each in seen)
     expected = sum(each.measures[:, 0] * len(each.pieces) for each in seen) / tokens
@@ -169,10 +171,10 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
     assert (folder / "curve.png").exists()
     assert json.loads((folder / "importance.json").read_text())["num_examples"] == 8
     monkeypatch.setattr(importance, "make_model", None)
-    settings = from_folder.complete(AnalyzeAttentionSettings(
-        ModelSettings(init_checkpoint=str(toys / "sst")), TokenizerSettings(max_seq_length=16),
-        importance=flags["importance"], data=flags["data"]), {})
-    again = importance.Job(settings, {"max_seq_length": 16}).run(str(folder))
+    settings = resolved(AnalyzeAttentionSettings(
+        ModelSettings(init_checkpoint=str(toys / "sst")), TokenizerSettings(max_seq_length=16), flags["data"],
+        CorpusSettings(str(corpus / "texts.txt"), output_dir=str(folder)), flags["importance"]))
+    again = importance.Job(settings).run(str(folder))
     assert [f"{score:.5f}" for score in again.scores["importance"]] == [row["importance"] for row in curve]
 
 
@@ -192,13 +194,13 @@ def test_what_was_chosen_on_one_half_is_judged_on_the_other():
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`input_file` or `treebank` is required"),
+    ({}, "`input_file` is required without `treebank`"),
     ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: no such file"),
 ])
 def test_settings_that_do_not_fit(settings, message):
     with pytest.raises(InputError, match=message):
-        AnalyzeAttentionSettings(ModelSettings(init_checkpoint="m"), corpus=CorpusSettings(
-            output_dir="out", **settings)).check_files()
+        places.check(AnalyzeAttentionSettings(ModelSettings(init_checkpoint="m"), TokenizerSettings(__file__),
+                                              corpus=CorpusSettings(output_dir="out", **settings)))
 
 
 def test_bytes_that_are_not_utf8_are_left_out_and_said(tmp_path, capsys):

@@ -10,8 +10,9 @@ from bert_tf.errors import InputError
 from run.attention import page, report, requests
 from run.attention.observing import Observer
 from run.attention.settings import AttentionReportSettings, EvaluationDataSettings, LookedAtSettings
-from run.settings import ModelSettings
+from run.settings import ModelSettings, TokenizerSettings
 from tests import scripts
+from tests.settings import resolved
 
 SCRIPT = "run.attention_report"
 TUNED = ("sst", "tagger", "squad", "swag")  # whose task.json says how long texts may be
@@ -26,7 +27,7 @@ def settings_of(folder, name, looked_at, output_file="out.html", **others):
 def observed(folder, name, looked_at, **others):
     """The Observer of a model, and all Observations."""
     settings = settings_of(folder, name, looked_at, **others)
-    observer = Observer(settings, {} if name in TUNED else {"max_seq_length": 16})
+    observer = Observer(resolved(settings if name in TUNED else settings.with_values({"max_seq_length": 16})))
     return observer, [each for request in requests.given(looked_at, observer.kind) for each in observer(request)]
 
 
@@ -129,7 +130,7 @@ def test_rows_that_the_model_gets_wrong(toys):
     """Labels go by turns: a model that always says one is wrong on every other row."""
     settings = settings_of(toys, "sst", LookedAtSettings(wrong_examples=3),
                            data=EvaluationDataSettings(data_dir=str(toys / "data")))
-    observer = Observer(settings, {})
+    observer = Observer(resolved(settings))
     found, num_rows = requests.wrong(settings, observer.served, observer.answers)
     assert len(found) == 3
     assert num_rows == 12
@@ -139,7 +140,7 @@ def test_rows_that_the_model_gets_wrong(toys):
         assert observer.answers([request])[0]["label"] != request.expected
     settings = settings_of(toys, "tagger", LookedAtSettings(wrong_examples=9),
                            data=EvaluationDataSettings(dev_file=str(toys / "data" / "dev.txt")))
-    observer = Observer(settings, {})
+    observer = Observer(resolved(settings))
     found, num_rows = requests.wrong(settings, observer.served, observer.answers)
     assert num_rows == 2
     assert all(observer.answers([each])[0]["tags"] != each.expected.split() for each in found)
@@ -170,13 +171,14 @@ def test_lines_of_a_file(tmp_path):
     ({"looked_at": LookedAtSettings()}, "one of `text`, `input_file` and `wrong_examples` is required"),
     ({"looked_at": LookedAtSettings(text=("a",), wrong_examples=2)}, "`text`, `wrong_examples` are given|`, `"),
     ({"looked_at": LookedAtSettings(text=("a",)), "data": EvaluationDataSettings(data_dir="x")},
-     "`data_dir`=x: goes with `wrong_examples`"),
+     "`data_dir`=x: requires `wrong_examples`"),
     ({"looked_at": LookedAtSettings(text=("a",)), "output_file": "nowhere/x.html"}, "there is no folder nowhere"),
 ])
-def test_settings_that_do_not_fit(settings, message):
+def test_settings_that_do_not_fit(shifting, settings, message):
+    settings = {"model": ModelSettings(init_checkpoint=str(shifting)), "output_file": str(shifting / "x.html"),
+                "tokenizer": TokenizerSettings(max_seq_length=16), **settings}
     with pytest.raises(InputError, match=message):
-        AttentionReportSettings(**{"model": ModelSettings(init_checkpoint="m"), "output_file": "x.html",
-                                   **settings}).check_files()
+        resolved(AttentionReportSettings(**settings))
 
 
 def test_the_script(shifting, tmp_path):
@@ -187,7 +189,7 @@ def test_the_script(shifting, tmp_path):
 
 
 def test_a_model_that_cannot_be_wrong(shifting):
-    settings = settings_of(shifting, "", LookedAtSettings(wrong_examples=2))
-    observer = Observer(settings, {"max_seq_length": 16})
+    settings = settings_of(shifting, "", LookedAtSettings(wrong_examples=2)).with_values({"max_seq_length": 16})
+    observer = Observer(resolved(settings))
     with pytest.raises(InputError, match=r"`wrong_examples`: .* is no fine-tuned model"):
         requests.wrong(settings, observer.served, observer.answers)

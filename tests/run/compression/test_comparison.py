@@ -36,7 +36,7 @@ def test_models_of_two_tasks(folder, monkeypatch):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({}, "--models is required"),
-    ({"models": "sst,sst"}, "--models: sst is named twice"),
+    ({"models": "sst,sst"}, "--models=sst: is named twice"),
     ({"models": "none"}, "--models=none: no such file or folder"),
     ({"models": "sst", "formats": "onnx"}, "--formats=onnx: it must be among saved_model, litert_float32"),
 ])

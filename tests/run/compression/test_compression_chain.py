@@ -7,6 +7,7 @@ import math
 import pytest
 
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
@@ -14,7 +15,6 @@ from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
 from run.compression.data_settings import DataSettings
 from run.compression.distillation import job as distillation_job
-from run.compression.distillation import teachers
 from run.compression.distillation.settings import (
     DistillationSettings,
     LossSettings,
@@ -29,8 +29,9 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import export_evaluation, loading
+from run.inference.served_settings import of_checkpoint
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
@@ -55,11 +56,11 @@ def folder(tmp_path_factory, reference):
 
 
 def distil(teacher, output_dir):
-    settings, found = teachers.complete(DistillationSettings(
+    settings = resolved(DistillationSettings(
         training=TrainingSettings(output_dir, train_batch_size=6), data=TeachingDataSettings(data_dir="sst-2"),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=1.0),
-        student=StudentSettings(teacher, student_layers=(1,)), losses=LossSettings(hidden_weight=1.0)), {})
-    distillation_job.run(settings, found)
+        student=StudentSettings(teacher, student_layers=(1,)), losses=LossSettings(hidden_weight=1.0)))
+    distillation_job.run(settings)
 
 
 def prune(model, output_dir):
@@ -67,7 +68,7 @@ def prune(model, output_dir):
         ModelSettings(init_checkpoint=model), data=DataSettings(data_dir="sst-2"),
         pruning=PruningSettings(keep_heads=0.5, keep_neurons=0.5, prune_across="layer"),
         training=TrainingSettings(output_dir, train_batch_size=6))
-    pruning_job.run(from_folder.complete(settings, {}), {})
+    pruning_job.run(resolved(settings))
 
 
 def train_for_int8(model, output_dir):
@@ -88,7 +89,7 @@ def test_each_model_is_smaller_than_the_one_before(folder):
 
 def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, _ = loading.load("int8", {"static_length": True})
+    servable, _ = loading.load(of_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     export_evaluation.run(ExportEvaluationSettings(
         ModelSettings(init_checkpoint="int8"), ExportedModelSettings("int8.tflite"), data_dir="sst-2",
@@ -102,9 +103,8 @@ def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
 
 def test_the_last_beside_the_first(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    settings = ComparisonSettings(("sst", "int8"), ("saved_model", "litert_int8"), "report", data_dir="sst-2",
-                                  timed_texts=8)
-    settings.check_files()
+    settings = resolved(ComparisonSettings(("sst", "int8"), ("saved_model", "litert_int8"), "report",
+                                           data_dir="sst-2", timed_texts=8))
     comparison_job.run(settings)
     with open(folder / "report" / "comparison.tsv", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
@@ -146,7 +146,7 @@ def test_what_each_matrix_costs(folder):
 def test_the_table_does_not_take_the_place_of_what_is_read(tmp_path):
     (tmp_path / "dev.txt").write_text("x")
     settings = QuantizationSettings(
-        model=ModelSettings(init_checkpoint="model"), data=DataSettings(dev_file=f"{tmp_path}/dev.txt"),
-        output_file=f"{tmp_path}/dev.txt")
+        ModelSettings(init_checkpoint="model"), TokenizerSettings(__file__),
+        DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
     with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: is `dev_file`, which would be lost"):
-        settings.check_places()
+        places.check(settings)

@@ -140,9 +140,9 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": "0,4"}, "--student_layers=0,4: the teacher has no layer 4, its layers are 0 to 2"),
-    ({}, "--student_layers is required, or --student_checkpoint, or --student_config_file"),
-    ({"student_layers": "0", "student_checkpoint": "sst"}, "--student_checkpoint: the student is that of "
-     "--student_layers; give one of them"),
+    ({}, "--student_layers is required without --student_checkpoint or --student_config_file"),
+    ({"student_layers": "0", "student_checkpoint": "sst"}, "--student_checkpoint=sst: cannot be combined with "
+     "--student_layers"),
     ({"student_layers": "0", "hidden_weight": 1, "layer_map": "9"}, "--layer_map=9: the teacher has no layer 9"),
     ({"student_layers": "0", "hidden_weight": 1, "layer_map": "1,2"}, "--layer_map=1,2: names 2 layers, the "
      "student has 1"),
@@ -151,13 +151,14 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
     ({"student_config_file": "heads.json", "attention_weight": 1}, "--attention_weight=1.0: the student has 4 "
      "heads and the teacher 2: their attention cannot be compared; give 0"),
     ({"student_layers": "0", "logits_weight": 0, "label_weight": 0}, "nothing is to be learned"),
-    ({"student_layers": "0", "inner_proportion": 0.5}, "--inner_proportion=0.5: there is no inner loss"),
-    ({"student_layers": "0", "replacing_rate": 0.3, "hidden_weight": 1}, "--replacing_rate=0.3: layers are mixed with "
-     "the teacher's, and cannot be compared with them; give --hidden_weight=0"),
+    ({"student_layers": "0", "inner_proportion": 0.5}, "--inner_proportion=0.5: requires --hidden_weight or "
+     "--attention_weight or --cls_weight"),
+    ({"student_layers": "0", "replacing_rate": 0.3, "hidden_weight": 1}, "--replacing_rate=0.3: cannot be combined "
+     "with --hidden_weight; layers are mixed with the teacher's, and cannot be compared with them"),
     ({"student_config_file": "wide.json", "replacing_rate": 0.3}, "--replacing_rate=0.3: the student has width 16 and "
      "the teacher 8: layers of one cannot stand in"),
-    ({"student_layers": "0", "unlabeled_file": "texts.txt"}, "--unlabeled_file=texts.txt: there are no labels "
-     "to learn; give --label_weight=0"),
+    ({"student_layers": "0", "unlabeled_file": "texts.txt"}, "--unlabeled_file=texts.txt: requires "
+     "--label_weight=0.0"),
     ({"student_layers": "0", "task_name": "mrpc"}, "--task_name=mrpc: --teacher=sst was trained for sst-2"),
     ({"student_layers": "0", "dev_file": "dev.txt"}, "--dev_file=dev.txt: the teacher is a classifier, whose "
      "data are named by --task_name, --data_dir"),

@@ -70,8 +70,8 @@ def test_a_narrower_student_of_a_pretrained_model(folder):
     ({"teacher": "headless", "student_layers": "0"}, "--teacher=headless: has no masked LM head, whose answers could "
      "be learned; give --logits_weight=0"),
     ({"teacher": "none", "student_layers": "0"}, "--teacher=none: no such file or folder"),
-    ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "--pack_sequences: not with --hidden_weight, "
-     "whose loss takes a row for one sequence; logits alone can be learned on packs"),
+    ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "--hidden_weight=1.0: cannot be combined "
+     "with --pack_sequences; its loss takes a row for one sequence, logits alone can be learned on packs"),
 ])
 def test_what_is_refused(folder, flags, message):
     line = scripts.last_error("run.run_general_distillation", folder, output_dir="refused", **{**FLAGS, **flags})

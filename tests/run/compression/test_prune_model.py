@@ -21,7 +21,8 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import loading
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings, from_folder
+from run.inference.served_settings import of_checkpoint
+from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
 
@@ -43,8 +44,7 @@ def prune(name, output_dir, batch_size=4, losses=None, **pruning):
         ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**toy_runs.DATA.get(name, {})),
         PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size),
         losses=LossSettings(**losses or {}))
-    settings.check_places()
-    job.run(from_folder.complete(settings, {}), {})
+    job.run(resolved(settings))
     with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
         return json.load(file)
 
@@ -55,7 +55,7 @@ def test_every_task(folder, name, monkeypatch):
     report = prune(name, f"{name}_pruned", batch_size=2, keep_heads=0.5, keep_neurons=0.25)
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable, served = loading.load(f"{name}_pruned", {})
+    servable, served = loading.load(of_checkpoint(f"{name}_pruned"))
     assert served.task.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
@@ -106,7 +106,7 @@ def test_a_smaller_table(folder, monkeypatch, capfd):
     tables = [open_checkpoint(str(folder / "table" / name)).tensors["bert/embeddings/embedding_projection"].read()
               for name in ("start", "")]
     assert np.abs(tables[0] - tables[1]).max() > 1e-6
-    servable, _ = loading.load("table", {})
+    servable, _ = loading.load(of_checkpoint("table"))
     assert servable.tokenizer.vocab_size == len(pieces)
 
 
@@ -137,7 +137,7 @@ def test_a_floor_that_no_model_reaches(folder, monkeypatch):
     ({"init_checkpoint": "encoder"}, "no task.json there says that it was fine-tuned for a task"),
     ({"output_dir": "sst"}, "--output_dir=sst: is the folder of --init_checkpoint; give another"),
     ({"drop_layers": "1"}, "--drop_layers: there is no layer 1, the model has the layers 0 to 0"),
-    ({"keep_flops": 0.5, "keep_heads": 0.5}, "--keep_flops=0.5: decides about heads and neurons alone"),
+    ({"keep_flops": 0.5, "keep_heads": 0.5}, "--keep_flops=0.5: cannot be combined with --keep_heads"),
     ({"output_dir": "sst-2"}, "--output_dir=sst-2: is not empty, and has no prune.json to resume from"),
 ])
 def test_what_cannot_be_pruned(folder, changes, message):
@@ -145,10 +145,12 @@ def test_what_cannot_be_pruned(folder, changes, message):
 
 
 @pytest.mark.parametrize(("losses", "pruning", "message"), [
-    ({}, {"distill": True}, "`distill`: is of training, give `num_train_epochs` too"),
-    ({}, {"distill": True, "num_train_epochs": 1.0, "prune_vocabulary": ("a",)}, "`distill`: teacher and student must"),
-    ({"hidden_weight": 2.0}, {}, "`hidden_weight`=2.0: give `distill` too"),
-    ({"replacing_rate": 0.5}, {}, "`replacing_rate`=0.5: is of run_distillation alone"),
+    ({}, {"distill": True}, "`distill`=True: requires `num_train_epochs`"),
+    ({}, {"distill": True, "num_train_epochs": 1.0, "prune_vocabulary": ("a",)}, "`distill`=True: cannot "
+     "be combined with `prune_vocabulary`; prune the vocabulary first"),
+    ({"hidden_weight": 2.0}, {}, "`hidden_weight`=2.0: requires `distill`"),
+    ({"replacing_rate": 0.5}, {"distill": True, "num_train_epochs": 1.0},
+     "`replacing_rate`=0.5: is of run_distillation alone"),
 ])
 def test_distillation_that_cannot_be(losses, pruning, message):
     with pytest.raises(InputError, match=f"^{message}"):
@@ -207,7 +209,7 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
     finetuning_job.run_task(Classification, settings)
-    servable, _ = loading.load("trained_on", {"static_length": True})
+    servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))
     assert litert.largest_difference(servable, str(folder / "pruned.tflite")) < 1e-4

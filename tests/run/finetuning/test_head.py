@@ -6,7 +6,8 @@ from bert_tf import models
 from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.finetuning import head, task_metadata
+from bert_tf.model_folder import task_metadata
+from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.task_settings import ClassificationSettings, QuestionAnsweringSettings
 from run.finetuning.tasks import Classification, QuestionAnswering

@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from bert_tf.errors import InputError
-from run.finetuning import job, task_metadata
+from bert_tf.model_folder import task_metadata
+from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task import FineTuningTask
 from run.finetuning.task_settings import (
@@ -15,7 +16,7 @@ from run.finetuning.task_settings import (
     TaggingSettings,
 )
 from run.finetuning.tasks import TASKS, Classification, MultipleChoice, QuestionAnswering, Tagging
-from run.inference.settings import KINDS, UNTRAINED_KINDS
+from run.inference.served_settings import KINDS, UNTRAINED_KINDS
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.training import strategies
 from run.training.optimizer import make_optimizer

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from run.finetuning.label_order import labels_of_model
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_metadata import TaskMetadata
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 

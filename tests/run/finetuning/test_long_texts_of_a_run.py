@@ -21,6 +21,7 @@ from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 from run.inference import loading
+from run.inference.served_settings import of_checkpoint
 from run.settings import (
     ModelSettings,
     OptimizerSettings,
@@ -85,7 +86,7 @@ def test_a_run_and_its_export(here, capsys):
     for name, value in weights("killed").items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
-    servable, _ = loading.load("run", {})
+    servable, _ = loading.load(of_checkpoint("run"))
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)

@@ -51,15 +51,14 @@ def test_losses_and_gradients_are_those_of_examples_apart(arrays, reference_conf
               "several": (np.arange(NUM * 3).reshape(NUM, 3) % 2).astype(np.int32),
               "tokens": np.where(arrays["input_mask"] == 1, arrays["input_ids"] % 3, -1).astype(np.int32)}[kind]
     arrays = {**arrays, "label_ids": labels}
-    one, each = {"labels": (losses.classification_loss, losses.classification_losses),
-                 "numbers": (losses.regression_loss, losses.regression_losses),
-                 "several": (losses.multi_label_loss, losses.multi_label_losses), "tokens": (None, None)}[kind]
+    loss = {"labels": losses.classification_loss, "numbers": losses.regression_loss,
+            "several": losses.multi_label_loss, "tokens": losses.token_classification_loss}[kind]
     apart = of_step(batches.training_batches(arrays, BATCH, 5, static_shapes=True), 3)
     packed = of_step(packed_batches(arrays, per_position=kind == "tokens"), 3)
     assert packed["input_ids"].shape[0] < BATCH
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
-    def loss_and_gradients(features, loss):
+    def loss_and_gradients(features):
         encoder = models.BertEncoder(config, seed=3)
         if kind == "tokens":
             model = models.BertTokenClassifier(encoder, 3)
@@ -70,11 +69,7 @@ def test_losses_and_gradients_are_those_of_examples_apart(arrays, reference_conf
         return value, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(value, model.trainable_variables)
                        if gradient is not None]
 
-    if kind == "tokens":
-        found, expected = (loss_and_gradients(each, losses.token_classification_loss) for each in (packed, apart))
-    else:
-        found = loss_and_gradients(packed, losses.PackedLoss(each))
-        expected = loss_and_gradients(apart, lambda outputs, features: {"loss": one(outputs, features["label_ids"])})
+    found, expected = (loss_and_gradients(each) for each in (packed, apart))
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
     assert len(found[1]) == len(expected[1])
     norms = [float(tf.linalg.global_norm(gradients)) for gradients in (

@@ -3,8 +3,9 @@
 import pytest
 
 from bert_tf.errors import InputError
-from run.finetuning import task_metadata
-from run.finetuning.task_metadata import TaskMetadata
+from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from run.finetuning.job import check_metadata
 
 
 @pytest.mark.parametrize("lower_case", [True, False])
@@ -14,11 +15,11 @@ def test_accents_that_repeat_the_casing_are_what_is_not_said(tmp_path, lower_cas
     assert said == not_said
     task_metadata.keep(tmp_path, said)
     (tmp_path / "checkpoint").touch()
-    task_metadata.check(str(tmp_path), not_said)
+    check_metadata(str(tmp_path), not_said)
     other = TaskMetadata("classifier", 7, lower_case, ("a", "b"), strip_accents=not lower_case)
     assert other.strip_accents is not lower_case
     with pytest.raises(InputError, match="holds the run of another task, with strip_accents None, not"):
-        task_metadata.check(str(tmp_path), other)
+        check_metadata(str(tmp_path), other)
 
 
 def test_a_file_of_before_is_read_as_one_of_now(tmp_path):

@@ -2,8 +2,8 @@
 
 import pytest
 
+from bert_tf.model_folder.task_metadata import HuggingFaceTask
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_metadata import HuggingFaceTask
 from run.finetuning.task_settings import ClassificationSettings
 from run.finetuning.tasks import Classification
 

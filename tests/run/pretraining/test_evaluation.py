@@ -29,7 +29,7 @@ def examples():
 def evaluate(strategy, examples, max_steps=99):
     with strategy.scope():
         model = models.BertPretrainer(models.BertEncoder(CONFIG, seed=3))
-    evaluator = evaluation.PretrainingEvaluator(strategy, model, losses.pretraining_loss)
+    evaluator = evaluation.PretrainingEvaluator(strategy, model, "next_sentence")
     data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5 and 1
     results = evaluator(lambda share: data, max_steps)
     assert results == evaluator(lambda share: data, max_steps)  # nothing is left over from the first time

@@ -9,8 +9,9 @@ from bert_tf import models
 from bert_tf.errors import InputError
 from run.probing import job, words
 from run.probing.settings import ProbeLayersSettings
-from run.settings import ModelSettings, TokenizerSettings, from_folder
+from run.settings import ModelSettings, TokenizerSettings
 from tests import toy_runs
+from tests.settings import resolved
 
 SENTENCES = [("the DET 2 det", "debugger NOUN 3 nsubj", "stops VERB 0 root"),
              ("a DET 2 det", "line NOUN 3 nsubj", "stops VERB 0 root", "here ADV 3 advmod")] * 6
@@ -34,8 +35,7 @@ def probe(folder, name, output_dir, **options):
     settings = ProbeLayersSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
         train_file=str(folder / name), dev_file=str(folder / name), output_dir=str(folder / output_dir), **options)
-    settings.check_files()
-    job.run(from_folder.complete(settings, {}))
+    job.run(resolved(settings))
     return json.loads((folder / output_dir / "probes.json").read_text())
 
 
@@ -110,16 +110,16 @@ def test_labels_of_the_control_task_are_of_forms():
 def test_what_is_refused(folder, options, message, monkeypatch):
     monkeypatch.chdir(folder)
     with pytest.raises(InputError, match=f"^{message}"):
-        ProbeLayersSettings(**{
-            "model": ModelSettings(init_checkpoint="model"), "train_file": "words.conllu", "dev_file": "words.conllu",
-            "output_dir": "x", **options}).check_files()
+        resolved(ProbeLayersSettings(**{
+            "model": ModelSettings(init_checkpoint="model"), "tokenizer": TokenizerSettings(max_seq_length=12),
+            "train_file": "words.conllu", "dev_file": "words.conllu", "output_dir": "x", **options}))
 
 
 def test_sentences_that_are_all_too_long(folder):
-    settings = from_folder.complete(ProbeLayersSettings(
+    settings = resolved(ProbeLayersSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=4),
         train_file=str(folder / "words.conllu"), dev_file=str(folder / "words.conllu"),
-        output_dir=str(folder / "long")), {})
+        output_dir=str(folder / "long")))
     with pytest.raises(InputError, match=r"`train_file`=.*words\.conllu: has no sentence of up to `max_seq_length`=4"):
         job.run(settings)
     assert not (folder / "long").exists()

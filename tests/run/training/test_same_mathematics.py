@@ -82,6 +82,9 @@ def test_a_mean_of_means_would_be_seen(two_replicas, reference_batches, referenc
     """With each replica's masked LM loss over its own predictions, the losses leave the reference."""
     predictions = reference_batches["masked_lm_weights"].sum(axis=2).reshape(25, 2, 2).sum(axis=2)  # of each replica
     assert np.mean(predictions[:, 0] != predictions[:, 1]) > 0.8
+    def items(outputs, features):
+        return tf.repeat(losses.pretraining_loss(outputs, features)["loss"], tf.shape(features["input_ids"])[0])
+
     found, _ = reference_training.train(
-        "pretrain", two_replicas, loss_function=lambda outputs, features: losses.pretraining_loss(outputs, features))
+        "pretrain", two_replicas, loss=losses.Loss(losses.Term("loss", items, counts=1)))
     assert np.abs(found / reference_numbers("pretrain")["loss"] - 1).max() > 100 * RELATIVE

@@ -5,8 +5,9 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from bert_tf import losses, models
+from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.losses import Loss, Term, pretraining_loss
 from bert_tf.optimization import AdamW, DynamicLossScale, create_optimizer
 from run.training.step import Trainer
 from tests import reference_training
@@ -25,22 +26,18 @@ class Line(tf_keras.Model):
         return features["x"] * self.kernel
 
 
-def mean_output(outputs, features):
-    return {"loss": tf.reduce_mean(outputs)}
+mean_output = Loss(Term("loss", lambda outputs, features: outputs, counts=1))
+mean_root = Loss(Term(  # Finite at 0, where its gradient is not.
+    "loss", lambda outputs, features: tf.sqrt(outputs), counts=1))
 
 
-def mean_root(outputs, features):
-    """Finite at 0, where its gradient is not."""
-    return {"loss": tf.reduce_mean(tf.sqrt(outputs))}
-
-
-def make_line(strategy, loss_function, batches, optimizer_of=AdamW, **options):
+def make_line(strategy, loss, batches, optimizer_of=AdamW, **options):
     """A Trainer of Line on batches of numbers, endlessly the last after the others, its model and optimizer."""
     with strategy.scope():
         model = Line()
         optimizer = optimizer_of(RATE)
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer, loss_function, ("loss",), **options)
+    trainer = Trainer(strategy, model, optimizer, loss, **options)
     numbers = np.array([*batches, *[batches[-1]] * 20], np.float32).reshape(-1)
     data = tf.data.Dataset.from_tensor_slices({"x": numbers}).batch(len(batches[0]), drop_remainder=True)
     trainer.set_dataset(lambda share: data)
@@ -135,10 +132,12 @@ def make_pretrainer(strategy, config, dropout, **options):
         optimizer = create_optimizer(1e-3, 9, 2, scale_loss=True)
         optimizer.build(model.trainable_variables)
 
-    def loss_and_square(outputs, features):
-        loss = losses.pretraining_loss(outputs, features)["loss"]
-        return {"loss": loss, "square": loss**2}
-    trainer = Trainer(strategy, model, optimizer, loss_and_square, ("loss", "square"), **options)
+    def mean_of_power(exponent):
+        return lambda outputs, features: tf.repeat(
+            pretraining_loss(outputs, features)["loss"]**exponent, tf.shape(features["input_ids"])[0])
+
+    loss = Loss(Term("loss", mean_of_power(1), counts=1), Term("square", mean_of_power(2), counts=1, factor=0.0))
+    trainer = Trainer(strategy, model, optimizer, loss, **options)
     return trainer, tf.train.Checkpoint(model=model, optimizer=optimizer), model
 
 

@@ -1,8 +1,8 @@
 import pytest
 import tensorflow as tf
 
-from bert_tf import losses
 from bert_tf.config import BertConfig
+from bert_tf.losses import Loss, Term
 from run.training import strategies, utilisation
 
 
@@ -29,8 +29,10 @@ def test_a_matrix_product_has_a_rate(monkeypatch, device):
 
 
 def test_tokens_are_counted_beside_a_loss():
-    loss = utilisation.LossWithTokens(lambda outputs, features: {"loss": tf.reduce_mean(outputs)})
+    loss = Loss(Term("loss", lambda outputs, features: outputs, counts=1), utilisation.TOKENS_PER_EXAMPLE)
     features = {"input_mask": tf.constant([[1, 1, 0], [1, 1, 1]])}
-    whole = loss.share(tf.constant([1.0, 2.0]), features, loss.normalisers(features))
-    assert {name: float(value) for name, value in whole.items()} == {"loss": 1.5, "tokens": 2.5}
-    assert isinstance(losses.in_shares(loss), utilisation.LossWithTokens)
+    found = loss(tf.constant([1.0, 2.0]), features)
+    assert {name: float(value) for name, value in found.items()} == {"loss": 1.5, "tokens": 2.5}
+    packed = {"input_mask": tf.constant([[1, 1, 0], [1, 2, 3]]),
+              "sequence_weights": tf.constant([[1.0, 0, 0], [1, 1, 1]])}
+    assert loss(tf.constant([1.0, 2.0]), packed)["tokens"] == 5 / 4

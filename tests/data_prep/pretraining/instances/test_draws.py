@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from data_prep.compiled import is_available
+from data_prep.machine import is_available
 from data_prep.pretraining.instances import drawing, draws
 from data_prep.pretraining.instances.draws import RandomDraws
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from data_prep.compiled import is_available
+from data_prep.machine import is_available
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import (
     InstanceSettings,

@@ -17,7 +17,7 @@ from run.finetuning.frozen import job, tagger
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import SearchSettings, TrainedWeightsSettings, TuningSettings, WeightPruningSettings
 from run.finetuning.task_settings import TaggingSettings
-from run.inference import loading
+from run.inference.served_settings import of_checkpoint
 from run.settings import (
     DeviceSettings,
     ModelSettings,
@@ -138,7 +138,7 @@ def test_evaluation_alone_needs_the_same_vectors(folder, trained, capsys):
     with pytest.raises(InputError, match=r"`output_dir`=.*: holds no tagger by frozen features; train one first"):
         run(folder, "never", tuning={"do_eval": True})
     with pytest.raises(InputError, match=r"^task\.json of `init_checkpoint`=.*: kind is 'frozen_token_cl"):
-        loading.settle(str(trained), {})
+        of_checkpoint(str(trained))
 
 
 def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, trained, reference):

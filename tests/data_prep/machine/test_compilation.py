@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from data_prep.compiled import compiled, is_available
+from data_prep.machine import compiled, is_available
 from tests import scripts
 
 needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
 MODULE = """
 import os, subprocess, sys
-from data_prep.compiled import compiled
+from data_prep.machine import compiled
 
 def twice(number):
     return add(number, number)
@@ -75,7 +75,7 @@ def next_number(number):
 
 
 def test_without_numba_plain_python_does_it():
-    code = ("import sys\nsys.modules['numba'] = None\nfrom data_prep import compiled\n"
+    code = ("import sys\nsys.modules['numba'] = None\nfrom data_prep import machine as compiled\n"
             "from data_prep.pretraining import InstanceSettings, shards\n"
             "print(compiled.is_available(), shards.pays_to_compile(10**9, InstanceSettings()))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=scripts.ROOT)

@@ -16,6 +16,10 @@ class Paths(Settings):
     train_file: str | None = setting(None, "File.", required="do_train", place=places.INPUT_FILE)
     texts: str | None = setting(None, "Globs.", place=places.INPUT_FILES)
     model: str | None = setting(None, "Folder.", place=places.MODEL)
+    dev_file: str | None = setting(None, "File.", required="run without model or unknown")
+    given: str | None = setting(None, "File.", place=places.INPUT)
+    teacher: str | None = setting(None, "Folder.", place=places.CHECKPOINT)
+    run: str | None = setting(None, "Folder.", place=places.RUN_FOLDER)
     output_file: str | None = setting(None, "File.", place=places.OUTPUT_FILE)
     output_dir: str | None = setting(None, "Folder.", place=places.OUTPUT_FOLDER)
 
@@ -31,6 +35,9 @@ class Paths(Settings):
      "`output_file`=b.txt: lies where `texts`=*.txt looks: it would be read by the next run"),
     ({"texts": ".", "output_dir": "out"}, "`output_dir`=out: lies where `texts`=. looks: it would be read by the next "
                                           "run"),
+    ({"run": "out"}, "`dev_file` is required with `run` without `model` or `unknown`"),
+    ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the folder of `teacher`; give another"),
+    ({"given": "c.txt", "output_file": "c.txt"}, "`output_file`=c.txt: is `given`, which would be lost"),
     ({"model": ".", "output_file": "vocab.txt"},
      "`output_file`=vocab.txt: is a file of `model`=., which would be lost"),
 ])

@@ -8,16 +8,16 @@ import json
 import os
 from typing import ClassVar
 
-from bert_tf import model_folder
 from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json
 from bert_tf.huggingface_config import CONFIG_NAME
-from bert_tf.model_folder import TASK_FILE
-from bert_tf.run_state import holds_run
-from run.settings import TokenizerSettings
+from bert_tf.model_folder.places import TASK_FILE, find_file
+from bert_tf.model_folder.tasks import Task, read_task
 
-# With which a run is resumed; lengths may change.
-KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
+UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
+
+# What counts where nothing says otherwise; the original's.
+DEFAULTS = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +83,7 @@ class TaskMetadata:
     @property
     def as_task(self):
         """The bert_tf.model_folder.Task of it, which Hugging Face's files can name."""
-        return model_folder.Task(self.kind, self.labels, self.multi_label)
+        return Task(self.kind, self.labels, self.multi_label)
 
 
 class HuggingFaceTask(TaskMetadata):
@@ -92,18 +92,6 @@ class HuggingFaceTask(TaskMetadata):
     source = CONFIG_NAME
     unknown = frozenset({"max_seq_length", "do_lower_case", "strip_accents", "pairs", "doc_stride", "max_query_length",
                          "window_pooling", "window_stride", "max_windows"})
-
-
-def check(output_dir, metadata):
-    """Raises InputError if the run of another task is in `output_dir`."""
-    if not holds_run(output_dir):
-        return
-    there = read(output_dir)
-    for name in KEPT:
-        old, new = (getattr(each, name, None) for each in (there, metadata))
-        if old != new:
-            raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
-                             f"{new!r}; choose another folder")
 
 
 def keep(output_dir, metadata):
@@ -122,10 +110,10 @@ def read(checkpoint):
     Raises:
       InputError: a task.json that is not one; a config.json whose labels are none.
     """
-    path = model_folder.find_file(checkpoint, TASK_FILE)
+    path = find_file(checkpoint, TASK_FILE)
     if path is None:
-        task, defaults = model_folder.read_task(checkpoint), TokenizerSettings()
-        return task and HuggingFaceTask(task.kind, defaults.max_seq_length, defaults.do_lower_case, task.labels,
+        task = read_task(checkpoint)
+        return task and HuggingFaceTask(task.kind, DEFAULTS["max_seq_length"], DEFAULTS["do_lower_case"], task.labels,
                                         multi_label=task.multi_label)
     values = read_json(path, unique_keys=True)
     try:

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from data_prep.parallel import process_pool
+from data_prep.machine import processes
 
 
 def square(number):
@@ -33,7 +33,7 @@ def pid(_):
 
 
 def run(function, items, num_workers, in_order=True):
-    with contextlib.closing(process_pool.map_in_processes(function, items, num_workers, in_order)) as results:
+    with contextlib.closing(processes.map_in_processes(function, items, num_workers, in_order)) as results:
         yield from results
 
 
@@ -46,11 +46,11 @@ def is_alive(process):
         return False
 
 
-def wait_until_dead(processes):
+def wait_until_dead(workers):
     deadline = time.monotonic() + 20
-    while any(map(is_alive, processes)) and time.monotonic() < deadline:
+    while any(map(is_alive, workers)) and time.monotonic() < deadline:
         time.sleep(0.02)
-    return not any(map(is_alive, processes))
+    return not any(map(is_alive, workers))
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 3])
@@ -66,7 +66,7 @@ def test_results(num_workers):
 def test_items_are_taken_only_as_they_are_needed(in_order):
     taken = []
     items = (taken.append(number) or number for number in itertools.count())
-    with contextlib.closing(process_pool.map_in_processes(square, items, 2, in_order)) as results:
+    with contextlib.closing(processes.map_in_processes(square, items, 2, in_order)) as results:
         for number_of_results, _ in enumerate(itertools.islice(results, 9), start=1):
             # in work or done, one in the queue, one in the thread's hand
             assert len(taken) <= number_of_results + (4 if in_order else 2) + 2
@@ -85,20 +85,20 @@ def test_errors_of_workers_and_of_items():
 
 
 def test_workers_end_with_the_generator():
-    results = process_pool.map_in_processes(pid, itertools.count(), 2)
-    processes = {next(results) for _ in range(5)}
-    assert all(map(is_alive, processes))
+    results = processes.map_in_processes(pid, itertools.count(), 2)
+    workers = {next(results) for _ in range(5)}
+    assert all(map(is_alive, workers))
     results.close()
 
-    assert not any(map(is_alive, processes))
+    assert not any(map(is_alive, workers))
 
 
 PARENT = """
-from data_prep.parallel import process_pool
-from tests.data_prep.parallel import test_process_pool
+from data_prep.machine import processes
+from tests.data_prep.machine import test_processes
 
 def main():
-    for process in process_pool.map_in_processes(test_process_pool.wait, [0, 1], 2, in_order=False):
+    for process in processes.map_in_processes(test_processes.wait, [0, 1], 2, in_order=False):
         pass
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from data_prep.parallel import map_in_threads
+from data_prep.machine import map_in_threads
 
 
 @pytest.mark.parametrize("num_threads", [1, 2, 5])

@@ -1,0 +1,60 @@
+"""The TaskMetadata of a job that uses a model: the command line, then task.json beside the model, then the default."""
+
+import dataclasses
+
+from bert_tf.cli import paths
+from bert_tf.errors import InputError
+from bert_tf.model_folder import TASK_FILE
+from bert_tf.model_folder.task_metadata import DEFAULTS, UNTRAINED_KINDS, TaskMetadata
+
+CASING = ("do_lower_case", "strip_accents")
+OF_ANY_TASK = (*CASING, "max_seq_length")  # used from task.json if the model serves another task
+NOT_CHANGED = ("labels", "pairs", "multi_label", *CASING)  # by settings; lengths may change
+
+
+def card_that_counts(settings, given, found):
+    """Returns the TaskMetadata of a job that serves a model. Other files may still tell the casing.
+
+    Args:
+      settings: Settings with `task`, the kind that the model is to be, or None, and `labels`, names that are given.
+      given, found: as bert_tf.cli.resolution.resolve's.
+
+    Raises:
+      InputError: nothing says what the model does, or a setting contradicts what task.json says.
+    """
+    place, path = next(iter(found.places.items()))
+    with paths.errors_of(place):
+        kept = found.cards.get(place)
+    values, labels = settings.values(), settings.labels
+    kind = settings.task or (kept.kind if kept else settings.task_without_card)
+    kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
+    if not kind:
+        raise InputError(f"no {TASK_FILE} there says what the model does"
+                         + (f"; give `task`, one of {', '.join(kinds)}" if kinds else ""), place, path)
+    if kinds and kind not in kinds:
+        raise InputError(f"{kept.source} of `{place}`={path}: kind is {kind!r}: it must be one of {', '.join(kinds)}")
+    names = [field.name for field in dataclasses.fields(TaskMetadata)]
+    stated = {name: given[name] for name in names if given.get(name) is not None}
+    if labels:
+        stated["labels"] = labels
+    card = DEFAULTS | {name: values[name] for name in names if values.get(name) is not None}
+    if kept:
+        if kind not in (kept.kind, *UNTRAINED_KINDS):
+            raise InputError(f"contradicts {kept.source} of `{place}`={path}, which says {kept.kind}", "task", kind)
+        told = {name: value for name, value in dataclasses.asdict(kept).items()
+                if value is not None and name not in kept.unknown and (kind == kept.kind or name in OF_ANY_TASK)}
+        if "do_lower_case" in told:
+            told.setdefault("strip_accents", told["do_lower_case"])
+        _check_not_changed(stated, told, kept, f"{kept.source} of `{place}`={path}")
+        card |= told
+    return TaskMetadata(**card | stated | {"kind": kind})
+
+
+def _check_not_changed(stated, told, kept, source):
+    """Raises InputError if what is stated contradicts what the file `source` tells; both dicts."""
+    for name in NOT_CHANGED:
+        if name == "labels" and kept.as_task.is_generic and len(stated.get(name, ())) == len(kept.labels):
+            continue  # they have no names yet
+        if name in told and name in stated and stated[name] != told[name]:
+            raise InputError(f"`{'labels_file' if name == 'labels' else name}` says {stated[name]}: contradicts "
+                             f"{source}, which says {told[name]}")

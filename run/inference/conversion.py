@@ -1,0 +1,31 @@
+"""Converts a checkpoint into another format."""
+
+import sys
+
+from bert_tf import checkpoints, model_folder
+from bert_tf.errors import InputError
+from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder.finding import as_vocab_txt
+
+
+def run(settings):
+    """Converts, and prints what was written, as resolved ConversionSettings say."""
+    config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
+    model_folder.check_no_pickle(settings.input)
+    tokenizer = _find_tokenizer(settings.input)
+    vocab = settings.vocab_file or tokenizer.vocab_file
+    kept = task_metadata.read(settings.adapter or settings.input)
+    for line in checkpoints.convert(
+            settings.input, settings.output, settings.format, config, vocab and as_vocab_txt(vocab),
+            task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
+            max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
+        print(line)
+
+
+def _find_tokenizer(source):
+    """The TokenizerFiles beside a checkpoint; none, and a note, where this project does not compute its tokenizer."""
+    try:
+        return model_folder.find_tokenizer(source)
+    except InputError as error:
+        print(f"note: {error}; only the weights are converted", file=sys.stderr)
+        return model_folder.TokenizerFiles()

@@ -1,0 +1,41 @@
+"""Paths of exports: LiteRT files and folders of SavedModels. Does not import TensorFlow."""
+
+import os
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from bert_tf.model_folder import find_config
+
+LITERT_SUFFIX = ".tflite"
+SAVED_MODEL_FILE = "saved_model.pb"
+
+
+def is_export(path):
+    """Returns whether a path is an export rather than a checkpoint; False if it does not exist."""
+    return path.endswith(LITERT_SUFFIX) or bool(
+        _find_version(path) or (_litert_in(path) and not find_config(path)))  # the latter is refused as it is opened
+
+
+def newest_version(folder, argument="saved_model"):
+    """The folder itself, or that of the highest version in it, which holds a saved_model.pb; InputError without one."""
+    path = _find_version(folder)
+    if path is None:
+        alone = _litert_in(folder)
+        raise InputError(f"holds no SavedModel (looked for {SAVED_MODEL_FILE})"
+                         + f"; of the LiteRT model there give the file, {alone}" * bool(alone), argument, folder)
+    return path
+
+
+def _find_version(folder):
+    names = files.names_in(folder) if files.is_dir(folder) else ()
+    versions = sorted((int(name) for name in names if name.isdecimal()), reverse=True)
+    for path in (folder, *(os.path.join(folder, str(version)) for version in versions)):
+        if files.is_file(os.path.join(path, SAVED_MODEL_FILE)):
+            return path
+    return None
+
+
+def _litert_in(folder):
+    """The path of a LiteRT file in a folder; None if there is none."""
+    names = files.names_in(folder) if files.is_dir(folder) else ()
+    return next((os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None)
