@@ -19,12 +19,16 @@ from typing import ClassVar
 
 from bert_tf.errors import InputError
 
+# `resume` of a setting: a run is resumed with an equal value only, or reports another one.
+FIXED, MAY_CHANGE = "fixed", "may change"
+FIXED_IF_USED, MAY_CHANGE_IF_USED = f"{FIXED} if used", f"{MAY_CHANGE} if used"
 LARGEST_NUMBER = 2**31 - 1  # of a whole number without a bound of its own: sizes and steps are int32 further on
 LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
-            not_with=(), required=False, place=None, told_by=None, recipes=None):
+            not_with=(), required=False, place=None, told_by=None, recipes=None,
+            resume=None):
     """A field of a Settings class.
 
     Args:
@@ -41,11 +45,13 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
       place: role of a path, of bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
       told_by: what beside a checkpoint gives the value unless the command line does, of bert_tf.cli.resolution.
       recipes: dict of each choice -> dict of other settings and their values, which count unless they are given.
+      resume: FIXED or MAY_CHANGE; with _IF_USED only where the setting is used: where the conditions of `needs` and
+        `required` hold, or, if it has none, where it differs from its default. None: a resumed run does not compare it.
     """
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
         "choices": tuple(choices or recipes or ()) or None, "required": required, "place": place,
-        "told_by": told_by, "recipes": recipes,
+        "told_by": told_by, "recipes": recipes, "resume": resume,
         "needs": (needs,) if isinstance(needs, str) else needs,
         "not_with": (not_with,) if isinstance(not_with, str) else not_with})
 
@@ -190,6 +196,28 @@ def shown(condition):
     """A condition as messages show it, with backquotes around the names."""
     parts = (each.partition("=") for each in condition.split(" or "))
     return " or ".join(f"`{name}`{equals}{value}" for name, equals, value in parts)
+
+
+def collect(resume, *groups):
+    """Collects the settings that a run keeps, for bert_tf.run_state.RunState.
+
+    Args:
+      resume: FIXED or MAY_CHANGE.
+      *groups: Settings, in the order of the result.
+
+    Returns:
+      Dict of name -> value.
+    """
+    fields = [each for group in groups for each in group.fields()]
+    return {field.name: value for field, value in fields if field.metadata["resume"] == resume or (
+        field.metadata["resume"] == f"{resume} if used" and _is_used(field, value, fields))}
+
+
+def _is_used(field, value, fields):
+    required = field.metadata["required"]
+    wanted = required.partition("without ")[0].strip() if isinstance(required, str) else ""
+    conditions = [*field.metadata["needs"], *([wanted] if wanted else ())]
+    return all(is_met(each, fields) for each in conditions) if conditions else _is_set(field, value)
 
 
 def _is_set(field, value):

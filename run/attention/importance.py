@@ -5,23 +5,19 @@ model is one of feed-forward layers alone.
 """
 
 import dataclasses
-import json
-import os
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import files
 from bert_tf.compression.importance import importance
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json_object
+from bert_tf.run_state import RunState, fingerprint
 from bert_tf.techniques.masks import layers_of, masked
 from run.compression.stages import Stage, make_model
 from run.finetuning.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
 from run.settings import TrainingSettings
-from run.training import run_metadata
 from run.training.host_batches import WHOLE
 
 STATE_FILE = "importance.json"  # what is known so far; a run that was stopped goes on with it
@@ -69,51 +65,39 @@ class Job:
 
     def run(self, folder):
         """The Curve; goes on with what a folder has of it."""
-        self._path, self._folder = os.path.join(folder, STATE_FILE), folder
-        state = self._read_state()
-        if "heads" not in state:
-            self._write(state | self._measured())
-            state = self._read_state()
-        values = np.array(state["importance"])
+        started_with = {**self._settings.values(),
+                        **{name: fingerprint(paths) for name, paths in self._task.training_files.items()}}
+        state = RunState(folder, started_with, name=STATE_FILE)
+        if state.result("heads") is None:
+            for name, value in self._measured().items():
+                state.finish(name, value)
+        values, heads = np.array(state.result("importance")), state.result("heads")
         counts = np.unique(np.linspace(0, len(values), self._settings.curve_points + 1).round().astype(int)).tolist()
         rng = np.random.default_rng(self._settings.random_seed % 2**64)
         orders = {BY_IMPORTANCE: np.argsort(values, kind="stable")}
         orders |= {f"random_{number}": rng.permutation(len(values)) for number in range(self._settings.random_orders)}
-        self._fill(state, orders, counts)
-        scores = {name: [state["scores"][name][str(count)] for count in counts] for name in orders}
-        return Curve([tuple(head) for head in state["heads"]], values, self._task.metric, counts, scores)
-
-    def _read_state(self):
-        started_with = {**dataclasses.asdict(self._settings),
-                        **{name: run_metadata.fingerprint(paths) for name, paths in self._task.training_files.items()}}
-        if files.exists(self._path):
-            run_metadata.check_started_with(self._folder, self._path, started_with)
-            return read_json_object(self._path)
-        return json.loads(json.dumps({**started_with, "scores": {}}))
-
-    def _write(self, state):
-        with new_file(self._path) as file:
-            json.dump(state, file, indent=1)
-            file.write("\n")
+        known = self._fill(state, heads, orders, counts)
+        scores = {name: [known[name][str(count)] for count in counts] for name in orders}
+        return Curve([tuple(head) for head in heads], values, self._task.metric, counts, scores)
 
     def _measured(self):
-        """The importances, as JSON can hold them."""
+        """The importances, as JSON can hold them; "heads", the last, shows that all of them are kept."""
         settings = self._settings
         model = make_model(Stage(self._checkpoint, self._config), self._task, remove_padding=False)
         batches = self._task.training_batches(settings.random_seed, 0, WHOLE, static_shapes=False)
         found = importance(model, self._task.loss,
                            batches.take(-(-settings.importance_examples // settings.train_batch_size))).normalised()
         heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
-        return {"num_examples": found.num_examples, "heads": heads, "importance": np.concatenate(found.heads).tolist()}
+        return {"num_examples": found.num_examples, "importance": np.concatenate(found.heads).tolist(), "heads": heads}
 
-    def _fill(self, state, orders, counts):
-        """Adds the scores that a state lacks, and keeps it after each."""
-        missing = [(name, count) for name in orders for count in counts
-                   if str(count) not in state["scores"].get(name, {})]
+    def _fill(self, state, heads, orders, counts):
+        """Returns the scores of a state, with those that it lacks, which are kept one by one."""
+        scores = state.result("scores") or {}
+        missing = [(name, count) for name in orders for count in counts if str(count) not in scores.get(name, {})]
         if not missing:
-            return
+            return scores
         model = make_model(Stage(self._checkpoint, self._config), self._task, remove_padding=True)
-        layer_of = np.array([layer for layer, _ in state["heads"]])
+        layer_of = np.array([layer for layer, _ in heads])
         masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
                  for layer in range(len(layers_of(model.encoder)))]
         with masked(model.encoder, heads=masks):
@@ -128,5 +112,6 @@ class Job:
                         mask.assign(stays[layer_of == layer])
                     outputs = predictor(self._task.eval_features, self._task.eval_batch_size, f"without {count} heads")
                     known[key] = float(self._task.score(outputs)[self._task.metric])
-                state["scores"].setdefault(name, {})[str(count)] = known[key]
-                self._write(state)
+                scores.setdefault(name, {})[str(count)] = known[key]
+                state.finish("scores", scores)
+        return scores

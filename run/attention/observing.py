@@ -9,11 +9,11 @@ from bert_tf import model_folder
 from bert_tf.analysis import behaviours, words
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.files import read_json_object
+from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from bert_tf.tokenization.unicode_rules import is_punctuation
 from run.inference import loading
 from run.inference.formats import answer_files
-from run.training.run_metadata import RUN_FILE
 
 MASK = "[MASK]"
 MASKED_LM_SCOPE = "cls/predictions/"

@@ -9,10 +9,10 @@ from bert_tf import files, model_folder
 from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
+from bert_tf.run_state import RUN_FILE
 from data_prep.tasks import classification, multiple_choice, squad, tagging
 from run.finetuning.label_order import labels_of_model
 from run.finetuning.settings import TuningSettings
-from run.training.run_metadata import RUN_FILE
 
 SEPARATOR = " ||| "
 ROWS_AT_A_TIME = 64  # of development data, answered together

@@ -9,10 +9,10 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.model_folder import task_metadata
+from bert_tf.run_state import RUN_FILE
 from run.finetuning import task_settings
 from run.finetuning.settings import TuningSettings
 from run.settings import ModelSettings, TokenizerSettings
-from run.training.run_metadata import RUN_FILE
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,8 +8,9 @@ from bert_tf import files
 from bert_tf.checkpoints import FORMATS
 from bert_tf.files import new_file
 from bert_tf.model_folder import task_metadata
+from bert_tf.run_state import RUN_FILE
 from run.finetuning.task import FineTuningTask
-from run.training.run_metadata import RUN_FILE, VOCAB_FILE
+from run.training.model_files import VOCAB_FILE
 
 
 @dataclasses.dataclass(frozen=True)

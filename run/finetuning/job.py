@@ -15,12 +15,14 @@ import tempfile
 import tensorflow as tf
 
 from bert_tf.cli.script import with_flags
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, exists, folder_for, only_writer
 from bert_tf.model_folder import task_metadata
+from bert_tf.run_state import RunState, fingerprint, holds_run
 from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
-from run.training import run_metadata, strategies
+from run.training import model_files, strategies
 
 # Of a task, with which alone a run is resumed; lengths may change.
 KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
@@ -54,13 +56,13 @@ def run_task(task_class, settings):
     task.read(tokenizer, runs.may_group_by_length(settings, strategy))
     settings = _with_batch_that_fits(settings, task, strategy)
     task = task.with_settings(settings)
-    shared = _check(settings, runs.Shared(strategy, config, task))
+    shared, states = _check(settings, runs.Shared(strategy, config, task))
     output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and shared.writes
     with folder_for(output_dir), (
             only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         folder = _results_dir(settings, strategy)
         shared = dataclasses.replace(shared, begin=functools.cache(
-            functools.partial(_begin, settings, shared, folder)))
+            functools.partial(_begin, settings, shared, states, folder)))
         tuned = (search.run if settings.search.search else runs.over_seeds)(settings, shared)
         if tuned.eval_outputs is not None and settings.tuning.do_eval:
             task.report(tuned.eval_outputs, folder)
@@ -69,10 +71,23 @@ def run_task(task_class, settings):
         return tuned
 
 
-def _begin(settings, shared, folder):
-    """Writes what is written before training, once the first model has its weights; folder: for training data."""
+def _begin(settings, shared, states, folder):
+    """Writes what is written before training, once the first model has its weights, and prints changed settings.
+
+    Args:
+      settings: FineTuningSettings.
+      shared: runs.Shared.
+      states: dict of folder -> RunState, of `_check`.
+      folder: for training data.
+    """
     if shared.writes:
-        _keep_metadata(settings, shared)
+        for changes in dict.fromkeys(state.changes for state in states.values()):
+            if changes:
+                print(with_flags(f"{settings.training.output_dir}: {changes}"))
+        for each, state in states.items():
+            state.begin()
+            model_files.keep(each, shared.config, settings.tokenizer.vocab_file)
+            task_metadata.keep(each, shared.task.metadata)
     shared.task.write_training_data(folder)
 
 
@@ -95,28 +110,30 @@ def _check(settings, shared):
       shared: runs.Shared, whose `new_variables` are not decided yet.
 
     Returns:
-      runs.Shared.
+      runs.Shared, and a dict of each folder that is written to -> RunState.
     """
     task, does_train = shared.task, settings.tuning.do_train
     if does_train:
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
-        if not any(run_metadata.began(each.training.output_dir) for each in settings.runs):
-            run_metadata.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
-    for folder, (started_with, _) in _folders(settings, task).items():
+        if not any(model_files.began(each.training.output_dir) for each in settings.runs):
+            model_files.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
+    states = {}
+    for folder, values in {settings.training.output_dir: ({},), **dict(_kept_of_runs(settings, task))}.items():
         check_metadata(folder, task.metadata)
-        run_metadata.check(folder, shared.config, started_with, settings.tokenizer.vocab_file)
+        model_files.check(folder, shared.config, settings.tokenizer.vocab_file)
+        states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
-            run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
+            holds_run(each.training.output_dir) for each in settings.runs):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
-    return shared
+    return shared, states
 
 
 def check_metadata(output_dir, metadata):
     """Raises InputError if the run of another task is in `output_dir`."""
-    if not run_metadata.holds_run(output_dir):
+    if not holds_run(output_dir):
         return
     there = task_metadata.read(output_dir)
     for name in KEPT:
@@ -124,22 +141,6 @@ def check_metadata(output_dir, metadata):
         if old != new:
             raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
                              f"{new!r}; choose another folder")
-
-
-def _keep_metadata(settings, shared):
-    """Writes what lies in the folders of runs before training, and says what differs from when they began."""
-    folders = _folders(settings, shared.task)
-    changes = dict.fromkeys(run_metadata.changes(folder, changeable) for folder, (_, changeable) in folders.items())
-    for each in filter(None, changes):
-        print(with_flags(f"{settings.training.output_dir}: {each}"))
-    for folder, (started_with, changeable) in folders.items():
-        run_metadata.keep(folder, shared.config, started_with, settings.tokenizer.vocab_file, changeable)
-        task_metadata.keep(folder, shared.task.metadata)
-
-
-def _folders(settings, task):
-    """Dict of each folder that is written to -> what `_kept_of_runs` says of it, ({}, {}) for one that holds runs."""
-    return {settings.training.output_dir: ({}, {}), **dict(_kept_of_runs(settings, task))}
 
 
 def make_strategy(settings, task):
@@ -166,7 +167,7 @@ def _kept_metadata(settings, kind):
     if settings.tuning.do_train:
         return None
     folder = settings.runs[0].training.output_dir
-    place = folder if run_metadata.holds_run(folder) else settings.model.init_checkpoint
+    place = folder if holds_run(folder) else settings.model.init_checkpoint
     kept = task_metadata.read(place) if place else None
     return kept if kept and kept.kind == kind else None
 
@@ -181,43 +182,26 @@ def _results_dir(settings, strategy):
 
 
 def _kept_of_runs(settings, task):
-    """Yields each run's folder and two dicts of settings: those with which alone it is resumed, and others.
-
-    Both are empty without training.
-    """
+    """Yields each run's folder, and `started_with` and `may_change` of its RunState, empty without training."""
     if not settings.tuning.do_train:
         yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
         return
     # Results of several runs are compared, so that all of them must begin alike; of one run its checkpoint counts.
     of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
                   "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    fingerprints = {name: run_metadata.fingerprint(files) for name, files in task.training_files.items()}
+    fingerprints = {name: fingerprint(files) for name, files in task.training_files.items()}
     for each in settings.runs:
         started_with = {
             **fingerprints,
             **(of_several if len(settings.runs) > 1 else {}),
             **task.kept_settings,
-            "max_seq_length": each.tokenizer.max_seq_length,
-            "train_batch_size": each.training.train_batch_size,
-            "group_by_length": each.tuning.group_by_length,
-            "pack_sequences": each.tuning.pack_sequences,
-            "optimizer": each.optimizer.optimizer,
+            **collect(FIXED, each.tokenizer, each.training, each.tuning, each.optimizer),
             "random_seed": each.training.random_seed,
-            **dataclasses.asdict(each.trained_weights),
-            **_kept_of_pruning(each),
+            **collect(FIXED, each.trained_weights, each.weight_pruning),
         }
-        names = ["num_train_epochs", "warmup_proportion"]
-        names += ["quantize_from_step"] if each.tuning.quantize_from_step is not None else []
-        changeable = run_metadata.changeable_settings(
-            each.optimizer, each.step, {name: getattr(each.tuning, name) for name in names})
-        yield each.training.output_dir, (started_with, changeable)
-
-
-def _kept_of_pruning(settings):
-    """Settings of pruned weights with which alone a run is resumed: the schedule's, which counts the epochs."""
-    if not settings.weight_pruning.weight_pruning:
-        return {"weight_pruning": None}
-    return {**dataclasses.asdict(settings.weight_pruning), "num_train_epochs": settings.tuning.num_train_epochs}
+        if each.weight_pruning.weight_pruning:  # whose schedule counts the epochs
+            started_with["num_train_epochs"] = each.tuning.num_train_epochs
+        yield each.training.output_dir, (started_with, collect(MAY_CHANGE, each.optimizer, each.step, each.tuning))
 
 
 def _check_search(settings):
@@ -227,5 +211,5 @@ def _check_search(settings):
     if holds_search and not settings.search.search:
         raise InputError(f"`output_dir`={folder}: holds a search; give `search` to go on with it, or choose another "
                          "folder")
-    if settings.search.search and run_metadata.holds_run(folder) and not holds_search:
+    if settings.search.search and holds_run(folder) and not holds_search:
         raise InputError(f"`output_dir`={folder}: holds a run, not a search; choose another folder for `search`")

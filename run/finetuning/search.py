@@ -6,11 +6,11 @@ stopped goes on with the trial that has none. Checkpoints stay of the best trial
 
 import csv
 import dataclasses
-import json
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files import exists, new_file, read_json_object, remove
+from bert_tf.files import exists, new_file, remove
+from bert_tf.run_state import TRIAL_FILE, RunState
 from run.evaluation import plots
 from run.finetuning import head, runs
 from run.finetuning.settings import (
@@ -20,7 +20,7 @@ from run.finetuning.settings import (
     WeightPruningSettings,
     short,
 )
-from run.training import checkpoints, run_metadata
+from run.training import checkpoints
 from run.training.loop import DivergedError
 
 TABLE_FILE, PICTURE_FILE = "search.tsv", "search.png"  # in SEARCH_FOLDER
@@ -54,6 +54,11 @@ class Trial:
         """Batch size, learning rate and epochs, as `SETTINGS` names them."""
         return (self.settings.training.train_batch_size, self.settings.optimizer.learning_rate,
                 self.settings.tuning.num_train_epochs)
+
+    @property
+    def state(self):
+        """RunState whose part "results" is finished at the end of the trial."""
+        return RunState(self.folder, dict(zip(SETTINGS, self.values, strict=True)), name=TRIAL_FILE)
 
 
 def run(settings, shared):
@@ -93,7 +98,7 @@ def _use(best, settings, shared, trials):
     if not exists(os.path.join(best.folder, "checkpoint")):  # one that an earlier search, of more values, found better
         print(f"{best.folder}: trained again, its weights are not kept any more")
         if shared.writes:  # so that it is taken for unfinished, should this process be killed
-            remove(os.path.join(best.folder, run_metadata.TRIAL_FILE))
+            remove(os.path.join(best.folder, TRIAL_FILE))
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             shared.task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
         _finish(best, shared)
@@ -110,12 +115,13 @@ def _use(best, settings, shared, trials):
 
 def _with_kept_results(trial):
     """The Trial with the results that its folder holds, as it is if there are none; InputError for a damaged file."""
-    path = os.path.join(trial.folder, run_metadata.TRIAL_FILE)
-    if not exists(path):
+    state = trial.state
+    if not state.is_resumed:
         return trial
-    results = read_json_object(path).get("results")
+    results = state.result("results")
     if not isinstance(results, dict) or not all(isinstance(value, int | float) for value in results.values()):
-        raise InputError(f"{path}: does not say what the trial came to; remove it, and the trial is made again")
+        path = os.path.join(trial.folder, TRIAL_FILE)
+        raise InputError(f"{path}: has no valid results; delete it to rerun the trial")
     return dataclasses.replace(trial, results=results)
 
 
@@ -130,9 +136,7 @@ def _finish(trial, shared):
         print(f"{trial.name}: {str(error).partition(';')[0]}")  # no advice, and no checkpoint is kept of it
         results = {}
     if shared.writes:
-        with new_file(os.path.join(trial.folder, run_metadata.TRIAL_FILE)) as file:
-            json.dump({**dict(zip(SETTINGS, trial.values, strict=True)), "results": results}, file, indent=2)
-            file.write("\n")
+        trial.state.finish("results", results)
     return dataclasses.replace(trial, results=results)
 
 

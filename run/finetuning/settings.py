@@ -5,7 +5,15 @@ import itertools
 import os
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import LARGEST_NUMBER, Settings, setting
+from bert_tf.cli.settings import (
+    FIXED,
+    FIXED_IF_USED,
+    LARGEST_NUMBER,
+    MAY_CHANGE,
+    MAY_CHANGE_IF_USED,
+    Settings,
+    setting,
+)
 from bert_tf.errors import InputError
 from run.settings import (
     DeviceSettings,
@@ -31,9 +39,10 @@ class TuningSettings(Settings):
     do_eval: bool = setting(False, "Whether to evaluate on the development data.")
     do_predict: bool = setting(False, "Whether to write predictions for the test data.")
     predict_batch_size: int = setting(8, "Examples in a prediction step.", lower=1)
-    num_train_epochs: float = setting(3.0, "Times that training goes through the data.", lower=0)
+    num_train_epochs: float = setting(3.0, "Times that training goes through the data.", lower=0, resume=MAY_CHANGE)
     warmup_proportion: float = setting(
-        0.1, "Share of the training steps over which the learning rate rises from 0.", lower=0, upper=1)
+        0.1, "Share of the training steps over which the learning rate rises from 0.", lower=0, upper=1,
+        resume=MAY_CHANGE)
     eval_steps: int | None = setting(
         None, "Evaluate every so many training steps, and keep the weights with the best score in OUTPUT_DIR/best: "
               "these evaluate and predict. Needs --do_eval.", lower=1, needs="do_eval")
@@ -49,15 +58,15 @@ class TuningSettings(Settings):
         needs=("do_train", "init_checkpoint"))
     group_by_length: bool = setting(
         True, "Make batches of texts of similar length, padded to the longest of the batch, and do not compute "
-              "padding: several times faster on short texts. Never on TPU.")
+              "padding: several times faster on short texts. Never on TPU.", resume=FIXED)
     pack_sequences: bool = setting(
         False, "Train with several examples in a row, each with its own positions and attention, where padding is "
                "computed (--jit_compile, TPU): the same examples in each step, in fewer rows. Of run_classifier and "
-               "run_tagger.")
+               "run_tagger.", resume=FIXED)
     quantize_from_step: int | None = setting(
         None, "From this step on train for int8: matrices and what they are multiplied with are rounded as in a LiteRT "
               "file with int8 weights, which then answers as the model does. The score is of the rounded model; unset, "
-              "nothing is rounded.", lower=0)
+              "nothing is rounded.", lower=0, resume=MAY_CHANGE_IF_USED)
 
     @property
     def splits(self):
@@ -73,16 +82,16 @@ class WeightPruningSettings(Settings):
     weight_pruning: str | None = setting(
         None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
               "the least magnitude. Files compress better, nothing gets faster. Needs --do_train.",
-        choices=("magnitude",), needs="do_train")
+        choices=("magnitude",), needs="do_train", resume=FIXED)
     keep_weights: float = setting(
         0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1,
-        needs="weight_pruning")
+        needs="weight_pruning", resume=FIXED_IF_USED)
     pruning_begin: float = setting(
         0.1, "With --weight_pruning: share of the training steps after which it begins.", lower=0, upper=1,
-        needs="weight_pruning")
+        needs="weight_pruning", resume=FIXED_IF_USED)
     pruning_end: float = setting(
         0.7, "With --weight_pruning: share of the training steps after which it has ended; the weights that stay then "
-             "are trained on.", lower=0, upper=1, needs="weight_pruning")
+             "are trained on.", lower=0, upper=1, needs="weight_pruning", resume=FIXED_IF_USED)
 
     def check(self):
         if not self.keep_weights:
@@ -99,19 +108,19 @@ class TrainedWeightsSettings(Settings):
     freeze_layers: int | None = setting(
         None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
               "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0,
-        needs="do_train", not_with="weight_pruning")
+        needs="do_train", not_with="weight_pruning", resume=FIXED)
     layerwise_learning_rate_decay: float = setting(
         1.0, "Each layer learns at so many times the rate of the one above it, over 0, and the embeddings at so many "
              "times that of the lowest; the top layer, the pooler and the head at --learning_rate. 1 for one rate.",
-        lower=0, upper=1, needs="do_train")
+        lower=0, upper=1, needs="do_train", resume=FIXED)
     lora_rank: int | None = setting(
         None, "LoRA: keep the encoder as it is, and train adapters of this rank on the kernels of attention and "
               "feed-forward network, with the pooler and the head; 8 is usual, with a --learning_rate of 1e-4 to 1e-3. "
               "OUTPUT_DIR/adapter.safetensors has what was trained.", lower=1, needs="do_train",
-        not_with=("weight_pruning", "quantize_from_step"))
+        not_with=("weight_pruning", "quantize_from_step"), resume=FIXED)
     lora_alpha: float = setting(
         16.0, "With --lora_rank: adapters add their product times this over the rank; over 0.", lower=0,
-        needs="lora_rank")
+        needs="lora_rank", resume=FIXED)
 
     def check(self):
         for name in ("layerwise_learning_rate_decay", "lora_alpha"):

@@ -7,6 +7,7 @@ import abc
 import copy
 from typing import ClassVar
 
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from run.finetuning import batches, packing
 from run.training import utilisation
@@ -134,7 +135,7 @@ class FineTuningTask(ServedTask):
     @property
     def kept_settings(self):
         """Dict of the settings that shape the task's features, with which a run is resumed."""
-        return {}
+        return collect(FIXED, self.settings.task)
 
     @property
     def num_train_examples(self):

@@ -7,7 +7,7 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import places
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, Settings, setting
 from bert_tf.errors import InputError
 
 WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
@@ -29,14 +29,18 @@ class ClassificationSettings(Settings):
               "no train.tsv). Needed.", required=True, place=places.INPUT_FOLDER)
     task_name: str | None = setting(
         None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are read as "
-              "published; or own, for files with a header. Needed.", required=True)
-    text_a_column: str = setting("text", "With --task_name=own: the column of the text.", needs=OWN)
-    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.", needs=OWN)
-    label_column: str = setting("label", "With --task_name=own: the column of the label or number.", needs=OWN)
-    regression: bool = setting(False, "With --task_name=own: whether the label is a number.", needs=OWN)
+              "published; or own, for files with a header. Needed.", required=True, resume=FIXED)
+    text_a_column: str = setting("text", "With --task_name=own: the column of the text.", needs=OWN,
+                                 resume=FIXED_IF_USED)
+    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.", needs=OWN,
+                                        resume=FIXED_IF_USED)
+    label_column: str = setting("label", "With --task_name=own: the column of the label or number.", needs=OWN,
+                                resume=FIXED_IF_USED)
+    regression: bool = setting(False, "With --task_name=own: whether the label is a number.", needs=OWN,
+                               resume=FIXED_IF_USED)
     label_separator: str | None = setting(
         None, "With --task_name=own: what stands between labels where a row may have several.", needs=OWN,
-        not_with="regression")
+        not_with="regression", resume=FIXED_IF_USED)
     strict: bool = setting(
         False, "With --task_name=own: whether a label of the development data that training lacks is an error; else it "
                "counts as wrong.", needs=OWN)
@@ -44,15 +48,16 @@ class ClassificationSettings(Settings):
                                     needs="do_predict")
     xnli_language: str = setting(
         "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
-        needs=XNLI)
+        needs=XNLI, resume=FIXED_IF_USED)
     xnli_train_language: str | None = setting(
         None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
-              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI)
+              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI,
+        resume=FIXED_IF_USED)
 
     long_texts: str = setting(
         "cut", "cut: texts over --max_seq_length are cut, as in the original; windows: they are read whole, in windows "
                "of that length that overlap, whose logits are pooled, in training and in serving too. Of a pair the "
-               "second text is.", choices=("cut", "windows"))
+               "second text is.", choices=("cut", "windows"), resume=FIXED_IF_USED)
     window_stride: int | None = setting(
         None, "With --long_texts=windows: WordPieces between the starts of two windows of a text; unset means half of "
               "--max_seq_length.", lower=1, needs="long_texts=windows")
@@ -81,15 +86,16 @@ class TaggingSettings(Settings):
                                     place=places.INPUT_FILE)
     test_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_predict.", required="do_predict",
                                      place=places.INPUT_FILE)
-    token_column: int = setting(0, "Column of the word: 0 is the first, -1 the last.")
+    token_column: int = setting(0, "Column of the word: 0 is the first, -1 the last.", resume=FIXED)
     label_column: int = setting(
         -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or any other "
-            "labels.")
+            "labels.", resume=FIXED)
     strict: bool = setting(
         False, "Whether a label of the development data that training lacks is an error; else it counts as wrong.")
     document_context: bool = setting(
         False, "Whether inputs are windows of --max_seq_length over documents, which begin at rows -DOCSTART-, each "
-               "word being trained and predicted in the one where it stands most inside; else an input is a sentence.")
+               "word being trained and predicted in the one where it stands most inside; else an input is a sentence.",
+        resume=FIXED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +112,7 @@ class MultipleChoiceSettings(Settings):
                                      place=QUESTIONS_PLACE)
     data_format: str = setting(
         "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
-                "keys article, questions, options and answers.", choices=("swag", "race"))
+                "keys article, questions, options and answers.", choices=("swag", "race"), resume=FIXED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,13 +126,16 @@ class QuestionAnsweringSettings(Settings):
     predict_file: str | None = setting(
         None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. Needed to evaluate "
               "and to predict.", required="do_eval or do_predict", place=places.INPUT_FILE)
-    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
+    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1,
+                              resume=FIXED)
     max_query_length: int = setting(
-        64, "Longest question in WordPieces; longer ones are cut. Less than --max_seq_length - 3.", lower=1)
+        64, "Longest question in WordPieces; longer ones are cut. Less than --max_seq_length - 3.", lower=1,
+        resume=FIXED)
     n_best_size: int = setting(
         20, "Starts and ends to try in each window, and answers a question in nbest_predictions.json.", lower=1)
     max_answer_length: int = setting(30, "Longest answer in WordPieces.", lower=1)
-    version_2_with_negative: bool = setting(False, "Whether some questions have no answer, as in SQuAD 2.0.")
+    version_2_with_negative: bool = setting(False, "Whether some questions have no answer, as in SQuAD 2.0.",
+                                            resume=FIXED)
     null_score_diff_threshold: float = setting(
         0.0, "With --version_2_with_negative: a question has no answer if the score of none exceeds that of the best "
              "answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold")

@@ -13,13 +13,13 @@ from bert_tf import files, model_folder
 from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.finetuning.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.tasks import TASKS
 from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
-from run.training.run_metadata import RUN_FILE
 
 LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
 

@@ -9,12 +9,12 @@ from bert_tf.files import read_bytes
 from bert_tf.model_folder import TASK_FILE, find_file, task_metadata
 from bert_tf.model_folder.finding import as_vocab_txt
 from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS
+from bert_tf.run_state import RUN_FILE
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
 from run.settings import DTYPE_POLICIES
 from run.settings.model import read_tokenizer
-from run.training.run_metadata import RUN_FILE
 
 SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
 

@@ -3,14 +3,11 @@
 import functools
 
 from bert_tf.cli import paths
+from bert_tf.cli.settings import FIXED, collect
+from bert_tf.run_state import fingerprint
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks
 from run.settings.model import read_tokenizer
-from run.training import run_metadata
-
-KEPT = ("max_seq_length", "max_predictions_per_seq", "masking", "objective", "pack_sequences",
-        "max_sequences_per_pack")  # with which a run is resumed
-KEPT_OF_DYNAMIC_MASKING = ("masked_lm_prob", "do_whole_word_mask")
 
 
 class PretrainingData:
@@ -58,11 +55,9 @@ class PretrainingData:
     @property
     def started_with(self):
         """Dict of what the training data are, with which a run is resumed."""
-        kept = {"input_file": run_metadata.fingerprint(self.files),
-                **{name: getattr(self._settings, name) for name in KEPT}}
-        if self._settings.masking == "dynamic":
-            kept["vocab_file"] = run_metadata.fingerprint([self._settings.vocab_file])
-            kept |= {name: getattr(self._settings, name) for name in KEPT_OF_DYNAMIC_MASKING}
+        kept = {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
+        if "vocab_file" in kept:
+            kept["vocab_file"] = fingerprint([kept["vocab_file"]])
         return kept
 
     @functools.cached_property

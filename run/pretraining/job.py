@@ -7,12 +7,14 @@ import tensorflow as tf
 
 from bert_tf import files, losses, models
 from bert_tf.cli.script import with_flags
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
+from bert_tf.run_state import RunState, fingerprint
 from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
-from run.training import loop, run_metadata, strategies, utilisation
+from run.training import loop, model_files, strategies, utilisation
 from run.training.optimizer import make_optimizer
 from run.training.step import Trained
 
@@ -44,25 +46,20 @@ def run(settings, teaching=None):
     if teaching and started_with:
         started_with |= teaching.started_with
     if schedule.do_train:
-        run_metadata.check_place(output_dir, config)
-    run_metadata.check(output_dir, config, started_with)
+        model_files.check_place(output_dir, config)
+    model_files.check(output_dir, config)
+    state = RunState(output_dir, started_with,
+                     collect(MAY_CHANGE, settings.optimizer, settings.step, settings.schedule))
     trains_here = schedule.do_train and strategies.is_chief(strategy)
     with files.folder_for(output_dir), (
             files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
         training_run, model = start(settings, strategy, config, teaching)  # nothing is written if that fails
         if trains_here:
-            _keep_metadata(settings, config, started_with)
+            if changes := state.changes:
+                print(with_flags(f"{output_dir}: {changes}"))
+            state.begin()
+            model_files.keep(output_dir, config)
         _train_and_evaluate(settings, strategy, data, training_run, model)
-
-
-def _keep_metadata(settings, config, started_with):
-    """Writes what lies in the folder of a run before training, and says what differs from when it began."""
-    output_dir, schedule = settings.training.output_dir, settings.schedule
-    changeable = run_metadata.changeable_settings(settings.optimizer, settings.step, {
-        name: getattr(schedule, name) for name in ("num_train_steps", "num_warmup_steps")})
-    if changes := run_metadata.changes(output_dir, changeable):
-        print(with_flags(f"{output_dir}: {changes}"))
-    run_metadata.keep(output_dir, config, started_with, changeable=changeable)
 
 
 def _train_and_evaluate(settings, strategy, data, training_run, model):
@@ -109,9 +106,9 @@ def _started_with(settings, data):
     """Dict of the settings with which a run is resumed."""
     of_data = data[0].started_with
     if settings.schedule.phases:
-        of_data["input_file"] = run_metadata.fingerprint([path for each in data for path in each.files])
-    return {**of_data, "phases": settings.schedule.phases, "train_batch_size": settings.training.train_batch_size,
-            "optimizer": settings.optimizer.optimizer, "random_seed": settings.training.random_seed}
+        of_data["input_file"] = fingerprint([path for each in data for path in each.files])
+    return {**of_data, **collect(FIXED, settings.schedule, settings.training, settings.optimizer),
+            "random_seed": settings.training.random_seed}
 
 
 def choose_fast(settings, strategy, config, **options):

@@ -4,7 +4,7 @@ import dataclasses
 
 from bert_tf.cli import paths, places
 from bert_tf.cli.resolution import VOCABULARY
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep.pretraining import InstanceSettings
@@ -32,30 +32,34 @@ class RecordSettings(Settings):
     eval_input_file: str | None = setting(
         None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
     max_seq_length: int = setting(
-        128, "Sequence length in tokens, with which the records were made.", lower=4, most=MOST_POSITIONS)
+        128, "Sequence length in tokens, with which the records were made.", lower=4, most=MOST_POSITIONS, resume=FIXED)
     max_predictions_per_seq: int = setting(
-        20, "Masked positions in a record, with which the records were made.", lower=1, most=MOST_POSITIONS)
+        20, "Masked positions in a record, with which the records were made.", lower=1, most=MOST_POSITIONS,
+        resume=FIXED)
     masking: str = setting(
         "static", "static: the records hold masks; dynamic: they were made without, by the same flag of "
-                  "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"))
-    vocab_file: str | None = setting(
-        None, "With --masking=dynamic: the vocabulary with which the records were made. Needed then, unless it lies "
-              "beside --init_checkpoint.", required="masking=dynamic", place=places.INPUT_FILE, told_by=VOCABULARY)
-    masked_lm_prob: float = setting(
-        0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1,
-        needs="masking=dynamic")
-    do_whole_word_mask: bool = setting(
-        False, "With --masking=dynamic: mask all WordPieces of a word or none.", needs="masking=dynamic")
-
+                  "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"),
+        resume=FIXED)
     objective: str = setting(
         "sentence_pairs", "With which the records were made: what is predicted beside masked pieces, the next sentence "
-                          "of sentence_pairs, the order of sentence_order, or nothing.", choices=tuple(OBJECTIVES))
+                          "of sentence_pairs, the order of sentence_order, or nothing.", choices=tuple(OBJECTIVES),
+        resume=FIXED)
     pack_sequences: bool = setting(
         False, "Whether records hold several sequences each; they were made so, by the same flag of "
-               "create_pretraining_data.")
+               "create_pretraining_data.", resume=FIXED)
     max_sequences_per_pack: int = setting(
         InstanceSettings.max_sequences_per_pack, "With --pack_sequences: most sequences of a record, with which the "
-                                                 "records were made.", lower=1, upper=255)
+                                                 "records were made.", lower=1, upper=255, resume=FIXED)
+    vocab_file: str | None = setting(
+        None, "With --masking=dynamic: the vocabulary with which the records were made. Needed then, unless it lies "
+              "beside --init_checkpoint.", required="masking=dynamic", place=places.INPUT_FILE, told_by=VOCABULARY,
+        resume=FIXED_IF_USED)
+    masked_lm_prob: float = setting(
+        0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1,
+        needs="masking=dynamic", resume=FIXED_IF_USED)
+    do_whole_word_mask: bool = setting(
+        False, "With --masking=dynamic: mask all WordPieces of a word or none.", needs="masking=dynamic",
+        resume=FIXED_IF_USED)
 
     @property
     def instances(self):
@@ -81,15 +85,15 @@ class ScheduleSettings(Settings):
 
     do_train: bool = setting(False, "Whether to train.")
     do_eval: bool = setting(False, "Whether to evaluate, after training if there is any.")
-    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1)
+    num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, resume=MAY_CHANGE)
     num_warmup_steps: int = setting(
         10000, "Steps over which the learning rate rises from 0; with more than --num_train_steps it never reaches its "
-               "peak.", lower=0)
+               "peak.", lower=0, resume=MAY_CHANGE)
     phases: str | None = setting(
         None, "Phases of other lengths, in place of `max_seq_length` and `max_predictions_per_seq`: 128:0.9,512:0.1 is "
               "nine tenths of the steps on records of 128 ids, then the rest on 512; LENGTH:SHARE:BATCH:PREDICTIONS "
               "gives a phase its batch size and its masked positions, else `train_batch_size` and `masked_lm_prob` of "
-              "LENGTH, rounded up. In --input_file, {length} stands for each phase's.")
+              "LENGTH, rounded up. In --input_file, {length} stands for each phase's.", resume=FIXED)
     max_eval_steps: int = setting(100, "Batches to evaluate at most.", lower=1)
     eval_steps: int | None = setting(
         None, "Evaluate also during training, every so many steps, into eval_log.csv and loss.png. Needs --do_train "

@@ -7,7 +7,7 @@ import dataclasses
 
 from bert_tf.cli import places
 from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.finding import Found
@@ -46,7 +46,7 @@ class TokenizerSettings(Settings):
               "differ for some models, such as German ones, in lower case with their umlauts.", told_by=CASING)
     max_seq_length: int = setting(
         128, "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are cut. At most "
-             "max_position_embeddings of the config.", lower=4)
+             "max_position_embeddings of the config.", lower=4, resume=FIXED)
 
     def read_tokenizer(self, init_checkpoint, config):
         """The BertTokenizer of these settings; InputError if it does not suit the checkpoint's name or the config."""

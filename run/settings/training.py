@@ -4,7 +4,7 @@ import dataclasses
 import re
 
 from bert_tf.cli import places
-from bert_tf.cli.settings import LARGEST_NUMBER, LARGEST_SEED, Settings, setting
+from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, LARGEST_SEED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 
 DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
@@ -24,7 +24,8 @@ class TrainingSettings(Settings):
     output_dir: str | None = setting(
         None, "Folder for checkpoints, results and curves; made if missing. Needed.",
         required=True, place=places.RUN_FOLDER)
-    train_batch_size: int = setting(32, "Examples in a training step, over all replicas together.", lower=1)
+    train_batch_size: int = setting(32, "Examples in a training step, over all replicas together.", lower=1,
+                                    resume=FIXED)
     eval_batch_size: int = setting(8, "Examples in an evaluation step.", lower=1)
     save_checkpoints_steps: int = setting(
         1000, "Steps between two checkpoints; the last step always saves one.", lower=1)
@@ -51,7 +52,7 @@ class StepSettings(Settings):
         "float32", "Type to compute in; weights, their updates, normalisation and losses stay float32. bfloat16 on "
                    "TPU, newer GPUs and CPUs with instructions for it (avx512_bf16, amx_bf16); float16, with a loss "
                    "scale against underflow, on older GPUs.",
-        choices=DTYPE_POLICIES)
+        choices=DTYPE_POLICIES, resume=MAY_CHANGE)
     jit_compile: bool = setting(
         False, "Whether XLA compiles forward and backward pass. Padding is then computed too, since XLA needs fixed "
                "shapes; TPUs always compile.")
@@ -70,20 +71,26 @@ class StepSettings(Settings):
 class OptimizerSettings(Settings):
     """Which optimizer, and its settings; bert_tf.optimization makes it."""
 
-    learning_rate: float = setting(5e-5, "Peak learning rate, reached at the end of the warm-up.", lower=0)
+    learning_rate: float = setting(5e-5, "Peak learning rate, reached at the end of the warm-up.", lower=0,
+                                   resume=MAY_CHANGE)
     optimizer: str = setting(
         "adamw", "adamw: the original's, for batches up to about a thousand; lamb: for larger ones, with a higher "
-                 "--learning_rate.", choices=("adamw", "lamb"))
+                 "--learning_rate.", choices=("adamw", "lamb"), resume=FIXED)
     weight_decay_rate: float = setting(
-        0.01, "Share of a weight that decays in a step at rate 1; 0 for none.", lower=0)
+        0.01, "Share of a weight that decays in a step at rate 1; 0 for none.", lower=0, resume=MAY_CHANGE)
     no_weight_decay: tuple[str, ...] = setting(
-        ("LayerNorm", "layer_norm", "bias"), "Regular expressions; a weight in whose name one is found does not decay.")
-    clip_norm: float = setting(1.0, "Largest global norm of the gradients; 0 for no clipping.", lower=0)
-    beta_1: float = setting(0.9, "Share of the first moment, the mean of gradients, that a step keeps.", lower=0)
-    beta_2: float = setting(0.999, "Share of the second moment, the mean of their squares, that a step keeps.", lower=0)
-    epsilon: float = setting(1e-6, "Added to the root of the second moment.", lower=1e-12)
+        ("LayerNorm", "layer_norm", "bias"), "Regular expressions; a weight in whose name one is found does not decay.",
+        resume=MAY_CHANGE)
+    clip_norm: float = setting(1.0, "Largest global norm of the gradients; 0 for no clipping.", lower=0,
+                               resume=MAY_CHANGE)
+    beta_1: float = setting(0.9, "Share of the first moment, the mean of gradients, that a step keeps.", lower=0,
+                            resume=MAY_CHANGE)
+    beta_2: float = setting(0.999, "Share of the second moment, the mean of their squares, that a step keeps.", lower=0,
+                            resume=MAY_CHANGE)
+    epsilon: float = setting(1e-6, "Added to the root of the second moment.", lower=1e-12, resume=MAY_CHANGE)
     decay_power: float = setting(
-        1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.", lower=1e-3)
+        1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.", lower=1e-3,
+        resume=MAY_CHANGE)
 
     def check(self):
         for name in ("beta_1", "beta_2"):

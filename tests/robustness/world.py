@@ -6,14 +6,13 @@ import string
 
 import tensorflow as tf
 
-from bert_tf import export, models
+from bert_tf import export, models, run_state
 from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import local_runner
 from data_prep.pretraining.settings import InstanceSettings
-from run.training import run_metadata
 from tests import toy_runs
 
 TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a word.\n\n"
@@ -62,7 +61,7 @@ def make(folder):
     config = BertConfig.from_json_file(folder / "pretrained" / "bert_config.json")
     (folder / "bert_config.json").write_text(config.to_json())
     for name, started_with in STARTED_WITH.items():
-        (folder / name / run_metadata.RUN_FILE).write_text(json.dumps(started_with))
+        (folder / name / run_state.RUN_FILE).write_text(json.dumps(started_with))
     for name, kind, size in (("model", "tf1", 8), ("wide", "tf1", 16), ("hf", "huggingface", 8)):
         sizes = BertConfig(len(PIECES), size, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2)
         (folder / name).mkdir()

@@ -6,8 +6,6 @@ as an undisturbed one, to the last bit.
 
 import dataclasses
 import itertools
-import json
-import os
 
 import tensorflow as tf
 from tqdm import tqdm
@@ -15,14 +13,13 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.analysis import behaviours, dependencies, distances
 from bert_tf.errors import InputError
-from bert_tf.files import new_file
+from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import treebank
 from run.attention import importance
 from run.attention.corpus import pictures, reading, tables
 from run.attention.corpus.relations import relations_of
 from run.attention.corpus.sums import Sums
 from run.attention.observing import Observer
-from run.training import run_metadata
 
 SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which alone it goes on
 SHOWN = 12  # relations that are printed
@@ -153,20 +150,10 @@ def _keep_settings(settings, observer):
     values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
     started_with = {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
-        **values, **{name: run_metadata.fingerprint([values[name]]) for name in ("input_file", "treebank")
+        **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
                      if values[name]},
         "max_seq_length": observer.served.metadata.max_seq_length}
-    path = os.path.join(output_dir, SETTINGS_FILE)
-    if files.exists(path):
-        run_metadata.check_started_with(output_dir, path, started_with)
-        return
-    if not files.is_empty(output_dir):
-        raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no analysis that could go on; choose "
-                         "another folder")
-    files.make_dirs(output_dir)
-    with new_file(path) as file:
-        json.dump(started_with, file, indent=2)
-        file.write("\n")
+    RunState(output_dir, started_with, name=SETTINGS_FILE, alone=True).begin()
 
 
 def _write(folder, heads, sums, curve):

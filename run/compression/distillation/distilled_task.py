@@ -9,9 +9,11 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
+from bert_tf.run_state import fingerprint
 from bert_tf.techniques.distillation import tapped
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
@@ -23,7 +25,7 @@ from run.finetuning import runs
 from run.finetuning.batches import lengths_of
 from run.finetuning.prediction import Predictor
 from run.finetuning.task import FineTuningTask
-from run.training import run_metadata, strategies
+from run.training import strategies
 
 ROW = "row"  # the feature that tells an example's number; of windows of questions, their own ids do
 ANSWERS_FOLDER = "answers"  # of an output_dir
@@ -118,8 +120,8 @@ class DistilledTask:
     @property
     def kept_settings(self):
         settings = self.settings
-        return {**super().kept_settings, **teaching.started_with(
-            settings.student, dataclasses.asdict(settings.losses), self._teacher_files)}
+        return {**super().kept_settings, "teacher": self._teacher_files, **collect(FIXED, settings.student),
+                **settings.losses.values()}
 
     def write_training_data(self, folder):
         """Asks the teacher too."""
@@ -150,7 +152,7 @@ class DistilledTask:
     @functools.cached_property
     def _teacher_files(self):
         """Dict that tells the teacher's weights from others."""
-        return run_metadata.fingerprint(checkpoint_files(self.teacher.path))
+        return fingerprint(checkpoint_files(self.teacher.path))
 
     def _asked(self, features):
         """Dict of what shapes the answers, beside the teacher."""

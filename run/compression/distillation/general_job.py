@@ -1,17 +1,16 @@
 """Distillation on pre-training records: the pre-training job with a teacher, which is asked in each step."""
 
-import dataclasses
-
 import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.losses import create_pretraining_loss
+from bert_tf.run_state import fingerprint
 from run.compression.distillation import teaching
 from run.pretraining import job
-from run.training import run_metadata
 
 MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
 
@@ -37,10 +36,9 @@ class Teaching:
         if "logits" in settings.losses.weights and not any(
                 name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(self._path).tensors):
             raise InputError("has no masked LM head, whose answers could be learned; give `logits_weight`=0",
-                             "teacher", self._path)
-        self.started_with = teaching.started_with(
-            settings.student, dataclasses.asdict(settings.losses),
-            run_metadata.fingerprint(checkpoint_files(self._path)))
+                              "teacher", self._path)
+        self.started_with = {"teacher": fingerprint(checkpoint_files(self._path)),
+                             **collect(FIXED, settings.student), **settings.losses.values()}
 
     def in_training(self, model, optimizer, num_train_steps):
         """The Trained of a BertPretrainer, the student."""

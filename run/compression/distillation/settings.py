@@ -7,7 +7,7 @@ from bert_tf import files
 from bert_tf.cli import places
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
 from bert_tf.cli.script import warn
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import FIXED_IF_USED, Settings, setting
 from bert_tf.errors import InputError, renamed
 from bert_tf.model_folder.finding import find
 from bert_tf.techniques.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
@@ -50,13 +50,14 @@ class StudentSettings(Settings):
         place=places.CHECKPOINT)
     student_layers: tuple[int, ...] = setting(
         (), "The student has these layers of the teacher, from 0, and its embeddings, pooler and head.", lower=0,
-        required="without student_checkpoint or student_config_file")
+        required="without student_checkpoint or student_config_file", resume=FIXED_IF_USED)
     student_checkpoint: str | None = setting(
         None, "The student starts from this checkpoint, as --init_checkpoint of fine-tuning; its vocabulary "
-              "must be the teacher's.", place=places.CHECKPOINT, not_with="student_layers")
+              "must be the teacher's.", place=places.CHECKPOINT, not_with="student_layers", resume=FIXED_IF_USED)
     student_config_file: str | None = setting(
         None, "The student starts from random weights and has this config: a bert_config.json or the name of a "
-              "published size.", place=places.MODEL, not_with=("student_layers", "student_checkpoint"))
+              "published size.", place=places.MODEL, not_with=("student_layers", "student_checkpoint"),
+        resume=FIXED_IF_USED)
 
 
 @dataclasses.dataclass(frozen=True)

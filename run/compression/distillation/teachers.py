@@ -8,7 +8,7 @@ from bert_tf.cli.resolution import read_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
-from run.training.run_metadata import RUN_FILE
+from bert_tf.run_state import RUN_FILE
 
 
 @dataclasses.dataclass(frozen=True)

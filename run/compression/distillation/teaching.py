@@ -54,17 +54,3 @@ def trained(settings, student, model, answers, teacher_config, counter, num_trai
                                     (lambda: counter < num_inner) if num_inner else None)
     return Trained(DistilledModel(model, student_taps, answers, projection), loss,
                    {"projection": projection} if projection else {}, settings.student.student_layers)
-
-
-def started_with(student, losses, teacher_files):
-    """Dict of what a student learns from and how, with which alone its run is resumed.
-
-    Args:
-      student: StudentSettings.
-      losses: dict of the LossSettings that count.
-      teacher_files: dict that tells the teacher's weights from others.
-    """
-    name = next(name for name in ("student_layers", "student_checkpoint", "student_config_file")
-                if getattr(student, name))
-    value = getattr(student, name)
-    return {"teacher": teacher_files, name: list(value) if isinstance(value, tuple) else value, **losses}

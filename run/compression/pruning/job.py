@@ -11,10 +11,12 @@ import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.script import with_flags
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.tables import factorise, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
+from bert_tf.run_state import RunState, fingerprint
 from run.compression.distillation.distilled_task import distilled
 from run.compression.distillation.settings import DistillationSettings, StudentSettings, check_sizes
 from run.compression.distillation.teachers import Teacher
@@ -26,7 +28,7 @@ from run.compression.stages import Stage, scores_of
 from run.compression.vocabularies import smaller_vocabulary
 from run.finetuning.settings import FineTuningSettings
 from run.finetuning.tasks import TASKS
-from run.training import run_metadata, strategies
+from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
 ANSWERS_FOLDER = "answers"  # of a teacher, of output_dir
@@ -59,11 +61,10 @@ def run(settings):
     if settings.pruning.num_train_epochs:
         task_settings.num_train_steps(task.num_train_examples)
     learner = _learning(settings, task, config) if settings.pruning.distill else task
-    started_with = _started_with(settings, learner)
-    _check_started_with(settings.training.output_dir, started_with)
+    state = RunState(settings.training.output_dir, _started_with(settings, learner), name=SETTINGS_FILE, alone=True)
     files.make_dirs(settings.training.output_dir)
     with files.only_writer("output_dir", settings.training.output_dir):
-        _keep_settings(settings.training.output_dir, started_with)
+        state.begin()
         task.write_training_data(settings.training.output_dir)
         if settings.pruning.distill:
             learner = _learning(settings, task, config)
@@ -221,30 +222,11 @@ class _Pruning:
 
 def _started_with(settings, task):
     """Dict of what a pruning is started with, with which alone it goes on."""
-    names = ("train_batch_size", "random_seed")
     return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
-        **{name: run_metadata.fingerprint(paths) for name, paths in task.training_files.items()},
+        **{name: fingerprint(paths) for name, paths in task.training_files.items()},
         **task.kept_settings, "max_seq_length": task.settings.tokenizer.max_seq_length,
-        **dataclasses.asdict(settings.pruning), **{name: getattr(settings.training, name) for name in names},
-        **run_metadata.changeable_settings(settings.optimizer, settings.step,
-                                           {"optimizer": settings.optimizer.optimizer}),
+        **settings.pruning.values(), **collect(FIXED, settings.training),
+        "random_seed": settings.training.random_seed,
+        **collect(MAY_CHANGE, settings.optimizer, settings.step), **collect(FIXED, settings.optimizer),
     }
-
-
-def _check_started_with(output_dir, started_with):
-    """Raises InputError if output_dir holds another pruning, or anything else."""
-    path = os.path.join(output_dir, SETTINGS_FILE)
-    if exists(path):
-        run_metadata.check_started_with(output_dir, path, started_with)
-    elif not files.is_empty(output_dir):
-        raise InputError(f"`output_dir`={output_dir}: is not empty, and holds no pruning that could go on; choose "
-                         "another folder")
-
-
-def _keep_settings(output_dir, started_with):
-    """Writes what a pruning is started with, unless it goes on."""
-    _check_started_with(output_dir, started_with)  # another process may have begun one since
-    path = os.path.join(output_dir, SETTINGS_FILE)
-    if not exists(path):
-        write_json(path, started_with)

@@ -7,7 +7,7 @@ from bert_tf.model_folder import task_metadata
 from run.compression.stages import Stage, make_model
 from run.finetuning import runs
 from run.settings import ModelSettings
-from run.training import run_metadata
+from run.training import model_files
 from run.training.host_batches import WHOLE
 
 
@@ -34,7 +34,7 @@ def train(stage, origin, strategy, folder, task):
     settings = dataclasses.replace(
         task.settings, model=ModelSettings(init_checkpoint=stage.folder),
         training=dataclasses.replace(task.settings.training, output_dir=folder))
-    run_metadata.keep(folder, stage.config, {}, origin.vocab_file)
+    model_files.keep(folder, stage.config, origin.vocab_file)
     task_metadata.keep(folder, task.metadata)
     shared = runs.Shared(strategy, stage.config, task)
     tuned = runs.one_run(settings, shared)

@@ -4,7 +4,7 @@ import dataclasses
 import os
 
 from bert_tf.cli import places
-from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
@@ -34,13 +34,13 @@ class FrozenSettings(Settings):
         None, "Train no encoder but a two-layer BiLSTM on its vectors: those of its embeddings, of its last or its "
               "last but one layer; of its last four layers the sum, a learned mix, or all side by side; a learned mix "
               "of all layers. Needs --init_checkpoint.", choices=KINDS, needs="init_checkpoint",
-        not_with=ONE_PROCESS)
+        not_with=ONE_PROCESS, resume=FIXED)
     lstm_width: int = setting(
         768, "With --frozen_features: width of each of the BiLSTM's two layers, in each direction.", lower=1,
-        needs=EITHER)
+        needs=EITHER, resume=FIXED)
     lstm_dropout: float = setting(
         0.3, "With --frozen_features: share of the inputs of each layer of the BiLSTM, and of the classifier's, that "
-             "are 0 in training.", lower=0, upper=0.99, needs=EITHER)
+             "are 0 in training.", lower=0, upper=0.99, needs=EITHER, resume=FIXED)
     frozen_learning_rate: float = setting(
         1e-3, "With --frozen_features: peak learning rate, in place of --learning_rate.", lower=0, needs=EITHER)
     frozen_epochs: float = setting(

@@ -7,18 +7,18 @@ that has not.
 
 import csv
 import dataclasses
-import json
 import os
 
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.files import exists, folder_for, new_file, only_writer
+from bert_tf.run_state import RunState, fingerprint, holds_run
 from run.evaluation import results
 from run.finetuning import job, runs
 from run.finetuning.frozen.features import KINDS, layers_of
 from run.finetuning.frozen.settings import TABLE_FILE, TABLE_SETTINGS_FILE
 from run.finetuning.frozen.task import FrozenTagging
 from run.finetuning.tasks import Tagging
-from run.training import checkpoints, run_metadata
+from run.training import checkpoints
 
 FINE_TUNED = "fine_tuned"
 DEVIATION = "_std"  # at the end of the name of a result over several runs
@@ -43,24 +43,23 @@ def run(settings):
     for kind in KINDS:
         layers_of(kind, settings.model.config.num_hidden_layers)
     output_dir = settings.training.output_dir
-    path, started_with = os.path.join(output_dir, TABLE_SETTINGS_FILE), _started_with(settings)
-    run_metadata.check_started_with(output_dir, path, started_with)
+    state = RunState(output_dir, _started_with(settings), name=TABLE_SETTINGS_FILE, end="")
     with folder_for(output_dir), only_writer("output_dir", output_dir):
         rows = {}
         for name in (FINE_TUNED, *KINDS):
             of_row = settings.of_row(None if name == FINE_TUNED else name, os.path.join(output_dir, name))
-            rows[name] = _finish(name, of_row, lambda: _keep(path, started_with))
+            rows[name] = _finish(name, of_row, state)
             _write(os.path.join(output_dir, TABLE_FILE), rows)
     print("\n".join(_lines(rows)))
     print(f"{os.path.join(output_dir, TABLE_FILE)}: means and standard deviations of {settings.frozen.runs_per_row} "
           "runs a row")
 
 
-def _finish(name, settings, keep):
-    """Results of a row, dict of name -> float: those it has, or what training comes to; keep: called before that."""
+def _finish(name, settings, state):
+    """Results of a row, dict of name -> float: those it has, or what training comes to, after `state` has begun."""
     path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
-    if not exists(path) or all(run_metadata.holds_run(each.training.output_dir) for each in settings.runs):
-        keep()
+    if not exists(path) or all(holds_run(each.training.output_dir) for each in settings.runs):
+        state.begin()
         print(f"table: {name}", flush=True)
         job.run_task(Tagging if name == FINE_TUNED else RowByFrozenFeatures, settings).free()
     found = results.read_results(path)
@@ -73,22 +72,15 @@ def _started_with(settings):
     """Dict of all that a table's scores depend on."""
     task, frozen = dataclasses.asdict(settings.task), dataclasses.asdict(settings.frozen)
     for name in ("train_file", "dev_file"):
-        task[name] = run_metadata.fingerprint([task[name]])
+        task[name] = fingerprint([task[name]])
     names = {"tokenizer": ("max_seq_length", "do_lower_case", "strip_accents"), "step": ("mixed_precision",),
              "training": ("train_batch_size", "random_seed"),
              "tuning": ("num_train_epochs", "warmup_proportion", "eval_steps", "early_stopping_evals",
                         "group_by_length")}
     chosen = {name: getattr(getattr(settings, group), name) for group, of_group in names.items() for name in of_group}
     del task["test_file"], frozen["vectors_dir"]
-    return {"init_checkpoint": run_metadata.fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
+    return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
             **task, **frozen, **chosen, **dataclasses.asdict(settings.optimizer)}
-
-
-def _keep(path, started_with):
-    """Writes what the table is of, unless it is there."""
-    if not exists(path):
-        with new_file(path) as file:
-            json.dump(started_with, file, indent=2)
 
 
 def _columns(rows):

@@ -5,14 +5,15 @@ Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the
 
 import functools
 import hashlib
-import os
 
 import numpy as np
 import tensorflow as tf
 
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
+from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import tagging
 from run.finetuning import runs
 from run.finetuning.frozen import vectors
@@ -20,7 +21,7 @@ from run.finetuning.frozen.features import WAYS, layers_of
 from run.finetuning.frozen.tagger import FrozenTagger
 from run.finetuning.prediction import Predictor
 from run.finetuning.tasks import Tagging
-from run.training import run_metadata, strategies, utilisation
+from run.training import strategies, utilisation
 
 VERSION = 1  # of what is computed: to be raised where the same encoder and data are to give other vectors
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -56,8 +57,7 @@ class FrozenTagging(Tagging):
                 features["label_ids"], features["label_ids"]), lengths)
         if not self.settings.tuning.do_train:
             for each in self.settings.runs:
-                folder = each.training.output_dir
-                run_metadata.check_started_with(folder, os.path.join(folder, run_metadata.RUN_FILE), self.kept_settings)
+                RunState(each.training.output_dir, self.kept_settings)
 
     def _kept_labels(self):
         if self.kept is None:
@@ -67,14 +67,13 @@ class FrozenTagging(Tagging):
 
     @property
     def kept_settings(self):
-        frozen = self.settings.frozen
-        return {**super().kept_settings, "frozen_features": frozen.frozen_features, "lstm_width": frozen.lstm_width,
-                "lstm_dropout": frozen.lstm_dropout, "frozen_checkpoint": self._encoder_files}
+        return {**super().kept_settings, **collect(FIXED, self.settings.frozen),
+                "frozen_checkpoint": self._encoder_files}
 
     @functools.cached_property
     def _encoder_files(self):
         """Dict that tells the encoder's weights from others."""
-        return run_metadata.fingerprint(checkpoint_files(self.settings.model.init_checkpoint), whole=True)
+        return fingerprint(checkpoint_files(self.settings.model.init_checkpoint), whole=True)
 
     def head_shapes(self, config):
         return {}

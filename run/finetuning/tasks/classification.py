@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from bert_tf import export, losses, models
+from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note
 from bert_tf.model_folder.task_metadata import TaskMetadata
@@ -80,15 +81,10 @@ class Classification(FineTuningTask):
 
     @property
     def kept_settings(self):
-        task, kept = self.settings.task, {"task_name": self._dataset.name}
-        if self._dataset.name == "own":
-            names = ("text_a_column", "text_b_column", "label_column", "regression", "label_separator")
-            kept |= {name: getattr(task, name) for name in names}
-        if self._dataset.name == "xnli":
-            kept |= zip(("xnli_language", "xnli_train_language"), task.xnli_languages, strict=True)
-        if self._windows:
-            kept |= {"long_texts": task.long_texts, **self._kept_windows}
-        return kept
+        task = dataclasses.replace(self.settings.task, task_name=self._dataset.name)
+        if task.task_name == "xnli":
+            task = dataclasses.replace(task, xnli_train_language=task.xnli_languages[1])
+        return {**collect(FIXED, task), **self._kept_windows}
 
     def check_packs(self):
         if self._windows:

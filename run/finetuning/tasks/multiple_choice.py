@@ -47,10 +47,6 @@ class MultipleChoice(FineTuningTask):
         return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}
 
     @property
-    def kept_settings(self):
-        return {"data_format": self.settings.task.data_format}
-
-    @property
     def loss(self):
         return losses.classification_loss
 

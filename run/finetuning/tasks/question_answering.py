@@ -108,11 +108,6 @@ class QuestionAnswering(FineTuningTask):
         return {"train_file": [self.settings.task.train_file]}
 
     @property
-    def kept_settings(self):
-        return {name: getattr(self.settings.task, name)
-                for name in ("doc_stride", "max_query_length", "version_2_with_negative")}
-
-    @property
     def num_train_examples(self):
         """Questions, by which the original counts an epoch."""
         return len(self._train_examples)

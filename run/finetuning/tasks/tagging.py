@@ -71,11 +71,6 @@ class Tagging(FineTuningTask):
         return {"train_file": [self.settings.task.train_file]}
 
     @property
-    def kept_settings(self):
-        names = ("token_column", "label_column", "document_context")
-        return {name: getattr(self.settings.task, name) for name in names}
-
-    @property
     def metric(self):
         return "eval_f1" if self._are_entities else "eval_accuracy"
 

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf import files
+from bert_tf import files, run_state
 from bert_tf.cli import places
 from bert_tf.errors import InputError
 from run.attention import importance, requests
@@ -22,7 +22,7 @@ from run.attention.settings import (
 )
 from run.compression.data_settings import DataSettings
 from run.settings import ModelSettings, TokenizerSettings
-from tests import remote_folders
+from tests import remote_folders, state_files
 from tests.settings import resolved
 
 WORDS = ["the", "cat", "dog", "sat", "unaffable", "on", "mat"]
@@ -82,8 +82,12 @@ def rows_of(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def test_a_head_that_attends_to_the_token_before_is_found_as_such(analysis):
+def test_a_head_that_attends_to_the_token_before_is_found_as_such(shifting, flags, analysis):
     assert {path.name for path in analysis.iterdir()} == OUTPUTS
+    state_files.assert_holds(analysis / "analysis.json", {
+        "init_checkpoint": str(shifting), "input_file": run_state.fingerprint([flags["input_file"]]),
+        "treebank": run_state.fingerprint([flags["treebank"]]), "max_texts": None, "batch_size": 4,
+        "distance_texts": 10, "max_seq_length": 16})
     first, second = rows_of(analysis / "heads.tsv")
     assert float(first["previous"]) > 0.95 > 0.1 > float(first["next"])
     assert float(second["next"]) > 0.95 > 0.1 > float(second["previous"])
@@ -227,6 +231,6 @@ def test_sums_that_are_damaged(tmp_path, content):
 
 def test_another_folder_is_left_alone(shifting, corpus, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="is not empty, and holds no analysis"):
+    with pytest.raises(InputError, match=r"is not empty, and has no analysis\.json to resume from"):
         analyze(shifting, tmp_path, input_file=str(corpus / "texts.txt"))
     assert tables.HEADS_FILE not in {path.name for path in tmp_path.iterdir()}

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
-from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf import models, run_state
+from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.compression.distillation import answers
-from run.training import run_metadata
-from tests import scripts, toy_runs
+from tests import scripts, state_files, toy_runs
 
 SIZES = {"num_hidden_layers": 3}
 ALL_LOSSES = {"hidden_weight": 1, "attention_weight": 0.5, "cls_weight": 2}
@@ -48,6 +47,16 @@ def test_every_task_has_students(folder, name, keeps):
     assert {"task.json", "vocab.txt", "eval_results.txt", "checkpoint"} < {
         path.name for path in (folder / f"student_{name}").iterdir()}
     assert (folder / f"student_{name}" / "answers").exists() == keeps
+    if name == "tagger":
+        teacher = checkpoint_files(str(folder / name))
+        state_files.assert_holds(folder / "student_tagger" / "run.json", {
+            "train_file": run_state.fingerprint([str(folder / "dev.txt")]), "token_column": 0, "label_column": -1,
+            "document_context": False, "teacher": run_state.fingerprint(teacher), "student_layers": [0, 2],
+            **state_files.LOSSES, "hidden_weight": 1.0, "attention_weight": 0.5, "cls_weight": 2.0,
+            "max_seq_length": 20, "train_batch_size": 4, "group_by_length": True, "pack_sequences": False,
+            "optimizer": "adamw", "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0,
+            "lora_rank": None, "lora_alpha": 16.0, "weight_pruning": None, "changeable": {
+                **state_files.CHANGEABLE, "learning_rate": 0.01, "num_train_epochs": 2.0, "warmup_proportion": 0.1}})
 
 
 def test_answers_that_are_kept_are_the_teachers_but_for_rounding(tmp_path):
@@ -180,7 +189,7 @@ def test_what_is_refused(folder, flags, message):
         (folder / "sharing" / "bert_config.json").write_text(json.dumps({**config.to_dict(), "num_hidden_groups": 1}))
         (folder / "heads.json").write_text(json.dumps({**config.to_dict(), "num_attention_heads": 4}))
         (folder / "answers_of_squad" / "0123").mkdir(parents=True)
-        told = {"teacher": run_metadata.fingerprint([str(folder / "squad" / "ckpt-3.index")])}
+        told = {"teacher": run_state.fingerprint([str(folder / "squad" / "ckpt-3.index")])}
         (folder / "answers_of_squad" / "0123" / "answers.json").write_text(json.dumps(told))
     flags = {"teacher": "sst", "output_dir": "refused", **toy_runs.DATA["sst"], **flags}
     line = scripts.last_error("run.run_distillation", folder, **flags)

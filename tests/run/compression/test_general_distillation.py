@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf import models
-from bert_tf.checkpoints import load_pretrained
+from bert_tf import models, run_state
+from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from data_prep import records
-from tests import scripts, toy_runs
+from tests import scripts, state_files, toy_runs
 from tests.run.compression.test_distillation import ALL_LOSSES, log_of
 
 S, P, COUNT = 16, 3, 24
@@ -50,6 +50,14 @@ def test_a_narrower_student_of_a_pretrained_model(folder):
              + 2 * log["cls_loss"])
     np.testing.assert_allclose(log["loss"], total, rtol=1e-5)
     assert log["loss"][-1] < log["loss"][0]
+    teacher = checkpoint_files(str(folder / "pretrained"))
+    state_files.assert_holds(folder / "student" / "run.json", {
+        "input_file": run_state.fingerprint([str(folder / "records" / "0.tfrecord")]), "max_seq_length": S,
+        "max_predictions_per_seq": P, "masking": "static", "objective": "sentence_pairs", "pack_sequences": False,
+        "max_sequences_per_pack": 12, "phases": None, "train_batch_size": 8, "optimizer": "adamw",
+        "random_seed": 12345, "teacher": run_state.fingerprint(teacher), "student_config_file": "narrow.json",
+        **state_files.LOSSES, "hidden_weight": 1.0, "attention_weight": 0.5, "cls_weight": 2.0,
+        "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01, "num_train_steps": 6, "num_warmup_steps": 1}})
     student = models.BertPretrainer(BertConfig.from_json_file(folder / "student" / "bert_config.json"))
     report = load_pretrained(student, str(folder / "student"))
     assert report.missing == report.unused == ()

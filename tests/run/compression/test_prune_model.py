@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from bert_tf import models
-from bert_tf.checkpoints import open_checkpoint
+from bert_tf import models, run_state
+from bert_tf.checkpoints import checkpoint_files, open_checkpoint
 from bert_tf.compression.importance import Importance
 from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
@@ -23,7 +23,7 @@ from run.finetuning.tasks import Classification
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
-from tests import scripts, toy_runs
+from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
 
 FLAGS = {"init_checkpoint": "sst", **toy_runs.DATA["sst"], "train_batch_size": 4, "learning_rate": 1e-2}
@@ -138,7 +138,7 @@ def test_a_floor_that_no_model_reaches(folder, monkeypatch):
     ({"output_dir": "sst"}, "--output_dir=sst: is the folder of --init_checkpoint; give another"),
     ({"drop_layers": "1"}, "--drop_layers: there is no layer 1, the model has the layers 0 to 0"),
     ({"keep_flops": 0.5, "keep_heads": 0.5}, "--keep_flops=0.5: cannot be combined with --keep_heads"),
-    ({"output_dir": "sst-2"}, "--output_dir=sst-2: is not empty, and holds no pruning that could go on"),
+    ({"output_dir": "sst-2"}, "--output_dir=sst-2: is not empty, and has no prune.json to resume from"),
 ])
 def test_what_cannot_be_pruned(folder, changes, message):
     assert message in scripts.last_error("run.prune_model", folder, **FLAGS | {"output_dir": "wrong"} | changes)
@@ -187,6 +187,16 @@ def test_a_killed_pruning_ends_as_an_undisturbed_one(folder, undisturbed, monkey
     with pytest.raises(InputError, match=r"holds a run with `keep_neurons` 0\.3, not 0\.4; choose another folder"):
         prune("sst", "killed", losses=LOSSES, **STEPS | {"keep_neurons": 0.4})
     prune("sst", "killed", losses=LOSSES, **STEPS)
+    data, teacher = ["sst-2/train.tsv"], checkpoint_files("sst")
+    kept = {"task_name": "sst-2", "teacher": run_state.fingerprint(teacher), "student_checkpoint": "sst",
+            **state_files.LOSSES, "hidden_weight": 1.0}
+    state_files.assert_holds(folder / "killed" / "prune.json", {
+        "init_checkpoint": str(folder / "sst"), "data_dir": run_state.fingerprint(data), **kept,
+        "max_seq_length": 20, "keep_heads": 0.5, "keep_neurons": 0.3, "keep_flops": None, "drop_layers": [],
+        "embedding_size": None, "prune_vocabulary": [], "prune_across": "model", "importance_examples": 2048,
+        "rounds": 2, "num_train_epochs": 1.0, "distill": True, "warmup_proportion": 0.1, "least_score": None,
+        "train_batch_size": 4, "random_seed": 12345, **state_files.CHANGEABLE, "optimizer": "adamw"})
+    state_files.assert_holds(folder / "killed" / "run.json", {"task_name": "sst-2"})
     for name in ("bert_model.ckpt.data-00000-of-00001", "bert_config.json", "task.json", "run.json", "pruning.json"):
         assert (folder / "killed" / name).read_bytes() == (undisturbed / name).read_bytes(), name
 

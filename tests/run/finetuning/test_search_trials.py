@@ -1,18 +1,19 @@
 """The search apart from training: which trials run, which is best, what is kept. Training is made up."""
 
 import csv
-import json
 
 import pytest
 import tensorflow as tf
 
+from bert_tf import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning import runs, search
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TrainedWeightsSettings, TuningSettings
 from run.settings import TrainingSettings
-from run.training import run_metadata
+from run.training import model_files
 from run.training.loop import DivergedError
+from tests import state_files
 from tests.run.finetuning.test_job import Task
 
 SCORES = {"batch8_lr0.1_epochs1": 0.25, "batch8_lr0.1_epochs2": 0.75, "batch8_lr0.5_epochs1": 0.5,
@@ -36,7 +37,7 @@ def searched(tmp_path, monkeypatch):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
-                assert not (folder / run_metadata.TRIAL_FILE).exists()  # it would count as finished if it were killed
+                assert not (folder / run_state.TRIAL_FILE).exists()  # it would count as finished if it were killed
                 folder.mkdir(parents=True, exist_ok=True)
                 for name in ("checkpoint", "ckpt-7.index", "loss.png"):
                     (folder / name).touch()
@@ -52,7 +53,7 @@ def searched(tmp_path, monkeypatch):
             search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
-            run_metadata.keep(each.training.output_dir, BertConfig(11, 6, 1, 2, 7), {})
+            model_files.keep(each.training.output_dir, BertConfig(11, 6, 1, 2, 7))
         return search.run(settings, runs.Shared(tf.distribute.get_strategy(), None, Task(settings, None)))
 
     run.ran = []
@@ -95,7 +96,7 @@ def test_what_the_folder_of_a_search_has(tmp_path, searched):
     weight = Weight(0.0)
     tf.train.Checkpoint(model=weight).restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
     assert float(weight.weight) == 0.75
-    assert run_metadata.holds_run(str(tmp_path))
+    assert run_state.holds_run(str(tmp_path))
 
 
 def test_a_search_goes_on_with_what_is_missing(tmp_path, searched):
@@ -121,7 +122,8 @@ def test_a_trial_that_diverges_is_a_row_of_the_table(tmp_path, searched, capsys)
     output = capsys.readouterr().out
     assert "batch8_lr0.5_epochs1: step 3: the loss is not a finite number\n" in output
     assert "         8            0.5       1                     -          -  diverged\n" in output
-    assert json.loads((tmp_path / "search" / "batch8_lr0.5_epochs1" / "trial.json").read_text())["results"] == {}
+    state_files.assert_holds(tmp_path / "search" / "batch8_lr0.5_epochs1" / "trial.json", {
+        "train_batch_size": 8, "learning_rate": 0.5, "num_train_epochs": 1.0, "results": {}})
     searched.ran.clear()
     searched(scores)
     assert searched.ran == [("batch8_lr0.1_epochs2", False)]

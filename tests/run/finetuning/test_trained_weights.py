@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import models, run_state
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
@@ -31,7 +31,7 @@ from run.settings import (
     TrainingSettings,
 )
 from run.training import strategies
-from tests import toy_runs
+from tests import state_files, toy_runs
 from tests.settings import resolved
 
 TRAIN = TuningSettings(do_train=True, do_eval=True, eval_steps=4, num_train_epochs=4.0)
@@ -110,8 +110,12 @@ def test_frozen_layers_stay_have_no_moments_and_resume_bitwise(here, capsys):
     tune("frozen", tuning=TuningSettings(do_eval=True))
     assert (here / "frozen" / "eval_results.txt").read_text() == results
 
-    kept = json.loads((here / "frozen" / "run.json").read_text())
-    assert {name: kept[name] for name in FROZEN} == FROZEN
+    state_files.assert_holds(here / "frozen" / "run.json", {
+        "data_dir": run_state.fingerprint(["sst-2/train.tsv"]), "task_name": "sst-2", "max_seq_length": 20,
+        "train_batch_size": 4, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
+        "random_seed": 12345, **FROZEN, "lora_rank": None, "lora_alpha": 16.0, "weight_pruning": None,
+        "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01,
+                       "num_train_epochs": TRAIN.num_train_epochs, "warmup_proportion": 0.1}})
     for name, value in (("freeze_layers", 0), ("layerwise_learning_rate_decay", 0.75)):
         message = f"`output_dir`=frozen: holds a run with `{name}` {FROZEN[name]}, not {value}; choose another folder"
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
+from bert_tf import models, run_state
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
@@ -17,6 +17,7 @@ from data_prep.pretraining import InstanceSettings, local_runner
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
 from run.settings import ModelSettings, TrainingSettings
+from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 
 S, P, STEPS = 64, 10, 4
@@ -169,6 +170,22 @@ def test_phases_are_one_run_that_resumes_in_any_of_them(phases, config, tmp_path
 def test_the_learning_rate_and_the_log_are_of_all_phases(phases):
     log = pathlib.Path(phases.training.output_dir, "training_log.csv").read_text(encoding="utf-8").splitlines()
     assert [line.split(",")[0] for line in log[1:]] == ["1", "2", "3", "4"]
+
+
+def test_what_a_run_was_started_with(trained, phases):
+    rest = {"optimizer": "adamw", "random_seed": 12345, "changeable": {
+        **state_files.CHANGEABLE, "num_train_steps": STEPS, "num_warmup_steps": 1}}
+    path = str(trained / "full_sentences.tfrecord")
+    state_files.assert_holds(trained / "full_sentences" / "run.json", {
+        "input_file": run_state.fingerprint([path]), "max_seq_length": S, "max_predictions_per_seq": P,
+        "masking": "dynamic", "objective": "full_sentences", "pack_sequences": False, "max_sequences_per_pack": 12,
+        "vocab_file": run_state.fingerprint([VOCAB_FILE]), "masked_lm_prob": 0.15, "do_whole_word_mask": False,
+        "phases": None, "train_batch_size": 4, **rest})
+    paths = [str(trained / f"of_{length}.tfrecord") for length in (32, 64)]
+    state_files.assert_holds(trained / "phases" / "run.json", {
+        "input_file": run_state.fingerprint(paths), "max_seq_length": 32, "max_predictions_per_seq": 5,
+        "masking": "static", "objective": "doc_sentences", "pack_sequences": False, "max_sequences_per_pack": 12,
+        "phases": PHASES, "train_batch_size": 32, **rest})
 
 
 def test_another_division_into_phases_is_refused(phases, config):

@@ -5,10 +5,11 @@ import csv
 import pytest
 import tensorflow as tf
 
-from bert_tf import files, model_folder
+from bert_tf import files, model_folder, run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.training import checkpoints, loop, metrics_log, run_metadata
+from bert_tf.run_state import RunState
+from run.training import checkpoints, loop, metrics_log, model_files
 from run.training.summaries import Summaries
 from tests import remote_folders
 from tests.remote_folders import put
@@ -141,36 +142,38 @@ def test_what_lies_beside_the_checkpoints(folder):
     put(f"{folder}/first.txt", b"first")
     put(f"{folder}/second.txt", b"second")
     run = f"{folder}/run"
-    started_with = {"train_batch_size": 6, "input_file": run_metadata.fingerprint([f"{folder}/first.txt"])}
-    run_metadata.keep(run, CONFIG, started_with, f"{folder}/first.txt")
-    assert not run_metadata.holds_run(run)
+    started_with = {"train_batch_size": 6, "input_file": run_state.fingerprint([f"{folder}/first.txt"])}
+    RunState(run, started_with).begin()
+    model_files.keep(run, CONFIG, f"{folder}/first.txt")
+    assert not run_state.holds_run(run)
     put(f"{run}/checkpoint", b"")
-    assert run_metadata.holds_run(run)
-    run_metadata.check(run, CONFIG, started_with, f"{folder}/first.txt")
+    assert run_state.holds_run(run)
+    RunState(run, started_with)
+    model_files.check(run, CONFIG, f"{folder}/first.txt")
     with pytest.raises(InputError, match=rf"^`output_dir`={run}: holds a run with `train_batch_size` 6, not 8"):
-        run_metadata.check(run, CONFIG, {"train_batch_size": 8})
+        RunState(run, {"train_batch_size": 8})
     with pytest.raises(InputError, match=r"second\.txt: is not the vocabulary of the run"):
-        run_metadata.check(run, CONFIG, {}, f"{folder}/second.txt")
+        model_files.check(run, CONFIG, f"{folder}/second.txt")
     put(f"{folder}/first.txt", b"other")
     with pytest.raises(InputError, match=r"with `input_file` of 5 bytes \(1 files, \w{8}\), not of 5 bytes"):
-        run_metadata.check(run, CONFIG, {"input_file": run_metadata.fingerprint([f"{folder}/first.txt"])})
+        RunState(run, {"input_file": run_state.fingerprint([f"{folder}/first.txt"])})
     assert model_folder.folders_of(run) == [run]
     assert model_folder.folders_of(f"{run}/best/") == [f"{run}/best", run]
 
 
 def test_of_many_large_remote_files_a_few_blocks_are_read(folder, monkeypatch):
-    monkeypatch.setattr(run_metadata, "WHOLE_BYTES", 50)
-    monkeypatch.setattr(run_metadata, "BLOCK_BYTES", 4)
+    monkeypatch.setattr(run_state, "WHOLE_BYTES", 50)
+    monkeypatch.setattr(run_state, "BLOCK_BYTES", 4)
     paths = [f"{folder}/{number:02}" for number in range(40)]
     for path in paths:
         put(path, b"abcdef")
     opened, open_bytes = [], files.open_bytes
     monkeypatch.setattr(files, "open_bytes", lambda path: opened.append(path) or open_bytes(path))
-    first = run_metadata.fingerprint(paths)
-    assert len(opened) == run_metadata.SAMPLE_BLOCKS
+    first = run_state.fingerprint(paths)
+    assert len(opened) == run_state.SAMPLE_BLOCKS
     assert {opened[0], opened[-1]} == {paths[0], paths[-1]}
     put(paths[0], b"abXdef")
-    second = run_metadata.fingerprint(paths)
+    second = run_state.fingerprint(paths)
     assert first.keys() == second.keys() == {"files", "bytes", "sha256", "remote_contents"}
     assert first["remote_contents"] != second["remote_contents"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import models
-from bert_tf.checkpoints import load_pretrained
+from bert_tf import models, run_state
+from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
@@ -26,7 +26,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
-from tests import toy_runs
+from tests import state_files, toy_runs
 from tests.settings import resolved
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
@@ -76,8 +76,15 @@ def test_it_learns_and_leaves_what_a_tagger_leaves(folder, trained):
     right = np.mean([one == two for rows in zip(predicted.labels, dev.labels, strict=True)
                      for one, two in zip(*rows, strict=True)])
     assert right == pytest.approx(float(results["eval_accuracy"]))
-    kept = json.loads((trained / "run.json").read_text())
-    assert (kept["frozen_features"], kept["lstm_width"]) == ("weighted_sum_last_four", 9)
+    encoder = checkpoint_files(str(folder / "model"))
+    state_files.assert_holds(trained / "run.json", {
+        "train_file": run_state.fingerprint([str(folder / "train.txt")]), "token_column": 0, "label_column": -1,
+        "document_context": False, "frozen_features": "weighted_sum_last_four", "lstm_width": 9, "lstm_dropout": 0.1,
+        "frozen_checkpoint": run_state.fingerprint(encoder, whole=True), "max_seq_length": 12,
+        "train_batch_size": 12, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
+        "random_seed": 12345, "freeze_layers": None, "layerwise_learning_rate_decay": 1.0, "lora_rank": None,
+        "lora_alpha": 16.0, "weight_pruning": None, "changeable": {
+            **state_files.CHANGEABLE, "learning_rate": 0.05, "num_train_epochs": 60.0, "warmup_proportion": 0.1}})
 
 
 def test_vectors_are_the_encoders_of_first_pieces(folder, trained):

@@ -1,12 +1,12 @@
 """The table of all kinds of features, with trainings that only say what they were asked for."""
 
 import csv
-import json
 import os
 
 import pytest
 
-from bert_tf import models
+from bert_tf import models, run_state
+from bert_tf.checkpoints import checkpoint_files
 from bert_tf.errors import InputError
 from run.evaluation import results
 from run.finetuning import job
@@ -17,7 +17,7 @@ from run.finetuning.settings import TuningSettings
 from run.finetuning.task_settings import TaggingSettings
 from run.finetuning.tasks import Tagging
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
-from tests import toy_runs
+from tests import state_files, toy_runs
 from tests.settings import resolved
 
 ROWS = ("fine_tuned", *KINDS)
@@ -40,7 +40,7 @@ def asked(monkeypatch):
     """List of (folder, task, settings) of the trainings that were asked for; the 4th of them is stopped."""
     asked = []
 
-    def run(task_class, settings, config):
+    def run(task_class, settings):
         asked.append((settings.training.output_dir.rpartition("/")[2], task_class, settings))
         if len(asked) == 4:
             raise StoppedError
@@ -50,7 +50,7 @@ def asked(monkeypatch):
             "eval_f1": 0.5 + number / 100, "eval_f1_std": 0.001 * number, "loss": 1.0, "eval_precision": 0.25})
         return type("Tuned", (), {"free": lambda self: None})()
 
-    monkeypatch.setattr(job, "run", run)
+    monkeypatch.setattr(job, "run_task", run)
     return asked
 
 
@@ -60,7 +60,7 @@ def make(folder, **frozen):
         training=TrainingSettings(output_dir=str(folder / "out")), tuning=TuningSettings(do_train=True, do_eval=True),
         task=TaggingSettings(str(folder / "train.txt"), str(folder / "train.txt")),
         frozen=FrozenSettings(all_features=True, runs_per_row=3, **frozen)), {})
-    table.run(settings, settings.read_config())
+    table.run(settings)
 
 
 def test_a_table_that_was_stopped_goes_on_with_the_row_that_has_none(folder, asked, capsys):
@@ -116,8 +116,17 @@ def test_what_the_rows_are_asked_for(folder, asked):
 def test_a_table_of_other_settings_or_a_model_too_small(folder, asked, reference):
     asked += [None] * 4  # so that none is stopped
     make(folder)
-    kept = json.loads((folder / "out" / "table.json").read_text())
-    assert kept["lstm_width"] == 768
+    data = run_state.fingerprint([str(folder / "train.txt")])
+    encoder = checkpoint_files(str(folder / "model"))
+    state_files.assert_holds(folder / "out" / "table.json", {
+        "init_checkpoint": run_state.fingerprint(encoder, whole=True), "train_file": data, "dev_file": data,
+        "token_column": 0, "label_column": -1, "strict": False, "document_context": False, "frozen_features": None,
+        "lstm_width": 768, "lstm_dropout": 0.3, "frozen_learning_rate": 1e-3, "frozen_epochs": 10.0,
+        "all_features": True, "runs_per_row": 3, "max_seq_length": 12, "do_lower_case": True, "strip_accents": None,
+        "mixed_precision": "float32", "train_batch_size": 32, "random_seed": 12345, "num_train_epochs": 3.0,
+        "warmup_proportion": 0.1, "eval_steps": None, "early_stopping_evals": None, "group_by_length": True,
+        "learning_rate": 5e-5, "optimizer": "adamw", **{name: value for name, value in state_files.CHANGEABLE.items()
+                                                        if name not in ("learning_rate", "mixed_precision")}}, end="")
     with pytest.raises(InputError, match="holds a run with `lstm_width` 768, not 5; choose another folder"):
         make(folder, lstm_width=5)
     (folder / "flat").mkdir()

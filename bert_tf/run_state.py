@@ -1,0 +1,154 @@
+"""What a command that can be resumed was started with, and its finished parts, in a JSON file of its output folder.
+
+    state = RunState(folder, started_with, may_change)   # compares, and writes nothing
+    state.begin()                                        # writes the settings, unless the run is resumed
+    state.finish("results", value)                       # also writes a finished part, for state.result("results")
+
+Free of TensorFlow.
+"""
+
+import hashlib
+import json
+import os
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from bert_tf.files import is_remote, new_file, read_json_object
+
+RUN_FILE = "run.json"
+TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
+CHANGEABLE = "changeable"  # Key of the settings that may differ in a resumed run.
+WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole
+SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spread evenly
+
+
+class RunState:
+    """Settings that a run was started with, compared with those of now, and its finished parts.
+
+    A run.json without a checkpoint is from a run that was killed before its first checkpoint: a new run replaces it.
+
+    Args:
+      folder: Path of the output folder; it need not exist.
+      started_with: Dict of setting -> JSON value that must be equal in a resumed run. If empty, nothing is written.
+        Settings that the file lacks, since an earlier version wrote it, are not compared.
+      may_change: Dict of setting -> JSON value that a resumed run reports if it differs.
+      name: Name of the file.
+      alone: If True, a folder without the file must be empty.
+      end: Characters after the JSON text.
+
+    Raises:
+      InputError: If a setting differs, the file is damaged, or the folder is not empty.
+    """
+
+    def __init__(self, folder, started_with, may_change=None, name=RUN_FILE, alone=False, end="\n"):
+        self._folder, self._path, self._alone, self._end = folder, os.path.join(folder, name), alone, end
+        self._started_with, self._may_change = json.loads(json.dumps([started_with, may_change or {}]))
+        self._needs_checkpoint = name == RUN_FILE
+        self._check()
+
+    @property
+    def is_resumed(self):
+        """Whether the folder holds a run to resume."""
+        return files.exists(self._path) and (not self._needs_checkpoint or holds_run(self._folder))
+
+    @property
+    def changes(self):
+        """Message that names the settings that a resumed run changes; None if there are none."""
+        before = read_json_object(self._path).get(CHANGEABLE, {}) if self.is_resumed else {}
+        if not isinstance(before, dict):
+            raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: it must be an object")
+        found = [f"`{name}` {_shown(value)} (was {_shown(before[name])})" for name, value in self._may_change.items()
+                 if name in before and before[name] != value]
+        return f"goes on with other settings than it was started with: {', '.join(found)}" if found else None
+
+    def begin(self):
+        """Writes the settings, unless the run is resumed. Compares again: another process may have begun a run."""
+        self._check()
+        if self._started_with and not self.is_resumed:
+            self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
+
+    def result(self, part):
+        """Returns the value of a finished part; None before its end."""
+        return read_json_object(self._path).get(part) if self.is_resumed else None
+
+    def finish(self, part, value):
+        """Writes the JSON value of a finished part, and the settings if the run has not begun."""
+        self._write((read_json_object(self._path) if self.is_resumed else self._started_with) | {part: value})
+
+    def _check(self):
+        if not self.is_resumed:
+            if self._alone and not files.is_empty(self._folder):
+                raise InputError(f"`output_dir`={self._folder}: is not empty, and has no "
+                                 f"{os.path.basename(self._path)} to resume from; choose another folder")
+            return
+        existing = read_json_object(self._path)
+        for name, value in self._started_with.items():
+            if name in existing and _differs(existing[name], value):
+                old, new = _shown(existing[name]), _shown(value)
+                other = f"not {new}" if old != new else "and they have other names or another order now"
+                raise InputError(f"`output_dir`={self._folder}: holds a run with `{name}` {old}, {other}; choose "
+                                 "another folder for another run")
+
+    def _write(self, values):
+        files.make_dirs(self._folder)
+        with new_file(self._path) as file:
+            file.write(json.dumps(values, indent=2) + self._end)
+
+
+def holds_run(folder):
+    """Returns whether a folder holds checkpoints of a run, or the results of a trial of a search."""
+    return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
+
+
+def fingerprint(paths, whole=False):
+    """Dict that identifies files: by number, names without folder, sizes in bytes, and contents.
+
+    Contents are read whole up to WHOLE_BYTES; of more, a sample of each file's blocks. Of remote files, where each
+    block costs a request that brings megabytes, the sample is the first block of SAMPLE_BLOCKS files. With `whole` no
+    sample is taken.
+    """
+    sizes = [files.size(path) for path in paths]
+    names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
+    told = {"files": len(paths), "bytes": sum(sizes), "sha256": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
+    is_sampled, are_remote = sum(sizes) > WHOLE_BYTES and not whole, any(map(is_remote, paths))
+    sized = list(zip(paths, sizes, strict=True))
+    if is_sampled and are_remote:
+        sized = [(path, min(size, BLOCK_BYTES)) for path, size in _spread(sized)]
+    contents = hashlib.sha256()
+    for path, size in sized:
+        contents.update(_digest(path, size, is_sampled))
+    return {**told, "remote_contents" if are_remote else "contents": contents.hexdigest()}
+
+
+def _digest(path, size, is_sampled):
+    """SHA-256 of the first `size` bytes of a file, or of blocks of them spread evenly."""
+    digest = hashlib.sha256()
+    with files.open_bytes(path) as file:
+        starts = range(0, size, BLOCK_BYTES)
+        if is_sampled and len(starts) > SAMPLE_BLOCKS:
+            starts = [(size - BLOCK_BYTES) * number // (SAMPLE_BLOCKS - 1) for number in range(SAMPLE_BLOCKS)]
+        for start in starts:
+            file.seek(start)
+            digest.update(file.read(BLOCK_BYTES))
+    return digest.digest()
+
+
+def _spread(items):
+    """SAMPLE_BLOCKS of a list, evenly spread from the first to the last; all if they are no more."""
+    if len(items) <= SAMPLE_BLOCKS:
+        return items
+    return [items[(len(items) - 1) * number // (SAMPLE_BLOCKS - 1)] for number in range(SAMPLE_BLOCKS)]
+
+
+def _differs(old, new):
+    """Whether two values differ; of fingerprints, in what both of them hold."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        return any(old[name] != new[name] for name in old.keys() & new.keys())
+    return old != new
+
+
+def _shown(value):
+    if isinstance(value, dict):
+        which = str(value.get("contents") or value.get("remote_contents") or value.get("sha256"))
+        return f"of {value.get('bytes')} bytes ({value.get('files')} files, {which[:8]})"
+    return ",".join(map(str, value)) if isinstance(value, list) else value

@@ -1,0 +1,136 @@
+import dataclasses
+import json
+
+import pytest
+
+from bert_tf import run_state
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, MAY_CHANGE_IF_USED, Settings, collect, setting
+from bert_tf.errors import InputError
+from bert_tf.run_state import RunState
+
+
+def test_a_run_is_resumed_only_with_what_it_was_started_with(tmp_path):
+    folder = str(tmp_path / "out")
+    state = RunState(folder, {"train_batch_size": 6, "layers": (1, 2)})
+    assert not (tmp_path / "out").exists()  # comparing writes nothing
+    state.begin()
+    RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()  # no checkpoint there: nothing to spoil
+    (tmp_path / "out" / "checkpoint").touch()
+    RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"}).begin()
+    with pytest.raises(InputError, match=r"`output_dir`=.*: holds a run with `train_batch_size` 7, not 8; choose"):
+        RunState(folder, {"train_batch_size": 8, "layers": (1,)})
+    assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
+        {"train_batch_size": 7, "layers": [1, 2]}, indent=2) + "\n"
+    with pytest.raises(InputError, match="holds a run with `train_batch_size` 7, not 6"):  # begun by another process
+        state.begin()
+    RunState(str(tmp_path / "of_nothing"), {}, {"learning_rate": 1}).begin()
+    assert not (tmp_path / "of_nothing").exists()
+
+
+def test_settings_that_may_change_are_said(tmp_path):
+    before = {"learning_rate": 0.25, "no_weight_decay": ("a", "b"), "num_train_steps": 9}
+    now = {**before, "learning_rate": 0.5, "no_weight_decay": ("a",), "added_later": 1}
+    RunState(str(tmp_path), {"train_batch_size": 7}, before).begin()
+
+    def resume(settings):
+        return RunState(str(tmp_path), {"train_batch_size": 7}, settings)
+
+    assert resume(now).changes is None  # no checkpoint there: a new run
+    (tmp_path / "checkpoint").touch()
+    assert resume(before).changes is None
+    assert resume(now).changes == ("goes on with other settings than it was started with: `learning_rate` 0.5 (was "
+                                   "0.25), `no_weight_decay` a (was a,b)")
+    resume(now).begin()
+    assert json.loads((tmp_path / "run.json").read_text())["changeable"]["learning_rate"] == 0.25
+    (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # of a run that kept none
+    assert resume(now).changes is None
+    (tmp_path / "run.json").write_text('{"changeable": [3]}')
+    with pytest.raises(InputError, match=r"run.json: changeable is \[3\]: it must be an object"):
+        _ = resume(now).changes
+
+
+@pytest.mark.parametrize(("content", "message"), [("{", "run.json: is not JSON"), ("[]", "expected a JSON object")])
+def test_a_run_file_that_is_damaged(tmp_path, content, message):
+    (tmp_path / "checkpoint").touch()
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        RunState(str(tmp_path), {"train_batch_size": 8})
+
+
+def test_finished_parts(tmp_path):
+    state = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", alone=True)
+    assert state.result("heads") is None
+    state.finish("heads", [3])
+    state.finish("scores", {"1": 0.5})
+    state.finish("scores", {"1": 0.5, "2": 0.25})
+    again = RunState(str(tmp_path), {"rounds": 2}, name="prune.json", alone=True)
+    assert again.is_resumed
+    assert (again.result("heads"), again.result("scores")) == ([3], {"1": 0.5, "2": 0.25})
+    assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
+    with pytest.raises(InputError, match="holds a run with `rounds` 2, not 3"):
+        RunState(str(tmp_path), {"rounds": 3}, name="prune.json", alone=True)
+    with pytest.raises(InputError, match=r"is not empty, and has no other\.json to resume from; choose another folder"):
+        RunState(str(tmp_path), {"rounds": 3}, name="other.json", alone=True)
+
+
+def test_runs_of_before_contents_were_compared(tmp_path):
+    (tmp_path / "data").write_bytes(b"xyz")
+    now = run_state.fingerprint([str(tmp_path / "data")])
+    (tmp_path / "checkpoint").touch()
+    old = {name: value for name, value in now.items() if name != "contents"}
+    (tmp_path / "run.json").write_text(json.dumps({"input_file": old}))
+    RunState(str(tmp_path), {"input_file": now})
+    with pytest.raises(InputError, match="of 3 bytes"):
+        RunState(str(tmp_path), {"input_file": {**now, "bytes": 4}})
+
+
+@dataclasses.dataclass(frozen=True)
+class PruningSettings(Settings):
+    pruning: str | None = setting(None, "", resume=FIXED)
+    share: float = setting(0.5, "", needs="pruning", resume=FIXED_IF_USED)
+    vocab_file: str | None = setting(None, "", required="pruning=all", resume=FIXED_IF_USED)
+    start: int | None = setting(None, "", resume=FIXED_IF_USED)
+    rate: float = setting(0.1, "", resume=MAY_CHANGE)
+    step: int | None = setting(None, "", resume=MAY_CHANGE_IF_USED)
+    verbose: bool = setting(False, "")
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchSettings(Settings):
+    batch: int = setting(7, "", resume=FIXED)
+
+
+def test_settings_that_a_run_keeps():
+    unused, used = PruningSettings(vocab_file="given"), PruningSettings(pruning="all", start=0, step=0)
+    assert collect(FIXED, BatchSettings(), unused) == {"batch": 7, "pruning": None}
+    assert list(collect(FIXED, used, BatchSettings()).items()) == [
+        ("pruning", "all"), ("share", 0.5), ("vocab_file", None), ("start", 0), ("batch", 7)]
+    assert collect(MAY_CHANGE, unused, BatchSettings()) == {"rate": 0.1}
+    assert collect(MAY_CHANGE, used) == {"rate": 0.1, "step": 0}
+
+
+def test_a_fingerprint_tells_names_sizes_and_contents_but_not_folders(tmp_path):
+    for name in ("a/1", "a/2", "b/1", "b/2"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"x" * int(name[-1]))
+    first = run_state.fingerprint([str(tmp_path / "a" / "1"), str(tmp_path / "a" / "2")])
+    assert first == {"files": 2, "bytes": 3,
+                     "sha256": "e62b6bb74fedf516e34e61d432e984498d5188f5c30b3c8e6559e0f1c804116a",
+                     "contents": "654a28fb7a77c0fa7c6cd5573a02e2fd1bf35ce51aca3e09e74c79b441ec7186"}
+    assert first == run_state.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
+    assert first != run_state.fingerprint([str(tmp_path / "b" / "2"), str(tmp_path / "b" / "1")])
+    (tmp_path / "b" / "2").write_bytes(b"xy")
+    assert first != run_state.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
+
+
+def test_large_files_are_told_apart_by_a_sample(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_state, "WHOLE_BYTES", 1000)
+    monkeypatch.setattr(run_state, "BLOCK_BYTES", 10)
+    path = tmp_path / "large"
+    path.write_bytes(bytes(2003))
+    first = run_state.fingerprint([str(path)])
+    for place, is_seen in ((0, True), (2002, True), (1000, False)):
+        content = bytearray(2003)
+        content[place] = 1
+        path.write_bytes(content)
+        assert (run_state.fingerprint([str(path)]) != first) == is_seen
