@@ -7,9 +7,9 @@ What is rounded is computed as a LiteRT file with int8 weights computes it. A ta
 """
 
 from bert_tf.cli import script
-from run.compression.quantization.settings import QuantizationSettings
+from run.compression.data_settings import QuantizationSettings
 
-COMMAND = script.Command(QuantizationSettings(), "run.compression.quantization.job")
+COMMAND = script.Command(QuantizationSettings(), "run.compression.int8_report")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -10,9 +10,9 @@ Without --query it answers each line of standard input. Vectors of a large file 
 """
 
 from bert_tf.cli import script
-from run.inference.search.settings import NearestSettings
+from run.inference.settings import NearestSettings
 
-COMMAND = script.Command(NearestSettings(), "run.inference.search.job")
+COMMAND = script.Command(NearestSettings(), "run.inference.nearest")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -81,3 +81,11 @@ class FineTunedSettings(Settings):
     def reads(self):
         """The TuningSettings of which of the task's data are read, and how a model is trained on them."""
         return TuningSettings(do_eval=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class QuantizationSettings(FineTunedSettings):
+    """A fine-tuned model, its development data, and where the table goes."""
+
+    eval_batch_size: int = setting(32, "Examples in an evaluation step.", lower=1)
+    output_file: str | None = setting(None, "TSV file for the table that is printed.", place=places.OUTPUT_FILE)

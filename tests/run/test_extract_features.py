@@ -15,10 +15,9 @@ from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.finetuning import prediction
 from run.inference import extraction
+from run.inference import nearest as search
 from run.inference.formats import vector_files
-from run.inference.search import job as search
-from run.inference.search.settings import NearestSettings
-from run.inference.settings import ExtractionSettings
+from run.inference.settings import ExtractionSettings, NearestSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, scripts
 from tests.encoders import make_encoder

@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
-from run.compression.data_settings import DataSettings
+from run.compression.data_settings import DataSettings, QuantizationSettings
 from run.compression.distillation import job as distillation_job
 from run.compression.distillation.settings import (
     DistillationSettings,
@@ -23,7 +23,6 @@ from run.compression.distillation.settings import (
 )
 from run.compression.pruning import job as pruning_job
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
-from run.compression.quantization.settings import QuantizationSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.finetuning.task_settings import ClassificationSettings

@@ -10,6 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
+from bert_tf.losses import Loss, Term
 from bert_tf.optimization import create_optimizer
 from run.settings import TrainingSettings
 from run.training import checkpoints, loop
@@ -30,6 +31,13 @@ class OneWeight(tf_keras.Model):
 EVALUATIONS = ("eval_steps", "best_metric", "early_stopping_evals")
 
 
+def squared_distances(outputs, features):
+    return tf.repeat(tf.square(outputs["weight"] + 9.0), tf.shape(features["input_mask"])[0])
+
+
+LOSS = Loss(Term("loss", squared_distances, counts=1))
+
+
 def start(folder, steps=13, weight=0.0, learning_rate=0.1, **settings):
     """A run and its model; the weight falls by more than 0.01 a step."""
     evaluations = loop.Evaluations(**{name: settings.pop(name) for name in EVALUATIONS if name in settings})
@@ -39,7 +47,7 @@ def start(folder, steps=13, weight=0.0, learning_rate=0.1, **settings):
         optimizer = create_optimizer(learning_rate, 100, 0)
     model.weight.assign(weight)
     run = loop.TrainingRun(
-        strategy, model, optimizer, lambda outputs, features: {"loss": tf.square(outputs["weight"] + 9.0)}, ("loss",),
+        strategy, model, optimizer, LOSS,
         TrainingSettings(output_dir=str(folder), train_batch_size=3, **settings), steps, evaluations=evaluations)
     return run, model
 

@@ -1,1 +1,0 @@
-"""Search in lines of text by their vectors."""
