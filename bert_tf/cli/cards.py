@@ -26,21 +26,13 @@ def card_that_counts(settings, given, found):
     with paths.errors_of(place):
         kept = found.cards.get(place)
     values, labels = settings.values(), settings.labels
-    kind = settings.task or (kept.kind if kept else settings.task_without_card)
-    kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
-    if not kind:
-        raise InputError(f"no {TASK_FILE} there says what the model does"
-                         + (f"; give `task`, one of {', '.join(kinds)}" if kinds else ""), place, path)
-    if kinds and kind not in kinds:
-        raise InputError(f"{kept.source} of `{place}`={path}: kind is {kind!r}: it must be one of {', '.join(kinds)}")
+    kind = _kind(settings, kept, place, path)
     names = [field.name for field in dataclasses.fields(TaskMetadata)]
     stated = {name: given[name] for name in names if given.get(name) is not None}
     if labels:
         stated["labels"] = labels
     card = DEFAULTS | {name: values[name] for name in names if values.get(name) is not None}
     if kept:
-        if kind not in (kept.kind, *UNTRAINED_KINDS):
-            raise InputError(f"contradicts {kept.source} of `{place}`={path}, which says {kept.kind}", "task", kind)
         told = {name: value for name, value in dataclasses.asdict(kept).items()
                 if value is not None and name not in kept.unknown and (kind == kept.kind or name in OF_ANY_TASK)}
         if "do_lower_case" in told:
@@ -48,6 +40,20 @@ def card_that_counts(settings, given, found):
         _check_not_changed(stated, told, kept, f"{kept.source} of `{place}`={path}")
         card |= told
     return TaskMetadata(**card | stated | {"kind": kind})
+
+
+def _kind(settings, kept, place, path):
+    """What the model at a place does; kept: TaskMetadata of its task.json, or None."""
+    kind = settings.task or (kept.kind if kept else settings.task_without_card)
+    kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
+    if not kind:
+        raise InputError(f"no {TASK_FILE} there says what the model does"
+                         + (f"; give `task`, one of {', '.join(kinds)}" if kinds else ""), place, path)
+    if kinds and kind not in kinds:
+        raise InputError(f"{kept.source} of `{place}`={path}: kind is {kind!r}: it must be one of {', '.join(kinds)}")
+    if kept and kind not in (kept.kind, *UNTRAINED_KINDS):
+        raise InputError(f"contradicts {kept.source} of `{place}`={path}, which says {kept.kind}", "task", kind)
+    return kind
 
 
 def _check_not_changed(stated, told, kept, source):

@@ -57,18 +57,23 @@ def check(settings, *others, without=()):
         if place in _CHECKS:
             _CHECKS[place](name, path)
     for name, (place, path) in found.items():
-        if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER):
-            paths.check_not_given(name, path, {
-                other: each for other, (role, each) in found.items()
-                if role in (INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL)})
-        if place == RUN_FOLDER:
-            paths.check_apart(name, path, {
-                other: each for other, (role, each) in found.items() if role == CHECKPOINT})
-        if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
-            paths.check_not_found(name, path, {
-                other: each for other, (role, each) in found.items()
-                if role == INPUT_FILES or (role == INPUT_PATH and is_dir(each))},
-                is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))
+        _check_output(name, place, path, found)
+
+
+def _check_output(name, place, path, found):
+    """Raises InputError if an output replaces an input, or would be read as one; found: name -> (role, path)."""
+    def having(*roles):
+        return {other: each for other, (role, each) in found.items() if role in roles}
+
+    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER):
+        paths.check_not_given(
+            name, path, having(INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL))
+    if place == RUN_FOLDER:
+        paths.check_apart(name, path, having(CHECKPOINT))
+    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
+        folders = {other: each for other, each in having(INPUT_PATH).items() if is_dir(each)}
+        paths.check_not_found(name, path, having(INPUT_FILES) | folders,
+                              is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))
 
 
 def check_required(settings, *others, without=()):
