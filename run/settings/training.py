@@ -34,9 +34,9 @@ class TrainingSettings(Settings):
         1000, "Most steps that run in one call of the training function; fewer up to a row of the log, a checkpoint or "
               "an evaluation.", lower=1)
     log_steps: int = setting(
-        100, "Steps between two rows of the training log, in which losses are means over these steps; fewer with a "
-             "smaller --iterations_per_loop, and before a checkpoint or an evaluation. As often the progress bar moves "
-             "and SIGTERM is heeded: give fewer where steps are slow.", lower=1)
+        100, "Number of steps between two rows of the training log, whose losses are means over these steps; a row is "
+             "also written at a checkpoint, an evaluation, and every --iterations_per_loop steps. The progress bar "
+             "moves and SIGTERM is handled at the same steps: set fewer if steps are slow.", lower=1)
     random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.",
                                most=LARGEST_SEED)
 
