@@ -10,7 +10,7 @@ A row may contain several sequences (a packed row). The features then also have
 
   positions: int32 [B, S], of each token in its own sequence, each in [0, S),
 
-and input_mask has the number of each token's sequence, from 1. Tokens attend only to tokens of their own sequence.
+and input_mask has the number of each token's sequence, from 1. Tokens attend only to tokens of the same sequence.
 
 Variables are named as the original names them, so that checkpoints can be matched by name.
 Shape legend: B batch, S sequence, T tokens, H hidden, N heads, P positions, L layers.
@@ -189,5 +189,5 @@ class BertEncoder(tf_keras.Model):
 
 
 def _bias(features):
-    """What is added to attention scores, so that tokens attend only to tokens of their own sequence."""
+    """The bias of attention scores, so that tokens attend only to tokens of the same sequence."""
     return (packed_attention_bias if "positions" in features else attention_bias)(features["input_mask"])

@@ -1,10 +1,10 @@
-"""What a command that can be resumed was started with, and its finished parts, in a JSON file of its output folder.
+"""The settings that a resumable command was started with, and its finished parts, in a JSON file of its output folder.
 
     state = RunState(folder, started_with, may_change)   # compares, and writes nothing
     state.begin()                                        # writes the settings, unless the run is resumed
     state.finish("results", value)                       # also writes a finished part, for state.result("results")
 
-Free of TensorFlow.
+Does not import TensorFlow.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from bert_tf.files import is_remote, new_file, read_json_object
 RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
 CHANGEABLE = "changeable"  # Key of the settings that may differ in a resumed run.
-WHOLE_BYTES = 1 << 26  # files of up to so many bytes together are compared whole
-SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # of each of more, so many blocks, spread evenly
+WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
+SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Of larger ones, this many blocks each, evenly spaced.
 
 
 class RunState:

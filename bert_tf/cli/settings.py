@@ -4,9 +4,9 @@
     class StepSettings(Settings):
         accumulate_steps: int = setting(1, "Micro-batches of a training step.", lower=1)
 
-A field may itself be of a Settings class: a job's settings consist of groups. A field that `setting` does not define is
-no setting: bert_tf.cli.resolution computes its value. bert_tf.cli.flags defines the flags of
-a class and reads it back from them. This module requires neither absl nor TensorFlow.
+The value of a field can be a Settings object too: a job's settings consist of groups. bert_tf.cli.resolution computes
+the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads them back.
+This module requires neither absl nor TensorFlow.
 
 A condition, in `needs`, `not_with` and `required`, is a str: "NAME" (the setting differs from its default),
 "NAME=VALUE", or several of these with " or " between them. Settings that are not part of a job do not count. That of
@@ -61,12 +61,12 @@ class Settings:
     """Values that belong together. Made with a value out of its bounds or against a rule, it raises InputError.
 
     Attributes:
-      always_required: names of settings of shared groups that this job requires.
-      told_from: name of the setting whose checkpoint tells what is not given.
-      needs_of_groups: dict of group -> condition, without which only the defaults of its settings are allowed.
-      of_checkpoints: names of settings that an export in place of a checkpoint does not heed.
-      serves: whether the job uses a model for its task: task.json beside the checkpoint tells what is not given.
-      task_without_card: kind that a job that serves assumes where nothing says one; None to refuse that.
+      always_required: Names of settings of shared groups that this job requires.
+      told_from: Name of the setting whose checkpoint supplies values that are not set.
+      needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
+      of_checkpoints: Names of settings that have no effect on an export, which replaces a checkpoint.
+      serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
+      task_without_card: Kind of task if nothing states one; None to reject this.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()

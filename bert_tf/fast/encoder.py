@@ -26,7 +26,7 @@ class Fast:
         (activation checkpointing): less memory for about a third more work.
       compiled: In training, have XLA compile the element-wise work of a layer and of its gradient, which is faster on a
         CPU; see bert_tf.fast.compiled. With remove_padding, outputs at padding are then not all zero.
-      einsum: Compute attention as a TPU's compiler does best; slower on a CPU. Not with `compiled`.
+      einsum: Compute attention as a TPU's compiler does best; slower on a CPU. Cannot be combined with `compiled`.
       one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
     """
 
@@ -53,6 +53,8 @@ class FastEncoder(BertEncoder):
         super().__init__(config, seed=seed, dtype=dtype)
         self._fast = fast
         self.has_static_shapes = not fast.remove_padding
+        if fast.compiled and fast.einsum:
+            raise ValueError("`compiled` cannot be combined with `einsum`")
         options = (fast.one_hot, fast.vocabulary_multiple, fast.float32_scores)
         if fast.compiled:
             self.compute_with(CompiledArithmetic(config.hidden_act, *options))

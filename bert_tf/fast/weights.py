@@ -23,7 +23,7 @@ def replaced(model, replacements):
 
     Args:
       model: a model of bert_tf.models; outside the context it is as before.
-      replacements: dict from the `ref()` of a variable to what is read in its place, which converts to a tensor.
+      replacements: dict from the `ref()` of a variable to its replacement, which converts to a tensor.
     """
     found = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
              if isinstance(value, tf.Variable) and value.ref() in replacements]

@@ -1,6 +1,6 @@
 """The operations that layers are computed with, apart from their weights.
 
-Layers call an `Arithmetic` and lay out tokens by a `Layout`. These two are the plain ones; bert_tf.fast has others that
+Layers call an `Arithmetic` and arrange tokens by a `Layout`. These two are the plain ones; bert_tf.fast has others that
 compute the same numbers with other operations.
 
 Shape legend: B batch, S sequence, T tokens, W width of any kind, H hidden, N heads, D head width, V vocabulary.
@@ -12,14 +12,14 @@ import math
 import tensorflow as tf
 
 Attention = collections.namedtuple("Attention", ["scores", "probabilities"])
-Attention.__doc__ = """What one layer attends to, [B, N, S, S] each, before dropout.
+Attention.__doc__ = """The attention scores and probabilities of one layer, [B, N, S, S] each, before dropout.
 
 Scores are those before the mask and the softmax; those of padding have no meaning.
 """
 
 
 class Layout:
-    """Where the tokens of a batch are: every position is a token, T = B * S.
+    """The arrangement of a batch's tokens: every position is a token, T = B * S.
 
     Args:
       input_mask: int32 [B, S], 0 at padding.
@@ -50,7 +50,7 @@ def _size(known, size):
 
 
 class Arithmetic:
-    """How layers compute. An object has no weights and no state.
+    """The operations of layers. An object has no weights and no state.
 
     Attributes:
       needs_kernels: bool. Whether it multiplies by `Hook.kernel` instead of calling `Hook.product`.
@@ -60,7 +60,7 @@ class Arithmetic:
 
     def look_up(self, ids, table):
         """ids int32 [...], table [V, W] -> rows [..., W]."""
-        # Of the table as a tensor: once a variable was gathered from, TensorFlow copies it each time it is read.
+        # The table is read as a tensor: TensorFlow copies a variable at each read once a gather has used it directly.
         return tf.gather(tf.convert_to_tensor(table), ids)
 
     def heads(self, attention, x, layout):

@@ -20,7 +20,7 @@ def attention_bias(input_mask, dtype=tf.float32):
 def packed_attention_bias(sequences, dtype=tf.float32):
     """sequences [B, S], the number of each token's sequence, from 1, and 0 at padding -> [B, 1, S, S].
 
-    Tokens attend only to tokens of their own sequence.
+    Tokens attend only to tokens of the same sequence.
     """
     is_apart = sequences[:, :, tf.newaxis] != sequences[:, tf.newaxis, :]
     return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
@@ -29,7 +29,7 @@ def packed_attention_bias(sequences, dtype=tf.float32):
 class SelfAttention(tf_keras.layers.Layer):
     """Every token attends to every token of its sequence.
 
-    The kernels of query, key, and value lie side by side in `qkv/kernel` [H, 3 N D], so that one matrix multiplication
+    The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one matrix multiplication
     computes all three; checkpoints in and out have the original's three kernels.
 
     Args:

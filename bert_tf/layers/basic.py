@@ -118,7 +118,7 @@ class Dropout(tf_keras.layers.Layer):
     """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the same.
 
     16 random bits decide on an element, half of what TensorFlow's dropout draws. So the rate is rounded to a multiple
-    of 1 / 65536; the scale is that of the rounded rate.
+    of 1 / 65536; the scale follows from the rounded rate.
     """
 
     def __init__(self, rate, *, name="dropout", dtype=None):

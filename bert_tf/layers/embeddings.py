@@ -64,7 +64,7 @@ class Embeddings(tf_keras.layers.Layer):
             tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)  # [B, S, H]
         places = self.position_embeddings[:layout.sequence_length]  # [S, H]
         if positions is not None:
-            places = tf.gather(places, positions)  # [B, S, H]; the gradient stays dense: it is that of a slice
+            places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, as a slice's
         x = self.layer_norm(layout.tokens(self._embed_words(input_ids) + segments + places))  # [T, H]
         drop = layout.drop(self.dropout, x, dropout_seed)
         return x if drop is None else drop(x)

@@ -103,6 +103,11 @@ def test_dropout_of_a_seed_stays(reference, reference_config, batch, options, th
         np.testing.assert_allclose(first, second, rtol=0, atol=CLOSE)
 
 
+def test_one_arithmetic_is_chosen(reference_config):
+    with pytest.raises(ValueError, match="`compiled` cannot be combined with `einsum`"):
+        make_encoder(reference_config, compiled=True, einsum=True)
+
+
 def test_packing_by_hand():
     mask = tf.constant([[1, 0, 1], [0, 0, 1]])
     rows = tf.reshape(tf.range(12.0), [2, 3, 2])
