@@ -37,7 +37,7 @@ ALLOWED = {
     "bert_tf.litert": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization"),
     "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                              "bert_tf.tokenization"),
-    "bert_tf.cli": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.tokenization",
+    "bert_tf.cli": ("bert_tf.errors", "bert_tf.files", "bert_tf.run_state", "bert_tf.config", "bert_tf.tokenization",
                     "bert_tf.model_folder"),
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
                             "bert_tf.tokenization", "bert_tf.model_folder"),

@@ -4,8 +4,11 @@ import dataclasses
 
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
-from bert_tf.model_folder import TASK_FILE
+from bert_tf.files import read_bytes
+from bert_tf.model_folder import TASK_FILE, find_file
+from bert_tf.model_folder.finding import as_vocab_txt
 from bert_tf.model_folder.task_metadata import DEFAULTS, UNTRAINED_KINDS, TaskMetadata
+from bert_tf.run_state import RUN_FILE
 
 CASING = ("do_lower_case", "strip_accents")
 OF_ANY_TASK = (*CASING, "max_seq_length")  # used from task.json if the model serves another task
@@ -40,6 +43,18 @@ def card_that_counts(settings, given, found):
         _check_not_changed(stated, told, kept, f"{kept.source} of `{place}`={path}")
         card |= told
     return TaskMetadata(**card | stated | {"kind": kind})
+
+
+def check_run_vocabulary(given, found):
+    """Raises InputError if the vocabulary that is given is not that of the run that a checkpoint belongs to."""
+    (place, path), vocab_file = next(iter(found.places.items())), given.get("vocab_file")
+    if not vocab_file or not find_file(path, TASK_FILE, RUN_FILE):
+        return
+    paths.check_file("vocab_file", vocab_file)
+    there = found.vocab_file
+    if there and read_bytes(as_vocab_txt(there)) != read_bytes(as_vocab_txt(vocab_file)):
+        raise InputError(f"is not the vocabulary that `{place}`={path} was trained with, {there}", "vocab_file",
+                         vocab_file)
 
 
 def _kind(settings, kept, place, path):

@@ -11,7 +11,7 @@ import dataclasses
 import os
 
 from bert_tf.cli import paths, places
-from bert_tf.cli.cards import card_that_counts
+from bert_tf.cli.cards import card_that_counts, check_run_vocabulary
 from bert_tf.cli.settings import is_met
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -72,6 +72,7 @@ def resolve(settings, given, found, announce):
             found.check_no_pickle()
     card = card_that_counts(settings, given, found) if settings.serves and found.places else None
     if card:
+        check_run_vocabulary(given, found)
         settings = settings.with_values({
             name: value for name, value in dataclasses.asdict(card).items() if name not in (*told_by, "labels")})
     settings = settings.with_values({**told_values(told_by, given, found, announce), "found": found})

@@ -133,7 +133,7 @@ def _finish(trial, shared):
         tuned.free()
         runs.write_results(trial.folder, shared, results)
     except DivergedError as error:
-        print(f"{trial.name}: {str(error).partition(';')[0]}")  # no advice, and no checkpoint is kept of it
+        print(f"{trial.name}: {error.event}")  # no advice, and no checkpoint is kept of it
         results = {}
     if shared.writes:
         trial.state.finish("results", results)

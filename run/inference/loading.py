@@ -5,11 +5,8 @@ import dataclasses
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.files import read_bytes
-from bert_tf.model_folder import TASK_FILE, find_file, task_metadata
-from bert_tf.model_folder.finding import as_vocab_txt
+from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS
-from bert_tf.run_state import RUN_FILE
 from run.finetuning.task import ServedTask
 from run.finetuning.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
@@ -63,11 +60,10 @@ def load(settings, *, remove_padding=True, compute="float32", **options):
       (bert_tf.export.Servable, Served).
 
     Raises:
-      InputError: a vocabulary that is not the model's; a checkpoint that lacks weights of the task.
+      InputError: a checkpoint that lacks weights of the task.
     """
     place, checkpoint = next(iter(settings.found.places.items()))
     values, metadata, task = settings.values(), settings.card, SERVED[settings.card.kind]
-    _check_vocabulary(place, checkpoint, settings.found, values["vocab_file"])
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
                                 if field.name in values} | options)
     tokenizer = read_tokenizer(values["vocab_file"], metadata.do_lower_case, checkpoint, settings.config,
@@ -81,10 +77,3 @@ def load(settings, *, remove_padding=True, compute="float32", **options):
         raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", place, checkpoint)
     return task.make_servable(model, tokenizer, metadata, options), Served(task, metadata, options)
 
-
-def _check_vocabulary(place, checkpoint, found, vocab_file):
-    """Raises InputError unless a vocabulary is that of the run that a checkpoint is of, where it is of one."""
-    there = found.vocab_file if find_file(checkpoint, TASK_FILE, RUN_FILE) else None
-    if there and read_bytes(as_vocab_txt(there)) != read_bytes(vocab_file):
-        raise InputError(f"is not the vocabulary that `{place}`={checkpoint} was trained with, {there}", "vocab_file",
-                         vocab_file)

@@ -72,7 +72,16 @@ _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
 
 class DivergedError(InputError):
-    """The loss or a gradient is not a finite number."""
+    """The loss or a gradient is not a finite number.
+
+    Args:
+      event: str. The step and what is not finite.
+      advice: str. What remains and what to do.
+    """
+
+    def __init__(self, event, advice):
+        super().__init__(f"{event}; {advice}")
+        self.event = event
 
 
 class TrainingRun:
@@ -348,8 +357,8 @@ class TrainingRun:
         folder = self._settings.output_dir
         last = tf.train.latest_checkpoint(folder)
         kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
-        return DivergedError(f"step {step}: {what}; {folder} {kept}; a lower `learning_rate` or a longer warm-up may "
-                             "help")
+        return DivergedError(f"step {step}: {what}",
+                             f"{folder} {kept}; a lower `learning_rate` or a longer warm-up may help")
 
     def _rates(self, examples_per_second, tokens):
         """Dict of name -> float, for `tokens` real tokens an example."""

@@ -46,7 +46,7 @@ PARTS = (("extract_features", "output_file", "model/vocab.txt", "init_checkpoint
          ("predict", "output_file", "tuned/checkpoint", "model"),
          ("augment_data", "output_file", "model/bert_config.json", "init_checkpoint"),
          ("measure_quantization", "output_file", "tuned/run.json", "init_checkpoint"),
-         ("evaluate_export", "output_file", "tuned/bert_config.json", "init_checkpoint"))
+         ("evaluate_export", "output_file", "tuned/run.json", "init_checkpoint"))
 FOUND = (  # (command, changes, flag of the output): what would be read by the next run
     ("create_pretraining_data", {"input_file": "texts", "output_file": "texts/new.tfrecord"}, "output_file"),
     ("create_pretraining_data", {"input_file": "texts/*", "output_file": "texts/new"}, "output_file"),

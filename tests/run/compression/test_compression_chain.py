@@ -90,9 +90,9 @@ def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
     monkeypatch.chdir(folder)
     servable, _ = loading.load(of_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
-    export_evaluation.run(ExportEvaluationSettings(
+    export_evaluation.run(resolved(ExportEvaluationSettings(
         ModelSettings(init_checkpoint="int8"), ExportedModelSettings("int8.tflite"), data_dir="sst-2",
-        output_file="int8.json"), {})
+        output_file="int8.json")))
     losses = json.loads((folder / "int8.json").read_text())["scores"]["eval_loss"]
     results = dict(line.split(" = ") for line in (folder / "int8" / "eval_results.txt").read_text().splitlines())
     assert losses["export"] == pytest.approx(float(results["eval_loss"]), abs=1e-5)

@@ -64,7 +64,10 @@ def has_vectors(path):
 
 
 def test_a_tagger_killed_while_vectors_are_written_and_in_training(folder, flat, capsys):
-    flags = {**FLAGS, "init_checkpoint": flat, "frozen_features": "last"}
+    # Five times the sentences, for as many steps: vectors are written for long enough to be killed in it.
+    (folder / "long.txt").write_text((folder / "train.txt").read_text() * 5)
+    flags = {**FLAGS, "init_checkpoint": flat, "frozen_features": "last", "train_file": "long.txt",
+             "frozen_epochs": FLAGS["frozen_epochs"] / 5}
     run({**flags, "output_dir": "whole"})
     killed = {**flags, "output_dir": "killed"}
     files = lambda ending: list(folder.glob(f"killed/vectors/*/layer_1.npy{ending}"))
