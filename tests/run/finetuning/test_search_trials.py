@@ -42,7 +42,7 @@ def searched(tmp_path, monkeypatch):
                 for name in ("checkpoint", "ckpt-7.index", "loss.png"):
                     (folder / name).touch()
             if scores[folder.name] is None:
-                raise DivergedError("step 3: the loss is not a finite number")
+                raise DivergedError("step 3: the loss is not a finite number", "out has no checkpoint yet")
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
             return runs.FineTuned(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
 
