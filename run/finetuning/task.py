@@ -185,7 +185,7 @@ class FineTuningTask(ServedTask):
     @property
     @abc.abstractmethod
     def loss(self):
-        """The `bert_tf.losses.Loss` of the model's outputs."""
+        """The `bert_tf.losses.TotalLoss` of the model's outputs."""
 
     @abc.abstractmethod
     def score(self, outputs):

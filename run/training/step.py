@@ -22,7 +22,7 @@ class Trained:
     Attributes:
       network: maps features to what `loss` takes, `network(features, training=True)`; its `trainable_variables` are
         trained: the model, or what runs it.
-      loss: `bert_tf.losses.Loss` of the network's outputs.
+      loss: `bert_tf.losses.TotalLoss` of the network's outputs.
       aside: dict of name -> what is trained and kept in checkpoints along with the model, and is no part of it.
       init_layers: the layers of the initial checkpoint that the model's start as; see load_pretrained.
     """
@@ -44,7 +44,7 @@ class Trainer(orbit.StandardTrainer):
       strategy: under whose scope the model and the optimizer were made.
       model: maps features to outputs, `model(features, training=True)`.
       optimizer: of bert_tf.optimization; the loss is scaled as it asks.
-      loss: `bert_tf.losses.Loss`.
+      loss: `bert_tf.losses.TotalLoss`.
       accumulate_steps: micro-batches that each replica cuts its part of the batch into, one after the other in
         memory; their gradients add up to one update.
       jit_compile: whether XLA compiles forward and backward; padding must then not be removed.
