@@ -13,6 +13,8 @@ import tf_keras
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
+OURS = "bert_tf."  # The start of the names of this package's modules.
+
 _register = tf_keras.saving.register_keras_serializable(package="bert_tf")
 _register(BertConfig)
 
@@ -38,7 +40,7 @@ class SavedObject:
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        if cls.__module__.startswith("bert_tf."):
+        if cls.__module__.startswith(OURS):
             _register(cls)
         if "__init__" in vars(cls):
             cls.__init__ = _recording(cls.__init__)
@@ -105,8 +107,7 @@ class SavedLayer(SavedObject):
 
     def _constructed(self):
         vars(self)["_first_hooks"] = getattr(self, "hooks", ())
-        # There is nothing to build, unless a subclass has more.
-        self.built = type(self).build in (tf_keras.layers.Layer.build, tf_keras.Model.build)
+        self.built = type(self).__module__.startswith(OURS)  # A user's subclass may have more to build.
 
     def _check_is_plain(self):
         hooks = [hook for hook in getattr(self, "hooks", ()) if hook not in vars(self)["_first_hooks"]]

@@ -15,8 +15,8 @@ from bert_tf.tokenization import BertTokenizer
 
 WORDS = ("good", "bad", "very", "film", "a", "the", "not", "it", "was", "so")
 VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
-CONFIG = BertConfig(vocab_size=len(VOCABULARY), hidden_size=12, num_hidden_layers=2, num_attention_heads=3,
-                    intermediate_size=17, max_position_embeddings=16, type_vocab_size=2)
+CONFIG = BertConfig(vocab_size=len(VOCABULARY), hidden_size=12, num_hidden_layers=1, num_attention_heads=3,
+                    intermediate_size=17, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.2)
 TEXTS = [f"{a} {b} film" for a in WORDS for b in ("good", "bad")] * 2  # 40 texts
 LABELS = [int(text.split()[1] == "good") for text in TEXTS]
 LOSS = {"logits": tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
@@ -29,7 +29,8 @@ def batches(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
     path.write_text("\n".join(VOCABULARY) + "\n")
     tokenizer = BertTokenizer(str(path))
-    return tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).shuffle(40, seed=1).batch(8).map(
+    return tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).shuffle(
+        40, seed=1, reshuffle_each_iteration=False).batch(8).map(
         lambda texts, labels: (tokenizer.encode(texts, max_seq_length=7), labels))
 
 
@@ -62,11 +63,9 @@ def make_subclassed(dtype=None):
 
 @pytest.mark.parametrize(("where", "dtype", "make"), [
     ("one device", None, make_classifier),
-    ("one device", None, make_functional),
     ("one device", None, make_subclassed),
     ("one device", "mixed_bfloat16", make_functional),
     ("one device", "mixed_float16", make_classifier),
-    ("two replicas", None, make_classifier),
     ("two replicas", "mixed_bfloat16", make_classifier),
 ])
 def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_path, caplog):
@@ -74,13 +73,13 @@ def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_pat
     with strategy.scope() if where == "two replicas" else strategy:
         model = make(dtype)
         model.compile(create_optimizer(0.01, 60, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
-    callbacks = [tf_keras.callbacks.EarlyStopping(patience=8, restore_best_weights=True),
+    callbacks = [tf_keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"), save_best_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "last.weights.h5"), save_weights_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "checkpoint"), save_weights_only=True),
                  tf_keras.callbacks.BackupAndRestore(str(tmp_path / "backup")),
                  tf_keras.callbacks.TensorBoard(str(tmp_path / "logs"))]
-    history = model.fit(batches, validation_data=batches, epochs=10, class_weight={0: 1.0, 1: 2.0}, verbose=0,
+    history = model.fit(batches, validation_data=batches, epochs=6, class_weight={0: 1.0, 1: 2.0}, verbose=0,
                         callbacks=callbacks).history
     assert history["loss"][-1] < history["loss"][0] / 2
     found = model.evaluate(batches, verbose=0, return_dict=True)
@@ -97,8 +96,13 @@ def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_pat
     assert best.evaluate(batches, verbose=0, return_dict=True)["loss"] == pytest.approx(
         min(history["val_loss"]), rel=1e-5 if dtype is None else 0.05)
     assert int(best.optimizer.iterations) == 5 * (1 + int(np.argmin(history["val_loss"])))
-    model.load_weights(tmp_path / "last.weights.h5")
-    model.load_weights(tmp_path / "checkpoint").expect_partial()
+    again = make(dtype)
+    again.predict(ordered, verbose=0)  # A subclass of the user's has its weights when it was called.
+    for name in ("last.weights.h5", "checkpoint"):
+        loaded = again.load_weights(tmp_path / name)
+        if loaded is not None:
+            loaded.expect_partial()
+        np.testing.assert_allclose(again.predict(ordered, verbose=0)["logits"].shape, predicted.shape)
     assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
 
