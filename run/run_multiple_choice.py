@@ -7,9 +7,9 @@
 
 from bert_tf.cli import script
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import MultipleChoiceSettings
+from data_prep.tasks.settings import MultipleChoiceSettings
 
-COMMAND = script.Command(FineTuningSettings(task=MultipleChoiceSettings()), "run.finetuning.tasks.job")
+COMMAND = script.Command(FineTuningSettings(task=MultipleChoiceSettings()), "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -8,12 +8,12 @@
 
 from bert_tf.cli import script
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import QuestionAnsweringSettings
+from data_prep.tasks.settings import QuestionAnsweringSettings
 from run.settings import TokenizerSettings
 
 COMMAND = script.Command(
     FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=QuestionAnsweringSettings()),
-    "run.finetuning.tasks.job")
+    "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

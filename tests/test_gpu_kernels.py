@@ -15,8 +15,8 @@ from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.optimization import create_optimizer
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning.prediction import Predictor
-from run.finetuning.tasks import TASKS
+from run.arrays.prediction import Predictor
+from run.tasks import TASKS
 from run.inference.extraction import chosen_layers
 from run.inference.loading import SERVED, ServingOptions
 from run.pretraining.evaluation import PretrainingEvaluator

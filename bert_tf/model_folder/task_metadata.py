@@ -25,7 +25,7 @@ class TaskMetadata:
     """A task and how its inputs were made.
 
     Attributes:
-      kind: of the task, a key of run.finetuning.tasks.TASKS.
+      kind: of the task, a key of run.tasks.TASKS.
       max_seq_length: longest input in WordPieces, [CLS] and [SEP] included.
       do_lower_case: casing of the tokenizer.
       labels: names in the order of their ids; none for a regression, a span labeler and multiple choice.

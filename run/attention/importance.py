@@ -14,9 +14,9 @@ from bert_tf.errors import InputError
 from bert_tf.run_state import RunState, fingerprint
 from bert_tf.techniques.masks import layers_of, masked
 from run.compression.stages import Stage, make_model
-from run.finetuning.prediction import Predictor
+from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.tasks import TASKS
+from run.tasks import TASKS
 from run.settings import TrainingSettings
 from run.training.host_batches import WHOLE
 

@@ -10,8 +10,8 @@ from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.run_state import RUN_FILE
-from data_prep.tasks import classification, multiple_choice, squad, tagging
-from run.finetuning.label_order import labels_of_model
+from data_prep.tasks import conll, glue, squad, swag
+from data_prep.tasks.label_order import labels_of_model
 from run.finetuning.settings import TuningSettings
 
 SEPARATOR = " ||| "
@@ -147,7 +147,7 @@ def _is_right(kind, answered, right):
 
 def _classifier(task, metadata):
     dataset = _dataset(task, metadata)
-    examples = classification.read_examples(dataset, task.data_dir, "dev")
+    examples = glue.read_examples(dataset, task.data_dir, "dev")
     for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
         text_b = examples.text_b[place] if examples.text_b else None
         label = examples.labels[place]
@@ -161,15 +161,15 @@ def _classifier(task, metadata):
 
 
 def _dataset(task, metadata):
-    """The data_prep.tasks.classification.ClassificationTask of settings, its labels in the order of the model's."""
+    """The data_prep.tasks.glue.Dataset of settings, its labels in the order of the model's."""
     if task.task_name == "own":
         names = () if metadata.as_task.is_generic else metadata.labels
-        return classification.own_task(
+        return glue.own_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column, labels=names,
             regression=task.regression, label_separator=task.label_separator)
-    dataset = classification.find_task(task.task_name)
+    dataset = glue.find_task(task.task_name)
     if dataset.name == "xnli":
-        dataset = classification.xnli_task(*task.xnli_languages)
+        dataset = glue.xnli_task(*task.xnli_languages)
     if dataset.labels == metadata.labels:
         return dataset
     return dataclasses.replace(dataset, labels=labels_of_model(dataset.name, dataset.labels, metadata.labels))
@@ -177,7 +177,7 @@ def _dataset(task, metadata):
 
 def _tagger(task, metadata):
     del metadata
-    sentences = tagging.read_sentences(task.dev_file, task.token_column, task.label_column)
+    sentences = conll.read_sentences(task.dev_file, task.token_column, task.label_column)
     for words, labels, lines in zip(sentences.words, sentences.labels, sentences.lines, strict=True):
         yield Request(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}"), labels
 
@@ -194,7 +194,7 @@ def _span_labeler(task, metadata):
 
 def _multiple_choice(task, metadata):
     del metadata
-    read = multiple_choice.read_race if task.data_format == "race" else multiple_choice.read_swag
+    read = swag.read_race if task.data_format == "race" else swag.read_swag
     questions = read(task.dev_file)
     if questions.labels is None:
         raise InputError(f"`dev_file`={task.dev_file}: has no labels to compare with")

@@ -7,7 +7,7 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.compression.data_settings import FineTunedSettings
-from run.finetuning import task_settings
+from data_prep.tasks import settings as task_settings
 from run.finetuning.settings import TuningSettings
 from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
@@ -49,7 +49,7 @@ class EvaluationDataSettings(Settings):
                                       place=places.INPUT_FILE)
 
     def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
+        """The settings of a task of data_prep.tasks.settings; InputError for data of another task.
 
         Args:
           kind: of the task.

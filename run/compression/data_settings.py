@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
-from run.finetuning import task_settings
+from data_prep.tasks import settings as task_settings
 from run.finetuning.settings import TuningSettings
 from run.settings import ModelSettings, TokenizerSettings
 
@@ -29,7 +29,7 @@ class DataSettings(Settings):
     predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.", place=places.INPUT)
 
     def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
+        """The settings of a task of data_prep.tasks.settings; InputError for data of another task.
 
         Args:
           kind: of the task.
@@ -44,7 +44,7 @@ class FineTunedSettings(Settings):
 
     Attributes:
       metadata: TaskMetadata of the model, once resolved; None of one without, where `needs_task` is False.
-      task: the task's settings, of run.finetuning.task_settings, once resolved.
+      task: the task's settings, of data_prep.tasks.settings, once resolved.
       tuning: TuningSettings of which data are read, once resolved.
     """
 

@@ -1,6 +1,6 @@
 """Fine-tuning from settings to results: data, model, runs over seeds, evaluation, the best weights, predictions.
 
-`run_task` does what all tasks share; what is a task's own it asks of a run.finetuning.task.FineTuningTask.
+`run_task` does what all tasks share; what is a task's own it asks of a run.tasks.base.Task.
 """
 
 import atexit
@@ -22,10 +22,16 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint, holds_run
 from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
+from run.tasks import TASKS
 from run.training import model_files, strategies
 
 # Of a task, with which alone a run is resumed; lengths may change.
 KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
+
+
+def run(settings):
+    """Trains, evaluates and predicts the task whose settings FineTuningSettings have; see `run_task`."""
+    run_task(TASKS[settings.task.kind], settings)
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
@@ -33,7 +39,7 @@ def run_task(task_class, settings):
     """Trains, evaluates and predicts as `settings` say.
 
     Args:
-      task_class: a subclass of FineTuningTask.
+      task_class: a subclass of Task.
       settings: FineTuningSettings, resolved.
 
     Returns:

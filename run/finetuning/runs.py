@@ -19,9 +19,9 @@ from bert_tf.techniques import lora, sparsity
 from bert_tf.techniques.freezing import freeze
 from bert_tf.techniques.int8 import FakeQuantization, quantize
 from run.evaluation import results as evaluation_results
-from run.finetuning import prediction
+from run.arrays import prediction
 from run.finetuning.settings import SEARCH_FOLDER
-from run.finetuning.task import FineTuningTask
+from run.tasks.base import Task
 from run.training import loop, strategies
 from run.training.checkpoints import ADAPTER_FILE
 from run.training.optimizer import make_optimizer
@@ -36,7 +36,7 @@ class Shared:
     Attributes:
       strategy: tf.distribute.Strategy.
       config: BertConfig.
-      task: FineTuningTask that has read its data.
+      task: Task that has read its data.
       new_variables: names of the model's variables that init_checkpoint is not to give.
       begin: called before each training, when its model has its first weights: nothing is written before that, so that
         a checkpoint that is refused changes no file.
@@ -44,7 +44,7 @@ class Shared:
 
     strategy: tf.distribute.Strategy
     config: BertConfig
-    task: FineTuningTask
+    task: Task
     new_variables: tuple[str, ...] = ()
     begin: Callable[[], None] = lambda: None
 

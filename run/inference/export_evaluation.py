@@ -15,9 +15,9 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning.prediction import Predictor
+from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.tasks import TASKS
+from run.tasks import TASKS
 from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
 
@@ -69,7 +69,7 @@ def compare(task, whole, export):
     """What two models come to on the development data of a task.
 
     Args:
-      task: FineTuningTask that has read it.
+      task: Task that has read it.
       whole, export: of each model its outputs, dict of arrays, and the seconds they took.
 
     Returns:
@@ -107,7 +107,7 @@ def logits_of(kind, answer):
       answer: dict of arrays.
 
     Returns:
-      Dict of arrays with which FineTuningTask.score judges.
+      Dict of arrays with which Task.score judges.
     """
     if "logits" in answer:
         return answer
@@ -129,7 +129,7 @@ def _timed(model, *arguments):
 
 
 def read_task(settings, served, tokenizer):
-    """The FineTuningTask of a loading.Served, with its development data read.
+    """The Task of a loading.Served, with its development data read.
 
     What shapes the features, such as the name of a GLUE task, is what the checkpoint's run.json says, unless given.
     """

@@ -7,7 +7,7 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
-from run.finetuning.prediction import Predictor
+from run.arrays.prediction import Predictor
 from run.inference import exports, loading, tensorflow_models
 
 ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar

@@ -7,8 +7,8 @@ from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS
-from run.finetuning.task import ServedTask
-from run.finetuning.tasks import TASKS
+from run.tasks.base import ServedTask
+from run.tasks import TASKS
 from run.inference.pretrained import Encoder, MaskedLM
 from run.settings import DTYPE_POLICIES
 from run.settings.model import read_tokenizer

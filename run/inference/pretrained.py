@@ -1,7 +1,7 @@
 """What any checkpoint can do, fine-tuned or not: encode texts; fill masks, if it was pre-trained."""
 
 from bert_tf import export, models
-from run.finetuning.task import ServedTask
+from run.tasks.base import ServedTask
 
 
 class Encoder(ServedTask):

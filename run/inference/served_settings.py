@@ -12,7 +12,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.model_folder.finding import Found, find
 from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS, TaskMetadata
-from run.finetuning import task_settings
+from data_prep.tasks import settings as task_settings
 from run.inference.exports import is_export
 from run.settings import ModelSettings, TokenizerSettings
 

@@ -13,7 +13,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
-from run.finetuning import task_settings
+from data_prep.tasks import settings as task_settings
 from run.inference.formats import request_files
 from run.inference.served_settings import (
     KINDS,
@@ -219,7 +219,7 @@ class ExportEvaluationSettings(ServedSettings):
     output_file: str | None = setting(None, "JSON file for what is printed.", place=places.OUTPUT_FILE)
 
     def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings.
+        """The settings of a task of data_prep.tasks.settings.
 
         Args:
           kind: of the task.

@@ -16,7 +16,7 @@ from data_prep.pretraining import manifest, shard_plan
 from data_prep.pretraining.shards import Counts, Shard
 from data_prep.vocabulary import counts
 from run.compression.distillation import answers
-from run.finetuning import task_settings
+from data_prep.tasks import settings as task_settings
 from run.training import checkpoints
 
 

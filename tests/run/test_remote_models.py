@@ -13,8 +13,8 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings, MultipleChoiceSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings, MultipleChoiceSettings
+from run.tasks import ClassifierTask
 from run.inference import exporting, exports, extraction
 from run.inference.settings import AnswerSettings, ConversionSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
@@ -53,7 +53,7 @@ def tuned(folder):
         tuning=TuningSettings(do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, eval_steps=2),
         task=ClassificationSettings(task_name="own", data_dir=f"{folder}/data"))
     for _ in range(2):  # the second finds it finished
-        job.run_task(Classification, resolved(settings))
+        job.run_task(ClassifierTask, resolved(settings))
     return f"{folder}/tuned"
 
 

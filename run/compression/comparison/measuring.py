@@ -11,8 +11,8 @@ from bert_tf import export, files
 from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning.batches import take_rows
-from run.finetuning.tasks import TASKS
+from run.arrays.batches import take_rows
+from run.tasks import TASKS
 from run.inference import export_evaluation, feature_models, loading
 from run.inference.served_settings import of_checkpoint
 
@@ -120,7 +120,7 @@ class _Timed:
 
 
 def _scored(name, kind, parameters, path, task, batch_size):
-    """(Measured without times, _Timed, FineTuningTask) of an export."""
+    """(Measured without times, _Timed, Task) of an export."""
     model = _Timed(path, task.per_position)
     score = task.score(model.outputs(task, batch_size))[task.metric]
     size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)

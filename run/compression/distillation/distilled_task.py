@@ -22,9 +22,9 @@ from data_prep.tasks import squad
 from run.compression.distillation import teaching, unlabeled
 from run.compression.distillation.answers import PREFIX, Answers, check_teacher, find, write
 from run.finetuning import runs
-from run.finetuning.batches import lengths_of
-from run.finetuning.prediction import Predictor
-from run.finetuning.task import FineTuningTask
+from run.arrays.batches import lengths_of
+from run.arrays.prediction import Predictor
+from run.tasks.base import Task
 from run.training import strategies
 
 ROW = "row"  # the feature that tells an example's number; of windows of questions, their own ids do
@@ -41,7 +41,7 @@ def distilled(task_class, teacher, student_config):
 
 
 class DistilledTask:
-    """What distillation changes in a subclass of FineTuningTask.
+    """What distillation changes in a subclass of Task.
 
     Attributes:
       teacher: run.compression.distillation.teachers.Teacher, of the class.
@@ -63,7 +63,7 @@ class DistilledTask:
         return other
 
     def read(self, tokenizer, ignore_padding):
-        """See FineTuningTask; InputError too where the teacher, or answers that are kept, do not suit the data."""
+        """See Task; InputError too where the teacher, or answers that are kept, do not suit the data."""
         settings = self.settings
         self.settings = self._without_training(settings)
         super().read(tokenizer, ignore_padding)
@@ -111,7 +111,7 @@ class DistilledTask:
 
     @property
     def num_train_examples(self):
-        return FineTuningTask.num_train_examples.fget(self) if self._unlabeled_file else super().num_train_examples
+        return Task.num_train_examples.fget(self) if self._unlabeled_file else super().num_train_examples
 
     @property
     def training_files(self):
@@ -206,7 +206,7 @@ class DistilledTask:
         return arrays
 
     def training_batches(self, seed, first_step, share, static_shapes):
-        make = FineTuningTask.training_batches if self._unlabeled_file else super().training_batches.__func__
+        make = Task.training_batches if self._unlabeled_file else super().training_batches.__func__
         dataset = make(self, seed, first_step, share, static_shapes)
         if self._kept_answers is None:
             return dataset
@@ -221,7 +221,7 @@ class DistilledTask:
         return teaching.taps(self.settings.losses, self.student_config, self.teacher.config)
 
     def in_training(self, model, optimizer, num_train_steps):
-        """See FineTuningTask: the student, taught by the teacher's answers, kept or given in each step."""
+        """See Task: the student, taught by the teacher's answers, kept or given in each step."""
         losses = self.settings.losses
         if not losses.asks_teacher:
             answers = lambda features: {}

@@ -2,7 +2,7 @@
 
 from run.compression.distillation.distilled_task import distilled
 from run.finetuning import job
-from run.finetuning.tasks import TASKS
+from run.tasks import TASKS
 
 
 def run(settings):

@@ -13,7 +13,7 @@ from bert_tf.model_folder.finding import find
 from bert_tf.techniques.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
 from run.compression.data_settings import DataSettings
 from run.compression.distillation.teachers import Teacher, read_teacher
-from run.finetuning import task_settings
+from data_prep.tasks import settings as task_settings
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings
 

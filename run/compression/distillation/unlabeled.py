@@ -6,7 +6,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, read_lines
-from data_prep.tasks import classification, multiple_choice, squad, tagging
+from data_prep.tasks import conll, glue, squad, swag
 
 ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
@@ -16,7 +16,7 @@ def read(path, settings, metadata, tokenizer):
 
     Args:
       path: of the file.
-      settings: the task's, of run.finetuning.task_settings.
+      settings: the task's, of data_prep.tasks.settings.
       metadata: TaskMetadata of the teacher.
       tokenizer: BertTokenizer.
 
@@ -41,13 +41,13 @@ def _classifier(path, settings, metadata, tokenizer):
             raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, the teacher reads "
                              f"{'two texts with a tab between them' if metadata.pairs else 'one text a line'}")
     texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
-    examples = classification.Examples(list(range(len(rows))), texts[0], texts[1] if metadata.pairs else None, None)
-    return classification.convert_examples_to_features(examples, tokenizer, metadata.max_seq_length, True)
+    examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if metadata.pairs else None, None)
+    return glue.convert_examples_to_features(examples, tokenizer, metadata.max_seq_length, True)
 
 
 def _tagger(path, settings, metadata, tokenizer):
-    sentences = tagging.read_sentences(path, settings.token_column, None)
-    return tagging.convert_sentences_to_features(sentences, metadata.labels, tokenizer, metadata.max_seq_length)[0]
+    sentences = conll.read_sentences(path, settings.token_column, None)
+    return conll.convert_sentences_to_features(sentences, metadata.labels, tokenizer, metadata.max_seq_length)[0]
 
 
 def _span_labeler(path, settings, metadata, tokenizer):
@@ -61,8 +61,8 @@ def _span_labeler(path, settings, metadata, tokenizer):
 
 
 def _multiple_choice(path, settings, metadata, tokenizer):
-    questions = multiple_choice.READERS[settings.data_format](path)
-    return multiple_choice.convert_questions_to_features(questions, tokenizer, metadata.max_seq_length, True)
+    questions = swag.READERS[settings.data_format](path)
+    return swag.convert_questions_to_features(questions, tokenizer, metadata.max_seq_length, True)
 
 
 READERS = {"classifier": _classifier, "token_classifier": _tagger, "span_labeler": _span_labeler,

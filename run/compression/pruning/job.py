@@ -27,7 +27,7 @@ from run.compression.pruning.steps import importance_of, train
 from run.compression.stages import Stage, scores_of
 from run.compression.vocabularies import smaller_vocabulary
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.tasks import TASKS
+from run.tasks import TASKS
 from run.training import strategies
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
@@ -78,7 +78,7 @@ def _learning(settings, task, config):
 
     Args:
       settings: PruneModelSettings.
-      task: FineTuningTask that has read its data.
+      task: Task that has read its data.
       config: BertConfig of that model.
     """
     of_task = {field.name: getattr(task.settings, field.name) for field in dataclasses.fields(task.settings)}
@@ -103,7 +103,7 @@ class _Pruning:
       settings: PruneModelSettings.
       origin: Origin of all its models.
       strategy: tf.distribute.Strategy to train with.
-      learner: FineTuningTask to train for.
+      learner: Task to train for.
     """
 
     def __init__(self, settings, origin, strategy, learner):

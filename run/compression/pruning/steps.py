@@ -26,7 +26,7 @@ def train(stage, origin, strategy, folder, task):
       origin: run.compression.folders.Origin.
       strategy: tf.distribute.Strategy.
       folder: of the run.
-      task: FineTuningTask to train for, the origin's or one that learns from a teacher too.
+      task: Task to train for, the origin's or one that learns from a teacher too.
 
     Returns:
       The Stage of the trained model, and its scores.

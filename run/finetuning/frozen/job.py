@@ -3,7 +3,7 @@
 from run.finetuning import job
 from run.finetuning.frozen import table
 from run.finetuning.frozen.task import FrozenTagging
-from run.finetuning.tasks import Tagging
+from run.tasks import TokenClassifierTask
 
 
 def run(settings):
@@ -19,4 +19,5 @@ def run(settings):
     if frozen.all_features:
         table.run(settings)
     else:
-        job.run_task(FrozenTagging if frozen.frozen_features else Tagging, settings.of_run(frozen.frozen_features))
+        task_class = FrozenTagging if frozen.frozen_features else TokenClassifierTask
+        job.run_task(task_class, settings.of_run(frozen.frozen_features))

@@ -8,7 +8,7 @@ from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import TaggingSettings
+from data_prep.tasks.settings import TaggingSettings
 
 VECTORS_FOLDER = "vectors"  # of an output_dir
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"

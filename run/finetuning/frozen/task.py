@@ -1,4 +1,4 @@
-"""Tagging by frozen features as a fine-tuning task: what it trains is a BiLSTM, and what that reads lies on disk.
+"""Token classification by frozen features as a fine-tuning task: what it trains is a BiLSTM, and what that reads lies on disk.
 
 Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the encoder.
 """
@@ -14,20 +14,20 @@ from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.run_state import RunState, fingerprint
-from data_prep.tasks import tagging
+from data_prep.tasks import conll
 from run.finetuning import runs
 from run.finetuning.frozen import vectors
 from run.finetuning.frozen.features import WAYS, layers_of
 from run.finetuning.frozen.tagger import FrozenTagger
-from run.finetuning.prediction import Predictor
-from run.finetuning.tasks import Tagging
+from run.arrays.prediction import Predictor
+from run.tasks import TokenClassifierTask
 from run.training import strategies, utilisation
 
 VERSION = 1  # of what is computed: to be raised where the same encoder and data are to give other vectors
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
-class FrozenTagging(Tagging):
+class FrozenTagging(TokenClassifierTask):
     """The task of FrozenTaggerSettings.
 
     A row of the encoder is as in fine-tuning; a row of the BiLSTM is a sentence, or a part of one where it has more
@@ -45,15 +45,15 @@ class FrozenTagging(Tagging):
         self._of_encoder, self._lengths = {}, {}
 
     def read(self, tokenizer, ignore_padding):
-        """See FineTuningTask; InputError too where the run that is used is of other vectors."""
+        """See Task; InputError too where the run that is used is of other vectors."""
         super().read(tokenizer, ignore_padding)
         config = self._config = self.settings.model.config
         self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
         for split, features in self.features.items():
             self._of_encoder[split] = features
-            lengths = self._lengths[split] = tagging.lengths_of_parts(
+            lengths = self._lengths[split] = conll.lengths_of_parts(
                 self._sentences[split], self.settings.tokenizer.max_seq_length)
-            self.features[split] = tagging.features_of_words(tagging.of_words(
+            self.features[split] = conll.features_of_words(conll.of_words(
                 features["label_ids"], features["label_ids"]), lengths)
         if not self.settings.tuning.do_train:
             for each in self.settings.runs:
@@ -122,9 +122,9 @@ class FrozenTagging(Tagging):
         data = hashlib.sha256()
         for name in ENCODER_INPUTS:
             data.update(np.ascontiguousarray(features[name]).tobytes())
-        data.update((features["label_ids"] != tagging.IGNORED).tobytes())
+        data.update((features["label_ids"] != conll.IGNORED).tobytes())
         return {"version": VERSION, "encoder": self._encoder_files, "config": self._config.to_dict(),
-                "data": data.hexdigest(), "words": int((features["label_ids"] != tagging.IGNORED).sum()),
+                "data": data.hexdigest(), "words": int((features["label_ids"] != conll.IGNORED).sum()),
                 "mixed_precision": self.settings.step.mixed_precision,
                 **({"allow_tf32": True} if self.settings.devices.allow_tf32 else {})}
 
@@ -132,7 +132,7 @@ class FrozenTagging(Tagging):
         """Writes the vectors of the words of a split, those of some layers."""
         strategy, features = tf.distribute.get_strategy(), self._of_encoder[split]
         encoder = self._load_encoder(strategy)
-        are_words = features["label_ids"] != tagging.IGNORED  # [rows, S]: their first pieces
+        are_words = features["label_ids"] != conll.IGNORED  # [rows, S]: their first pieces
 
         def encode(features, training):
             encoded = encoder(features, training=training)

@@ -19,7 +19,7 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.finetuning.batches import RowsOnDisk
+from run.arrays.batches import RowsOnDisk
 
 DTYPE = np.dtype(np.float16)  # half the memory, and no classifier sees the difference
 TOLD_FILE = "vectors.json"

@@ -25,8 +25,8 @@ from run.compression.pruning import job as pruning_job
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 from run.inference import export_evaluation, loading
 from run.inference.served_settings import of_checkpoint
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
@@ -76,7 +76,7 @@ def train_for_int8(model, output_dir):
         training=TrainingSettings(output_dir, train_batch_size=6),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=2.0, quantize_from_step=2),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run_task(Classification, settings)
+    finetuning_job.run_task(ClassifierTask, settings)
 
 
 def test_each_model_is_smaller_than_the_one_before(folder):

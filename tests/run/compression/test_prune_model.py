@@ -18,8 +18,8 @@ from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
@@ -208,7 +208,7 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         training=TrainingSettings(output_dir="trained_on", train_batch_size=4),
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run_task(Classification, settings)
+    finetuning_job.run_task(ClassifierTask, settings)
     servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))

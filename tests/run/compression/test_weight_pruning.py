@@ -13,8 +13,8 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings, WeightPruningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
 from tests import toy_runs
 from tests.settings import resolved
@@ -42,7 +42,7 @@ def tune(output_dir, *, tuning=None, **pruning):
         weight_pruning=WeightPruningSettings(**pruning),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
     settings = resolved(settings)
-    job.run_task(Classification, settings)
+    job.run_task(ClassifierTask, settings)
 
 
 def tensors_of(folder):

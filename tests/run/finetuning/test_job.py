@@ -8,14 +8,14 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task import FineTuningTask
-from run.finetuning.task_settings import (
+from run.tasks import base
+from data_prep.tasks.settings import (
     ClassificationSettings,
     MultipleChoiceSettings,
     QuestionAnsweringSettings,
     TaggingSettings,
 )
-from run.finetuning.tasks import TASKS, Classification, MultipleChoice, QuestionAnswering, Tagging
+from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask
 from run.inference.served_settings import KINDS, UNTRAINED_KINDS
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.training import strategies
@@ -25,7 +25,7 @@ SIZES = {"train_batch_size": 8, "eval_batch_size": 10, "predict_batch_size": 12}
 ODD = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
 
 
-class Task(FineTuningTask):
+class Task(base.Task):
     """A task that reads nothing."""
 
     kind, metric = "classifier", "eval_accuracy"
@@ -51,10 +51,10 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 
 
 @pytest.mark.parametrize(("task_class", "task_settings", "names"), [
-    (Classification, ClassificationSettings(task_name="rte", data_dir="."), {"task_name"}),
-    (Tagging, TaggingSettings(), {"token_column", "label_column", "document_context"}),
-    (MultipleChoice, MultipleChoiceSettings(), {"data_format"}),
-    (QuestionAnswering, QuestionAnsweringSettings(max_query_length=32),
+    (ClassifierTask, ClassificationSettings(task_name="rte", data_dir="."), {"task_name"}),
+    (TokenClassifierTask, TaggingSettings(), {"token_column", "label_column", "document_context"}),
+    (MultipleChoiceTask, MultipleChoiceSettings(), {"data_format"}),
+    (SpanLabelerTask, QuestionAnsweringSettings(max_query_length=32),
      {"doc_stride", "max_query_length", "version_2_with_negative"}),
 ])
 def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_settings, names):
@@ -65,7 +65,7 @@ def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_setting
 def test_xnli_is_resumed_in_its_languages():
     def kept(**languages):
         task_settings = ClassificationSettings(task_name="XNLI", data_dir=".", **languages)
-        return Classification(FineTuningSettings(task=task_settings), None).kept_settings
+        return ClassifierTask(FineTuningSettings(task=task_settings), None).kept_settings
 
     assert kept() == {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
     assert kept(xnli_language="de") == {"task_name": "xnli", "xnli_language": "de", "xnli_train_language": "de"}
@@ -82,7 +82,7 @@ def test_languages_are_those_of_xnli(name):
 
 def test_a_published_task_is_the_same_by_any_spelling():
     for name in ("SST-2", "sst2"):
-        task = Classification(FineTuningSettings(task=ClassificationSettings(task_name=name, data_dir=".")), None)
+        task = ClassifierTask(FineTuningSettings(task=ClassificationSettings(task_name=name, data_dir=".")), None)
         assert task.kept_settings == {"task_name": "sst-2"}
 
 

@@ -15,11 +15,11 @@ import tensorflow as tf
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import classification, text_windows
+from data_prep.tasks import glue, text_windows
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import (
@@ -63,7 +63,7 @@ def tune(output_dir, windows=None, **tuning):
             task_name="own", data_dir="data", text_a_column="sentence",
             **WINDOWS if windows is None else windows))
     settings = resolved(settings)
-    job.run_task(Classification, settings)
+    job.run_task(ClassifierTask, settings)
 
 
 def weights(folder):
@@ -107,7 +107,7 @@ def test_a_run_and_its_export(here, capsys):
 def test_features_of_windows(reference):
     """Short texts are as ever; of long ones each piece is in a window."""
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
-    examples = classification.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
+    examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
     windows = text_windows.Windows(stride=3, most=8)
     features, counts, was_cut = text_windows.convert_examples_to_windows(examples, tokenizer, LENGTH, windows)
@@ -117,7 +117,7 @@ def test_features_of_windows(reference):
     assert not was_cut.any()
     assert {name: values.shape for name, values in features.items()} == {
         **dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (3, many, LENGTH)), "label_ids": (3,)}
-    plain = classification.convert_examples_to_features(examples, tokenizer, LENGTH)
+    plain = glue.convert_examples_to_features(examples, tokenizer, LENGTH)
     for name in ("input_ids", "input_mask", "segment_ids"):
         np.testing.assert_array_equal(features[name][:, 0], plain[name])
     assert features["input_mask"][[0, 2], 1:].sum() == 0

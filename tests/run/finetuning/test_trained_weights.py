@@ -21,8 +21,8 @@ from run.finetuning.settings import (
     TuningSettings,
     WeightPruningSettings,
 )
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 from run.settings import (
     ModelSettings,
     OptimizerSettings,
@@ -64,7 +64,7 @@ def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **
         trained_weights=TrainedWeightsSettings(**trained_weights),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
     settings = resolved(settings)
-    job.run_task(Classification, settings)
+    job.run_task(ClassifierTask, settings)
 
 
 def stored(folder):

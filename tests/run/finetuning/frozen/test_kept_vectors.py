@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from run.finetuning.batches import take_rows
+from run.arrays.batches import take_rows
 from run.finetuning.frozen import vectors
 from tests import remote_folders
 

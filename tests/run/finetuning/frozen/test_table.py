@@ -14,8 +14,8 @@ from run.finetuning.frozen import table
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import TuningSettings
-from run.finetuning.task_settings import TaggingSettings
-from run.finetuning.tasks import Tagging
+from data_prep.tasks.settings import TaggingSettings
+from run.tasks import TokenClassifierTask
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import state_files, toy_runs
 from tests.settings import resolved
@@ -103,7 +103,7 @@ def test_what_the_rows_are_asked_for(folder, asked):
     with pytest.raises(StoppedError):
         make(folder)
     (_, fine_tuned, of_fine_tuned), (_, frozen, of_frozen) = asked[:2]
-    assert fine_tuned is Tagging
+    assert fine_tuned is TokenClassifierTask
     assert frozen.kind == "frozen_token_classifier"
     assert frozen.computes_all_layers
     assert of_fine_tuned.optimizer.learning_rate == 5e-5

@@ -4,8 +4,8 @@ import pytest
 
 from bert_tf.model_folder.task_metadata import HuggingFaceTask
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 
 UNNAMED = HuggingFaceTask("classifier", 7, True, ("LABEL_0", "LABEL_1"))
 
@@ -19,12 +19,12 @@ def own(tmp_path):
 
 def test_the_order_in_which_they_are_taken_is_said(own, capsys):
     for task, order in ((own, "a, b"), (ClassificationSettings(task_name="rte"), "entailment, not_entailment")):
-        Classification(FineTuningSettings(task=task), UNNAMED)
+        ClassifierTask(FineTuningSettings(task=task), UNNAMED)
         assert capsys.readouterr().err == (f"note: config.json gives the model's labels no names: they are taken for "
                                            f"{order}, in this order\n")
 
 
 def test_nothing_is_said_of_labels_with_names_and_in_training(own, capsys):
     for kept in (HuggingFaceTask("classifier", 7, True, ("a", "b")), None):
-        Classification(FineTuningSettings(task=own), kept)
+        ClassifierTask(FineTuningSettings(task=own), kept)
     assert capsys.readouterr().err == ""

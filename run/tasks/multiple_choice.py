@@ -7,13 +7,13 @@ from bert_tf import export, files, losses, models
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from data_prep.tasks import classification, multiple_choice
+from data_prep.tasks import glue, swag
 from run.evaluation import metrics, plots, results
-from run.finetuning.task import FineTuningTask
-from run.finetuning.task_settings import MultipleChoiceSettings
+from run.tasks.base import Task
+from data_prep.tasks.settings import MultipleChoiceSettings
 
 
-class MultipleChoice(FineTuningTask):
+class MultipleChoiceTask(Task):
     """The task of MultipleChoiceSettings."""
 
     kind = MultipleChoiceSettings.kind
@@ -78,16 +78,16 @@ def read_split(split, path, data_format, tokenizer, max_seq_length):
     Raises:
       InputError: there are no answers to train or evaluate with.
     """
-    questions = multiple_choice.READERS[data_format](path)
+    questions = swag.READERS[data_format](path)
     if questions.labels is None and split != "test":
         raise InputError(f"`{split}_file`={path}: has no answers")
-    features = multiple_choice.convert_questions_to_features(questions, tokenizer, max_seq_length, show_progress=True)
+    features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length, show_progress=True)
     pairs = questions.pairs()
     notes = [f"{split}: {len(questions):,} questions of {questions.num_choices} choices"]
     num_empty = sum(not text.strip() for text in questions.text_a + pairs.text_b)
     if num_empty:
         notes.append(f"{num_empty:,} texts are empty")
-    cut = classification.count_cut(pairs, tokenizer, max_seq_length)
+    cut = glue.count_cut(pairs, tokenizer, max_seq_length)
     if cut.num_examples:
         notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={max_seq_length}: "
                      f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")

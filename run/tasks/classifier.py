@@ -12,14 +12,14 @@ from bert_tf.errors import InputError
 from bert_tf.files import garbled_note
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.models import BertLongTextClassifier
-from data_prep.tasks import classification, text_windows
+from data_prep.tasks import glue, text_windows
 from run.evaluation import glue_submission, metrics, plots, results
-from run.finetuning.label_order import labels_of_model
-from run.finetuning.task import FineTuningTask
-from run.finetuning.task_settings import ClassificationSettings
+from data_prep.tasks.label_order import labels_of_model
+from run.tasks.base import Task
+from data_prep.tasks.settings import ClassificationSettings
 
 
-class Classification(FineTuningTask):
+class ClassifierTask(Task):
     """The task of --task_name, of ClassificationSettings."""
 
     kind = ClassificationSettings.kind
@@ -141,12 +141,12 @@ class Classification(FineTuningTask):
     def _known(self):
         """The rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
-        return slice(None) if any(self._label_kind) else labels != classification.UNKNOWN
+        return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN
 
     @property
     def _published_ids(self):
         """The published id of each label of the model: F1 is of the label with the id 1. int64 [labels]."""
-        labels, published = self._dataset.labels, classification.find_task(self._dataset.name).labels
+        labels, published = self._dataset.labels, glue.find_task(self._dataset.name).labels
         return np.array([published.index(label) for label in labels])
 
     @property
@@ -156,13 +156,13 @@ class Classification(FineTuningTask):
 
 
 def _find_dataset(task, kept):
-    """The data_prep.tasks.classification.ClassificationTask that settings name; InputError if there is none.
+    """The data_prep.tasks.glue.Dataset that settings name; InputError if there is none.
 
     The labels of one's own files are those of the training file, or of the model if it is only to be used.
     """
     if task.task_name == "own":
         has_names = kept and not kept.as_task.is_generic
-        dataset = classification.own_task(
+        dataset = glue.own_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
             labels=kept.labels if has_names else (), regression=task.regression, label_separator=task.label_separator)
         if kept and len(kept.labels) != len(dataset.labels):
@@ -171,11 +171,11 @@ def _find_dataset(task, kept):
         _note_taken(kept, dataset.labels)
         return dataset
     try:
-        dataset = classification.find_task(task.task_name)
+        dataset = glue.find_task(task.task_name)
     except InputError as error:
         raise InputError(f"`task_name`: {error}, and own") from error
     if dataset.name == "xnli":
-        dataset = classification.xnli_task(*task.xnli_languages)
+        dataset = glue.xnli_task(*task.xnli_languages)
     if kept is None or kept.labels == dataset.labels:
         return dataset
     labels = labels_of_model(dataset.name, dataset.labels, kept.labels)
@@ -198,7 +198,7 @@ def read_split(dataset, data_dir, split, tokenizer, max_seq_length, allow_unknow
 
     With `windows`, text_windows.Windows, long texts are read in these.
     """
-    examples = classification.read_examples(dataset, data_dir, split, allow_unknown)
+    examples = glue.read_examples(dataset, data_dir, split, allow_unknown)
     notes = []
     if windows:
         features, counts, was_cut = text_windows.convert_examples_to_windows(
@@ -210,12 +210,12 @@ def read_split(dataset, data_dir, split, tokenizer, max_seq_length, allow_unknow
             notes.append(f"{np.count_nonzero(was_cut):,} rows are cut, they do not fit into {windows.most} windows or "
                          "their first text is too long")
     else:
-        features = classification.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
+        features = glue.convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=True)
     if examples.num_broken:
         notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
     if examples.num_empty:
         notes.append(f"{examples.num_empty:,} rows have an empty text")
-    cut = None if windows else classification.count_cut(examples, tokenizer, max_seq_length)
+    cut = None if windows else glue.count_cut(examples, tokenizer, max_seq_length)
     if cut and cut.num_examples:
         notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={max_seq_length}: "
                      f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")

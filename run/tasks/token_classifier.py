@@ -11,15 +11,15 @@ from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note, new_file
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from data_prep.tasks import tagging
+from data_prep.tasks import conll
 from run.evaluation import plots
-from run.finetuning.task import FineTuningTask
-from run.finetuning.task_settings import TaggingSettings
+from run.tasks.base import Task
+from data_prep.tasks.settings import TaggingSettings
 
 NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"
 
 
-class Tagging(FineTuningTask):
+class TokenClassifierTask(Task):
     """The task of TaggingSettings."""
 
     kind = TaggingSettings.kind
@@ -40,15 +40,15 @@ class Tagging(FineTuningTask):
             static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
-        """See FineTuningTask."""
+        """See Task."""
         task = self.settings.task
         self._sentences = {}
         for split in self.settings.tuning.splits:
             label_column = None if split == "test" else task.label_column
-            self._sentences[split] = tagging.read_sentences(
+            self._sentences[split] = conll.read_sentences(
                 getattr(task, f"{split}_file"), task.token_column, label_column)
         is_new = self.kept is None and "train" in self._sentences
-        self._names = tagging.label_names(self._sentences["train"]) if is_new else self._kept_labels()
+        self._names = conll.label_names(self._sentences["train"]) if is_new else self._kept_labels()
         for split, sentences in self._sentences.items():
             self.features[split] = convert_split(
                 split, sentences, self._names, tokenizer, self.settings.tokenizer.max_seq_length,
@@ -111,31 +111,31 @@ class Tagging(FineTuningTask):
         """Writes test_predictions.txt: the test file with the predicted label in one column more."""
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self._sentences["test"]
-        tagging.write_predictions(path, sentences, self._predicted("test", outputs))
+        conll.write_predictions(path, sentences, self._predicted("test", outputs))
         print(f"{path}: {sentences.num_words:,} words, the predicted label in the last column")
 
     def _predicted(self, split, outputs):
         """What outputs, logits [rows, S, labels], say of each word, a list of str a sentence; valid IOB2."""
-        ids = tagging.of_words(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
-        labels = tagging.by_sentence([self._names[id_] for id_ in ids], self._sentences[split])
-        return [tagging.to_iob2(each) for each in labels] if self._are_entities else labels
+        ids = conll.of_words(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
+        labels = conll.by_sentence([self._names[id_] for id_ in ids], self._sentences[split])
+        return [conll.to_iob2(each) for each in labels] if self._are_entities else labels
 
     def _scores_by_label(self, labels, predicted):
         """A table of precision, recall and F1 as text."""
         if not self._are_entities:
             return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
-        if {*_flat(labels), *_flat(predicted)} <= {tagging.OUTSIDE}:  # of which seqeval can make no table
+        if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # of which seqeval can make no table
             return NO_ENTITIES
         return entity_metrics.classification_report(labels, predicted, digits=4, zero_division=0)
 
     @property
     def _are_entities(self):
-        return tagging.are_entity_labels(self._names)
+        return conll.are_entity_labels(self._names)
 
 
 def convert_split(split, sentences, names, tokenizer, max_seq_length, allow_unknown=False, document_context=False):
     """Features of a split's Sentences; says on standard error what is odd about them."""
-    features, num_cut = tagging.convert_sentences_to_features(
+    features, num_cut = conll.convert_sentences_to_features(
         sentences, names, tokenizer, max_seq_length, allow_unknown, document_context)
     notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
     if document_context:
@@ -145,7 +145,7 @@ def convert_split(split, sentences, names, tokenizer, max_seq_length, allow_unkn
                   "divided")
     if num_cut:
         notes += f"; {num_cut:,} words alone are longer and lose their last pieces"
-    if num_unknown := int((features["label_ids"] == tagging.UNKNOWN).sum()):
+    if num_unknown := int((features["label_ids"] == conll.UNKNOWN).sum()):
         notes += f"; {num_unknown:,} words have a label that training lacks, and count as wrong (--strict refuses them)"
     if sentences.num_garbled:
         notes += f"; {garbled_note(sentences.num_garbled)}"

@@ -13,7 +13,7 @@ import numpy as np
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.files import read_json
-from data_prep.tasks import classification, tables
+from data_prep.tasks import glue, tables
 from data_prep.tasks.surrogates import without_surrogates
 
 ENDING = re.compile(r"ending(\d{1,9})")
@@ -45,8 +45,8 @@ class Questions:
         return len(self.text_b[0])
 
     def pairs(self):
-        """Each choice of each question as an example of its own, classification.Examples."""
-        return classification.Examples(
+        """Each choice of each question as an example of its own, glue.Examples."""
+        return glue.Examples(
             [f"{guid}-{choice}" for guid in self.guids for choice in range(self.num_choices)],
             [text for text in self.text_a for _ in range(self.num_choices)],
             [text for choices in self.text_b for text in choices], None)
@@ -133,13 +133,13 @@ def convert_questions_to_features(questions, tokenizer, max_seq_length, show_pro
 
     Returns:
       dict of "input_ids", "input_mask" and "segment_ids", int32 [n, choices, S], as
-      `classification.convert_examples_to_features` makes them of pairs; and "label_ids", int32 [n], where the questions
+      `glue.convert_examples_to_features` makes them of pairs; and "label_ids", int32 [n], where the questions
       have answers.
 
     Raises:
       InputError: where `max_seq_length` leaves no room for a piece of each text.
     """
-    flat = classification.convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length, show_progress)
+    flat = glue.convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length, show_progress)
     features = {name: values.reshape(-1, questions.num_choices, max_seq_length) for name, values in flat.items()}
     if questions.labels is not None:
         features["label_ids"] = questions.labels

@@ -3,7 +3,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from run.finetuning.prediction import Predictor
+from run.arrays.prediction import Predictor
 
 NUM_EXAMPLES, LENGTH, BATCH = 11, 9, 4
 

@@ -6,12 +6,12 @@ A batch is packed by itself, first-fit-decreasing, and has as many rows as the f
 import numpy as np
 import tensorflow as tf
 
-from run.finetuning.batches import lengths_of, rows_of_step
+from run.arrays.batches import lengths_of, rows_of_step
 
 MOST_PACKED = 12  # sequences of a row
 PER_TOKEN = ("input_ids", "input_mask", "segment_ids")
 LABELS = "label_ids"
-NO_LABEL = -1  # of a position, as in data_prep.tasks.tagging
+NO_LABEL = -1  # of a position, as in data_prep.tasks.conll
 
 
 def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position=False,

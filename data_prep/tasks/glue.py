@@ -51,7 +51,7 @@ class Split:
 
 
 @dataclasses.dataclass(frozen=True)
-class ClassificationTask:
+class Dataset:
     """A data set and how a model is judged on it.
 
     Attributes:
@@ -155,14 +155,14 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
     if not metrics:
         metrics = (("pearson", "spearman") if regression else
                    ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1"))
-    return ClassificationTask("own", splits, tuple(labels), regression, tuple(metrics), label_separator)
+    return Dataset("own", splits, tuple(labels), regression, tuple(metrics), label_separator)
 
 
 def read_examples(task, data_dir, split, allow_unknown=False):
     """Reads one split of a task.
 
     Args:
-      task: ClassificationTask.
+      task: Dataset.
       data_dir: folder of the published files.
       split: "train", "dev" or "test".
       allow_unknown: whether a row may have a label that the task has not, if others have some that it has; not where a
@@ -319,7 +319,7 @@ def _labels_of_file(path, layout, separator):
 
 def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
     """A task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
-    return ClassificationTask(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
+    return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
                                      "test": Split(test_file, **test)}, labels, **fields)
 
 
@@ -336,7 +336,7 @@ def xnli_task(language="zh", train_language=None):
       train_language: of the language to train in; None for the same.
     """
     texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
-    return ClassificationTask("xnli", {
+    return Dataset("xnli", {
         "train": Split(f"multinli/multinli.train.{train_language or language}.tsv", text_a=0, text_b=1, label=2),
         "dev": Split("xnli.dev.tsv", **texts), "test": Split("xnli.test.tsv", **texts)},
         NLI_LABELS, renamed_labels=(("contradictory", "contradiction"),))

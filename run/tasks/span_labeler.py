@@ -13,16 +13,16 @@ from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep import records
 from data_prep.tasks import squad
 from run.evaluation import squad_scores
-from run.finetuning.batches import SORTED_BATCHES
-from run.finetuning.task import FineTuningTask
-from run.finetuning.task_settings import QuestionAnsweringSettings
+from run.arrays.batches import SORTED_BATCHES
+from run.tasks.base import Task
+from data_prep.tasks.settings import QuestionAnsweringSettings
 
 TRAIN_RECORDS = "train.tf_record"
 SHUFFLE_SEED = 12345  # the original's, for the order in which questions become records
 SHUFFLE_RECORDS = 10_000  # held to draw from: about 15 MB at length 384
 
 
-class QuestionAnswering(FineTuningTask):
+class SpanLabelerTask(Task):
     """The task of QuestionAnsweringSettings; one file is evaluated and answered."""
 
     kind = QuestionAnsweringSettings.kind

@@ -1,6 +1,6 @@
-"""What the fine-tuning job, export and the terminal ask of a task; run.finetuning.tasks has a module for each.
+"""What the fine-tuning job, export and the terminal ask of a task; run.tasks has a module for each.
 
-A new task is a module there, its settings in run.finetuning.task_settings, and a script that names both.
+A new task is a module there, its settings in data_prep.tasks.settings, and a script that names both.
 """
 
 import abc
@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
-from run.finetuning import batches, packing
+from run.arrays import batches, packing
 from run.training import utilisation
 from run.training.step import Trained
 
@@ -43,7 +43,7 @@ class ServedTask(abc.ABC):
         return not variable.startswith(cls.unused_variables)
 
 
-class FineTuningTask(ServedTask):
+class Task(ServedTask):
     """A task, its data and how a model is judged on it.
 
     A subclass reads its data in `read`, and there fills `features` or overrides what is made of it.
@@ -154,7 +154,7 @@ class FineTuningTask(ServedTask):
             first_step=first_step, multiple=multiple, share=share)
 
     def training_batches(self, seed, first_step, share, static_shapes):
-        """Endless dataset of a HostShare of batches, beginning with batch `first_step`; see run.finetuning.batches."""
+        """Endless dataset of a HostShare of batches, beginning with batch `first_step`; see run.arrays.batches."""
         return batches.training_batches(
             self.features["train"], self.settings.training.train_batch_size, seed, first_step=first_step,
             static_shapes=static_shapes, share=share)
@@ -204,7 +204,7 @@ class FineTuningTask(ServedTask):
         """Writes predictions for the test data.
 
         Args:
-          predictor: run.finetuning.prediction.Predictor.
+          predictor: run.arrays.prediction.Predictor.
           eval_outputs: outputs for the development data, None without evaluation.
           folder: where the files go.
         """

@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from run.finetuning import batches
+from run.arrays import batches
 from run.training.host_batches import HostShare
 
 NUM_EXAMPLES, LENGTH, BATCH = 47, 12, 4

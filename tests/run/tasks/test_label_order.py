@@ -3,10 +3,10 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from run.finetuning.label_order import labels_of_model
+from data_prep.tasks.label_order import labels_of_model
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from data_prep.tasks.settings import ClassificationSettings
+from run.tasks import ClassifierTask
 
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
 
@@ -45,7 +45,7 @@ def test_scores_do_not_depend_on_the_models_order():
     labels = np.array([0, 0, 1, 1, 1])
     found = []
     for order in (("0", "1"), ("1", "0")):
-        task = Classification(settings, TaskMetadata("classifier", 8, True, order))
+        task = ClassifierTask(settings, TaskMetadata("classifier", 8, True, order))
         columns = [int(label) for label in order]
         task.features = {"dev": {"label_ids": np.array([columns.index(label) for label in labels])}}
         found.append(task.score({"logits": logits[:, columns]}))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import tagging
+from data_prep.tasks import conll
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "anna", "lives", "in", "rome", "##s", "##t", "."]
 CLS, SEP, UNK = 2, 3, 1
@@ -33,24 +33,24 @@ def write(tmp_path):
 
 def sentences_of(*sentences, labels=None):
     lines = [[10 * number + place for place in range(len(words))] for number, words in enumerate(sentences)]
-    return tagging.Sentences("file", [list(words) for words in sentences], lines, list(sentences), labels)
+    return conll.Sentences("file", [list(words) for words in sentences], lines, list(sentences), labels)
 
 
 def test_conll_2003(write):
     path = write("-DOCSTART- -X- O O\n\nAnna NNP I-NP I-PER\nlives  VBZ I-VP O \n\n\n"
                  "-DOCSTART- -X- O O\n\nRome NNP I-NP I-LOC\r\nAnna NNP I-NP I-PER\n. . O O")
-    sentences = tagging.read_sentences(path, label_column=-1)
+    sentences = conll.read_sentences(path, label_column=-1)
     assert sentences.words == [["Anna", "lives"], ["Rome", "Anna", "."]]
     assert sentences.labels == [["B-PER", "O"], ["B-LOC", "B-PER", "O"]]
     assert sentences.lines == [[3, 4], [9, 10, 11]]
     assert sentences.rows[1] == ["Rome NNP I-NP I-LOC", "Anna NNP I-NP I-PER", ". . O O"]
     assert (len(sentences), sentences.num_words) == (2, 5)
-    assert tagging.label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
-    assert tagging.read_sentences(path, label_column=2).labels[0] == ["B-NP", "B-VP"]
-    parts_of_speech = tagging.read_sentences(path, label_column=1)
+    assert conll.label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert conll.read_sentences(path, label_column=2).labels[0] == ["B-NP", "B-VP"]
+    parts_of_speech = conll.read_sentences(path, label_column=1)
     assert parts_of_speech.labels == [["NNP", "VBZ"], ["NNP", "NNP", "."]]
-    assert tagging.label_names(parts_of_speech) == (".", "NNP", "VBZ")
-    assert not tagging.are_entity_labels(("NNP", "O"))
+    assert conll.label_names(parts_of_speech) == (".", "NNP", "VBZ")
+    assert not conll.are_entity_labels(("NNP", "O"))
 
 
 def test_documents_are_windows_in_which_each_word_counts_once(write, tokenizer):
@@ -61,43 +61,43 @@ def test_documents_are_windows_in_which_each_word_counts_once(write, tokenizer):
     """
     path = write("-DOCSTART- O\n\nanna B-PER\nromes B-LOC\n\nin O\nrome B-LOC\n. O\n\nin O\nlives O\nannas B-PER\n\n"
                  "-DOCSTART- O\n. O\n\nin O\n")
-    sentences = tagging.read_sentences(path, label_column=1)
+    sentences = conll.read_sentences(path, label_column=1)
     assert sentences.documents == [1, 1, 1, 2, 2]
-    names = tagging.label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
-    features, num_cut = tagging.convert_sentences_to_features(sentences, names, tokenizer, 8, document_context=True)
-    anna, lives, inside, rome, s, stop, no = 5, 6, 7, 8, 9, 11, tagging.IGNORED
+    names = conll.label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
+    features, num_cut = conll.convert_sentences_to_features(sentences, names, tokenizer, 8, document_context=True)
+    anna, lives, inside, rome, s, stop, no = 5, 6, 7, 8, 9, 11, conll.IGNORED
     assert features["input_ids"].tolist() == [
         [CLS, anna, rome, s, inside, rome, stop, SEP], [CLS, inside, rome, stop, inside, lives, SEP, 0],
         [CLS, rome, stop, inside, lives, anna, s, SEP], [CLS, stop, inside, SEP, 0, 0, 0, 0]]
     assert features["label_ids"].tolist() == [
         [no, 3, 1, no, 0, 1, no, no], [no, no, no, 0, no, no, no, no],
         [no, no, no, 0, 0, 3, no, no], [no, 0, 0, no, no, no, no, no]]
-    assert tagging.of_words(features["label_ids"], features["label_ids"]).tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
+    assert conll.of_words(features["label_ids"], features["label_ids"]).tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
     assert num_cut == 0
     with pytest.raises(ValueError, match=r"^`document_context`: .*words\.txt has no row that begins with -DOCST"):
-        tagging.convert_sentences_to_features(
-            tagging.read_sentences(write("anna B-PER\nin O"), label_column=1), names, tokenizer, 8,
+        conll.convert_sentences_to_features(
+            conll.read_sentences(write("anna B-PER\nin O"), label_column=1), names, tokenizer, 8,
             document_context=True)
 
 
 def test_tabs_other_columns_and_words_with_odd_spaces(write):
-    sentences = tagging.read_sentences(write("\ufeffO\t1\tAn na\nB-PER\t2\t\xa0\n \nO\t\ti\u2028n"), 2, 0)
+    sentences = conll.read_sentences(write("\ufeffO\t1\tAn na\nB-PER\t2\t\xa0\n \nO\t\ti\u2028n"), 2, 0)
     assert sentences.words == [["An na", "\xa0"], ["i\u2028n"]]
     assert sentences.labels == [["O", "B-PER"], ["O"]]
 
 
 def test_without_labels(write):
-    sentences = tagging.read_sentences(write("Anna\nlives\n"))
+    sentences = conll.read_sentences(write("Anna\nlives\n"))
     assert (sentences.words, sentences.labels) == ([["Anna", "lives"]], None)
 
 
 @pytest.mark.parametrize("labels", [IOB1, IOB2, IOBES])
 def test_three_schemes_are_one(labels):
-    assert tagging.to_iob2(labels) == IOB2
+    assert conll.to_iob2(labels) == IOB2
 
 
 def test_sequences_of_no_scheme_become_valid():
-    assert tagging.to_iob2(["E-PER", "I-LOC", "O", "I-LOC", "E-PER"]) == ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"]
+    assert conll.to_iob2(["E-PER", "I-LOC", "O", "I-LOC", "E-PER"]) == ["B-PER", "B-LOC", "O", "B-LOC", "B-PER"]
 
 
 @pytest.mark.parametrize(("text", "columns", "message"), [
@@ -111,17 +111,17 @@ def test_sequences_of_no_scheme_become_valid():
 ])
 def test_bad_rows_are_named(write, text, columns, message):
     with pytest.raises(ValueError, match=message):
-        tagging.read_sentences(write(text), *columns)
+        conll.read_sentences(write(text), *columns)
 
 
 def test_bad_files_are_named(write, tmp_path):
     with pytest.raises(ValueError, match=r"none\.txt: no such file"):
-        tagging.read_sentences(str(tmp_path / "none.txt"))
+        conll.read_sentences(str(tmp_path / "none.txt"))
     (tmp_path / "latin.txt").write_bytes(b"a O\ncaf\xe9 O\n")
-    latin = tagging.read_sentences(str(tmp_path / "latin.txt"))
+    latin = conll.read_sentences(str(tmp_path / "latin.txt"))
     assert (latin.words, latin.num_garbled) == ([["a", "caf"]], 1)  # the byte is dropped
     with pytest.raises(ValueError, match=r"words\.txt: all words have the label 'O': is another column meant\?"):
-        tagging.label_names(tagging.read_sentences(write("a O\nb O\n"), 0, 1))
+        conll.label_names(conll.read_sentences(write("a O\nb O\n"), 0, 1))
 
 
 def test_features_by_hand(tokenizer):
@@ -129,7 +129,7 @@ def test_features_by_hand(tokenizer):
     names = ("O", "B-LOC", "I-LOC")
     sentences = sentences_of(["Anna", "\x01", "Romes"], ["in", "Romest", "lives", "romes", "."],
                              labels=[["O", "O", "B-LOC"], ["O", "B-LOC", "I-LOC", "B-LOC", "O"]])
-    features, num_cut = tagging.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=7)
+    features, num_cut = conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=7)
     assert num_cut == 0
     anna, lives, in_, rome, s, t, stop = range(5, 12)
     assert features["input_ids"].tolist() == [
@@ -143,36 +143,36 @@ def test_features_by_hand(tokenizer):
 
 def test_a_word_longer_than_a_row_loses_its_last_pieces(tokenizer):
     sentences = sentences_of(["Anna", "romestst", "."])
-    features, num_cut = tagging.convert_sentences_to_features(sentences, ("O", "B-X"), tokenizer, max_seq_length=5)
+    features, num_cut = conll.convert_sentences_to_features(sentences, ("O", "B-X"), tokenizer, max_seq_length=5)
     assert num_cut == 1
     assert features["input_ids"].tolist() == [[CLS, 5, SEP, 0, 0], [CLS, 8, 9, 10, SEP], [CLS, 11, SEP, 0, 0]]
     assert features["label_ids"].tolist() == [[-1, 0, -1, -1, -1], [-1, 0, -1, -1, -1], [-1, 0, -1, -1, -1]]
 
 
 def test_every_word_has_one_prediction_in_its_order(tokenizer, monkeypatch):
-    monkeypatch.setattr(tagging, "WORDS_AT_A_TIME", 3)
+    monkeypatch.setattr(conll, "WORDS_AT_A_TIME", 3)
     rng = np.random.default_rng(3)
     choice = ["anna", "romest", "\x02", "romeststst", ".", "unknown"]
     words = [[choice[number] for number in rng.integers(len(choice), size=size)] for size in (1, 17, 4, 30)]
     places = [[f"{number}-{place}" for place in range(len(each))] for number, each in enumerate(words)]
     names = tuple(sorted(itertools.chain(*places)))
     sentences = sentences_of(*words, labels=places)
-    features, _ = tagging.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    found = tagging.of_words(features["label_ids"], features["label_ids"])
-    assert tagging.by_sentence([names[id_] for id_ in found], sentences) == places
+    features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
+    found = conll.of_words(features["label_ids"], features["label_ids"])
+    assert conll.by_sentence([names[id_] for id_ in found], sentences) == places
 
 
 def test_an_unknown_label_is_named(tokenizer):
     sentences = sentences_of(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]])
     with pytest.raises(ValueError, match=r"file:11: label 'B-PER' is unknown: the labels of the training data are O, "
                                          "B-LOC, I-LOC"):
-        tagging.convert_sentences_to_features(sentences, ("O", "B-LOC", "I-LOC"), tokenizer, max_seq_length=6)
+        conll.convert_sentences_to_features(sentences, ("O", "B-LOC", "I-LOC"), tokenizer, max_seq_length=6)
 
 
 def test_predictions_are_a_column_more(write, tmp_path):
-    sentences = tagging.read_sentences(write("Anna  NNP I-PER\n\nin\tIN\tO\nRome\tNNP\tI-LOC\n"), label_column=-1)
-    tagging.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
+    sentences = conll.read_sentences(write("Anna  NNP I-PER\n\nin\tIN\tO\nRome\tNNP\tI-LOC\n"), label_column=-1)
+    conll.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
     assert (tmp_path / "out").read_text() == "Anna  NNP I-PER B-PER\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "words.txt"]
     with pytest.raises(OSError, match=r"none/out: cannot be written: No such file or directory"):
-        tagging.write_predictions(str(tmp_path / "none" / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
+        conll.write_predictions(str(tmp_path / "none" / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])

@@ -7,7 +7,7 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import multiple_choice
+from data_prep.tasks import swag
 
 SWAG_HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "e", "f", "g"]
@@ -39,7 +39,7 @@ def test_swag(write):
     path = write("train.csv", f'{SWAG_HEADER},label\n'
                  '7,v_1,18,He opens a box. He,He opens a box.,He,gold,"takes a ring, smiling",sings,flies,leaves,2\n'
                  '9,v_2,19,"She ""ran"". She","She ""ran"".",She,gen,a,b,c,,0\n')
-    questions = multiple_choice.read_swag(path)
+    questions = swag.read_swag(path)
     assert questions.guids == ["7", "9"]
     assert questions.text_a == ["He opens a box.", 'She "ran".']
     assert questions.text_b == [["He takes a ring, smiling", "He sings", "He flies", "He leaves"],
@@ -50,13 +50,13 @@ def test_swag(write):
 
 
 def test_swags_test_file_has_no_labels(write):
-    questions = multiple_choice.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n"))
+    questions = swag.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n"))
     assert questions.labels is None
 
 
 def test_endings_in_the_order_of_their_numbers(write):
     header = ",".join(["sent2", "sent1", *(f"ending{number}" for number in (10, *range(10)))])
-    questions = multiple_choice.read_swag(write("own.csv", header + "\nb,a," + ",".join("kabcdefghij") + "\n"))
+    questions = swag.read_swag(write("own.csv", header + "\nb,a," + ",".join("kabcdefghij") + "\n"))
     assert questions.text_b == [[f"b {letter}" for letter in "abcdefghijk"]]
     assert questions.guids == ["0"]
 
@@ -65,7 +65,7 @@ def test_race_in_folders(write, tmp_path):
     write("train/middle/2.txt", article(id="middle2.txt"))
     write("train/high/1.json", article(answers=["B", "B"]))
     write("train/readme.md", "no article")
-    questions = multiple_choice.read_race(str(tmp_path / "train"))
+    questions = swag.read_race(str(tmp_path / "train"))
     assert questions.guids == ["high1.txt-0", "high1.txt-1", "middle2.txt-0", "middle2.txt-1"]
     assert questions.text_a == ["a b"] * 4
     assert questions.text_b[:2] == [["What? c", "What? d", "What? e"], ["It is f .", "It is g .", "It is a ."]]
@@ -75,7 +75,7 @@ def test_race_in_folders(write, tmp_path):
 def test_race_without_answers(write):
     unanswered = article()
     del unanswered["answers"]
-    assert multiple_choice.read_race(write("1.json", unanswered)).labels is None
+    assert swag.read_race(write("1.json", unanswered)).labels is None
 
 
 @pytest.mark.parametrize(("header", "row", "message"), [
@@ -91,7 +91,7 @@ def test_race_without_answers(write):
 ])
 def test_bad_rows_of_swag_are_named(write, header, row, message):
     with pytest.raises(ValueError, match=message):
-        multiple_choice.read_swag(write("x.csv", f"{header}\n{row}\n"))
+        swag.read_swag(write("x.csv", f"{header}\n{row}\n"))
 
 
 @pytest.mark.parametrize(("content", "message"), [
@@ -109,43 +109,43 @@ def test_bad_rows_of_swag_are_named(write, header, row, message):
 def test_bad_questions_of_race_are_named(write, tmp_path, content, message):
     write("race/1.txt", content)
     with pytest.raises(InputError, match=message):
-        multiple_choice.read_race(str(tmp_path / "race"))
+        swag.read_race(str(tmp_path / "race"))
 
 
 def test_bytes_of_race_that_are_not_utf8_are_named(tmp_path):
     (tmp_path / "1.json").write_bytes(b'{"article": "caf\xe9"}')
     with pytest.raises(InputError, match=r"1\.json: byte 17 is 0xe9, which is not UTF-8"):
-        multiple_choice.read_race(str(tmp_path))
+        swag.read_race(str(tmp_path))
 
 
 def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
     path = write("1.json", json.dumps(article(article="a \ud800", questions=["\udfff _", "b _"], id="\ud83d")))
-    questions = multiple_choice.read_race(path)
+    questions = swag.read_race(path)
     assert "".join([*questions.guids, *questions.text_a]).encode().decode().count("\U0010ffff") == 4
-    features = multiple_choice.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
+    features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
     cls, unk, sep, a, c = (PIECES.index(piece) for piece in ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
     assert features["input_ids"][0, 0].tolist() == [cls, a, unk, sep, unk, c, sep, 0]
 
 
 def test_what_is_missing_of_race_is_named(write, tmp_path):
     with pytest.raises(ValueError, match="nowhere: no such file or folder"):
-        multiple_choice.read_race("nowhere")
+        swag.read_race("nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"empty: holds no \.json or \.txt files"):
-        multiple_choice.read_race(str(tmp_path / "empty"))
+        swag.read_race(str(tmp_path / "empty"))
     write("race/1.txt", article())
     unanswered = article()
     del unanswered["answers"]
     write("race/2.txt", unanswered)
     with pytest.raises(ValueError, match=r"2\.txt: has no answers, unlike the files before it"):
-        multiple_choice.read_race(str(tmp_path / "race"))
+        swag.read_race(str(tmp_path / "race"))
 
 
 def test_features_by_hand(tokenizer):
     """Two questions of three choices at length 7; the longer text loses its last pieces, of equals the second."""
-    questions = multiple_choice.Questions(
+    questions = swag.Questions(
         ["0", "1"], ["a", "a b c d"], [["b c", "d", "e"], ["e f", "f g e f", "g"]], np.array([2, 1], np.int32))
-    features = multiple_choice.convert_questions_to_features(questions, tokenizer, max_seq_length=7)
+    features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=7)
     cls, sep, a, b, c, d, e, f, g = (PIECES.index(piece) for piece in ["[CLS]", "[SEP]", *"abcdefg"])
     assert features["input_ids"].tolist() == [
         [[cls, a, sep, b, c, sep, 0], [cls, a, sep, d, sep, 0, 0], [cls, a, sep, e, sep, 0, 0]],

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
-from run.finetuning import batches
+from run.arrays import batches
 from run.training import strategies
 from run.training.host_batches import HostShare
 
