@@ -10,8 +10,6 @@ from typing import ClassVar
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from run.arrays import batches, packing
-from run.training import utilisation
-from run.training.step import Trained
 
 
 class ServedTask(abc.ABC):
@@ -74,7 +72,7 @@ class Task(ServedTask):
 
     @abc.abstractmethod
     def read(self, tokenizer, ignore_padding):
-        """Reads the data of `settings.tuning.splits`; writes nothing.
+        """Reads the data of `settings.splits`; writes nothing.
 
         Args:
           tokenizer: BertTokenizer.
@@ -98,12 +96,6 @@ class Task(ServedTask):
     def new_model(self, make_encoder):
         """The model to train, made in the strategy's scope; make_encoder: () -> BertEncoder of the run's settings."""
         return self.make_model(make_encoder(), self.metadata)
-
-    def training_flops(self, model, tokens):
-        """Multiplications and additions of a training step's matrix products, an example of so many real tokens."""
-        weights = self.settings.trained_weights
-        return utilisation.finetuning_flops(model.encoder.config, tokens, weights.freeze_layers or 0,
-                                            trains_kernels=not weights.lora_rank)
 
     def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
@@ -142,6 +134,10 @@ class Task(ServedTask):
         """Examples of an epoch, int."""
         return len(self.features["train"]["input_mask"])
 
+    def read_training_rows(self):
+        """Returns the features of all training examples by number, dict of arrays [n, ...]."""
+        return self.features["train"]
+
     def check_packs(self):
         """Raises InputError where examples cannot be packed."""
         raise InputError("`pack_sequences`: is for run_classifier and run_tagger")
@@ -170,17 +166,6 @@ class Task(ServedTask):
         if self.evaluates_predictions and self.settings.tuning.do_predict:
             return self.settings.tuning.predict_batch_size
         return self.settings.training.eval_batch_size
-
-    def in_training(self, model, optimizer, num_train_steps):
-        """The Trained of a model of `make_model`, made in the strategy's scope.
-
-        Args:
-          model: of `make_model`.
-          optimizer: whose `iterations` count the steps done.
-          num_train_steps: int, the step at which training ends.
-        """
-        del optimizer, num_train_steps
-        return Trained(model, self.loss)
 
     @property
     @abc.abstractmethod

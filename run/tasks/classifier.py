@@ -13,10 +13,10 @@ from bert_tf.files import garbled_note
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.models import BertLongTextClassifier
 from data_prep.tasks import glue, text_windows
-from run.evaluation import glue_submission, metrics, plots, results
 from data_prep.tasks.label_order import labels_of_model
-from run.tasks.base import Task
 from data_prep.tasks.settings import ClassificationSettings
+from run.evaluation import glue_submission, metrics, plots, results
+from run.tasks.base import Task
 
 
 class ClassifierTask(Task):
@@ -47,7 +47,7 @@ class ClassifierTask(Task):
             window_stride=metadata.window_stride, max_windows=metadata.max_windows)
 
     def read(self, tokenizer, ignore_padding):
-        for split in self.settings.tuning.splits:
+        for split in self.settings.splits:
             self._examples[split], self.features[split] = read_split(
                 self._dataset, self.settings.task.data_dir, split, tokenizer, self.settings.tokenizer.max_seq_length,
                 allow_unknown=split == "dev" and self._dataset.name == "own" and not self.settings.task.strict,

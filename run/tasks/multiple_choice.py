@@ -8,9 +8,9 @@ from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import glue, swag
+from data_prep.tasks.settings import MultipleChoiceSettings
 from run.evaluation import metrics, plots, results
 from run.tasks.base import Task
-from data_prep.tasks.settings import MultipleChoiceSettings
 
 
 class MultipleChoiceTask(Task):
@@ -30,7 +30,7 @@ class MultipleChoiceTask(Task):
             model, tokenizer, max_seq_length=metadata.max_seq_length, static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
-        for split in self.settings.tuning.splits:
+        for split in self.settings.splits:
             self.features[split] = read_split(
                 split, getattr(self.settings.task, f"{split}_file"), self.settings.task.data_format, tokenizer,
                 self.settings.tokenizer.max_seq_length)

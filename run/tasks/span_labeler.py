@@ -4,6 +4,7 @@ import logging
 import os
 import random
 
+import numpy as np
 import tensorflow as tf
 
 from bert_tf import export, losses, models
@@ -12,13 +13,14 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep import records
 from data_prep.tasks import squad
-from run.evaluation import squad_scores
-from run.arrays.batches import SORTED_BATCHES
-from run.tasks.base import Task
 from data_prep.tasks.settings import QuestionAnsweringSettings
+from run.arrays.batches import SORTED_BATCHES
+from run.evaluation import squad_scores
+from run.tasks.base import Task
 
 TRAIN_RECORDS = "train.tf_record"
 SHUFFLE_SEED = 12345  # the original's, for the order in which questions become records
+RECORDS_AT_A_TIME = 1024
 SHUFFLE_RECORDS = 10_000  # held to draw from: about 15 MB at length 384
 
 
@@ -36,7 +38,7 @@ class SpanLabelerTask(Task):
 
     def __init__(self, settings, kept):
         super().__init__(settings, kept)
-        task, splits = settings.task, settings.tuning.splits
+        task, splits = settings.task, settings.splits
         if task.verbose_logging:
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
         self._max_seq_length = settings.tokenizer.max_seq_length
@@ -76,6 +78,8 @@ class SpanLabelerTask(Task):
 
     def write_training_data(self, folder):
         """Writes the windows of the training examples to a file, from which training reads them."""
+        if "train" in self.features:  # texts without labels
+            return
         self._train_records = os.path.join(folder, TRAIN_RECORDS)
         random.Random(SHUFFLE_SEED).shuffle(self._train_examples)
         windows = self._convert(self._train_examples, self.settings.task.train_file, "train_file")
@@ -109,10 +113,21 @@ class SpanLabelerTask(Task):
 
     @property
     def num_train_examples(self):
-        """Questions, by which the original counts an epoch."""
-        return len(self._train_examples)
+        """Questions, by which the original counts an epoch; windows of texts without labels."""
+        return super().num_train_examples if "train" in self.features else len(self._train_examples)
+
+    def read_training_rows(self):
+        """See Task: reads the file that `write_training_data` writes."""
+        if "train" in self.features:
+            return super().read_training_rows()
+        features = squad.record_features(self._max_seq_length, is_training=True)
+        parts = [{name: value.numpy() for name, value in records.parse(serialized, features).items()}
+                 for serialized in tf.data.TFRecordDataset(self._train_records).batch(RECORDS_AT_A_TIME)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def training_batches(self, seed, first_step, share, static_shapes):
+        if "train" in self.features:
+            return super().training_batches(seed, first_step, share, static_shapes)
         return training_batches(
             self._train_records, squad.record_features(self._max_seq_length, is_training=True), self._num_records,
             self.settings.training.train_batch_size, seed, first_step, share, group_by_length=not static_shapes)

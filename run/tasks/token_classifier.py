@@ -12,9 +12,9 @@ from bert_tf.errors import InputError
 from bert_tf.files import garbled_note, new_file
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import conll
+from data_prep.tasks.settings import TaggingSettings
 from run.evaluation import plots
 from run.tasks.base import Task
-from data_prep.tasks.settings import TaggingSettings
 
 NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"
 
@@ -43,7 +43,7 @@ class TokenClassifierTask(Task):
         """See Task."""
         task = self.settings.task
         self._sentences = {}
-        for split in self.settings.tuning.splits:
+        for split in self.settings.splits:
             label_column = None if split == "test" else task.label_column
             self._sentences[split] = conll.read_sentences(
                 getattr(task, f"{split}_file"), task.token_column, label_column)

@@ -14,9 +14,9 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from data_prep.pretraining import manifest, shard_plan
 from data_prep.pretraining.shards import Counts, Shard
-from data_prep.vocabulary import counts
-from run.compression.distillation import answers
 from data_prep.tasks import settings as task_settings
+from data_prep.vocabulary import counts
+from run.techniques import teacher_outputs
 from run.training import checkpoints
 
 
@@ -48,7 +48,7 @@ def test_pickles_are_not_opened(tmp_path, trap):
     (folder / "answers.json").write_text('{"entries": {}}')
     np.save(folder / "lengths.npy", np.array([Hostile(trap)], object), allow_pickle=True)
     with pytest.raises(InputError, match="is damaged"):
-        answers.Answers(str(folder))
+        teacher_outputs.read(str(folder))
 
 
 def test_yaml_makes_no_objects(tmp_path, trap):
@@ -95,7 +95,7 @@ def test_answers_of_a_teacher_stay_in_their_folder(tmp_path):
     np.save(tmp_path / "lengths.npy", np.ones(3, np.int32))
     (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
     with pytest.raises(InputError, match="it names files of other folders"):
-        answers.Answers(str(tmp_path))
+        teacher_outputs.read(str(tmp_path))
 
 
 def test_text_that_is_a_bomb_when_it_is_decompressed(tmp_path, monkeypatch):

@@ -11,10 +11,9 @@ from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from data_prep.tasks.settings import ClassificationSettings, MultipleChoiceSettings
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks.settings import ClassificationSettings, MultipleChoiceSettings
-from run.tasks import ClassifierTask
 from run.inference import exporting, exports, extraction
 from run.inference.settings import AnswerSettings, ConversionSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
@@ -53,7 +52,7 @@ def tuned(folder):
         tuning=TuningSettings(do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, eval_steps=2),
         task=ClassificationSettings(task_name="own", data_dir=f"{folder}/data"))
     for _ in range(2):  # the second finds it finished
-        job.run_task(ClassifierTask, resolved(settings))
+        job.run(resolved(settings))
     return f"{folder}/tuned"
 
 

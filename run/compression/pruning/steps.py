@@ -18,7 +18,7 @@ def importance_of(stage, task, num_examples, seed):
     return importance(make_model(stage, task, remove_padding=False), task.loss, batches)
 
 
-def train(stage, origin, strategy, folder, task):
+def train(stage, origin, strategy, folder, techniques):
     """Trains a Stage's model as the task's settings say, in a folder of its own; goes on where a run there was stopped.
 
     Args:
@@ -26,17 +26,18 @@ def train(stage, origin, strategy, folder, task):
       origin: run.compression.folders.Origin.
       strategy: tf.distribute.Strategy.
       folder: of the run.
-      task: Task to train for, the origin's or one that learns from a teacher too.
+      techniques: Technique objects to train with.
 
     Returns:
       The Stage of the trained model, and its scores.
     """
+    task = origin.task
     settings = dataclasses.replace(
         task.settings, model=ModelSettings(init_checkpoint=stage.folder),
         training=dataclasses.replace(task.settings.training, output_dir=folder))
     model_files.keep(folder, stage.config, origin.vocab_file)
     task_metadata.keep(folder, task.metadata)
-    shared = runs.Shared(strategy, stage.config, task)
+    shared = runs.Shared(strategy, stage.config, task, techniques)
     tuned = runs.one_run(settings, shared)
     runs.write_results(folder, shared, tuned.results)
     scores = {name: value for name, value in tuned.results.items() if name != "global_step"}

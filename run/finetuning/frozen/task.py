@@ -1,4 +1,4 @@
-"""Token classification by frozen features as a fine-tuning task: what it trains is a BiLSTM, and what that reads lies on disk.
+"""Token classification by frozen features as a fine-tuning task: it trains a BiLSTM, which reads vectors on disk.
 
 Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the encoder.
 """
@@ -15,16 +15,28 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import conll
-from run.finetuning import runs
+from run.arrays.kept_rows import find
+from run.arrays.prediction import Predictor
 from run.finetuning.frozen import vectors
 from run.finetuning.frozen.features import WAYS, layers_of
 from run.finetuning.frozen.tagger import FrozenTagger
-from run.arrays.prediction import Predictor
 from run.tasks import TokenClassifierTask
+from run.techniques.base import Technique
 from run.training import strategies, utilisation
 
 VERSION = 1  # of what is computed: to be raised where the same encoder and data are to give other vectors
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+
+
+class TaggerTraining(Technique):
+    """The training of a FrozenTagger, as far as it differs."""
+
+    def build(self, build):
+        """See Technique."""
+        build.flops = lambda tokens: utilisation.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
+
+
+TECHNIQUES = (TaggerTraining(),)
 
 
 class FrozenTagging(TokenClassifierTask):
@@ -84,9 +96,6 @@ class FrozenTagging(TokenClassifierTask):
             WAYS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self._names),
             width=frozen.lstm_width, dropout_rate=frozen.lstm_dropout, seed=self.settings.training.random_seed)
 
-    def training_flops(self, model, tokens):
-        return utilisation.FORWARD_AND_BACKWARD * model.flops_of_a_word * tokens
-
     def write_training_data(self, folder):
         """Computes the vectors of all splits, unless they are there."""
         for split in self.features:
@@ -107,14 +116,14 @@ class FrozenTagging(TokenClassifierTask):
         if "vectors" in self.features[split]:
             return
         told = self._told(self._of_encoder[split])
-        path = vectors.find(self._vectors_dir, told)
+        path = find(self._vectors_dir, told)
         if layers := vectors.missing(path, self._layers):
             if self.computes_all_layers:
                 layers = vectors.missing(path, range(self._config.num_hidden_layers + 1))
             self._compute(path, told, split, layers)
         else:
             print(f"{path}: the vectors of the {split} file are taken from there")
-        self.features[split]["vectors"] = vectors.KeptVectors(
+        self.features[split]["vectors"] = vectors.read(
             path, self._layers, self._lengths[split], self._config.hidden_size)
 
     def _told(self, features):
@@ -148,13 +157,13 @@ class FrozenTagging(TokenClassifierTask):
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each
 
         vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
-        runs.free(encoder.variables)
+        strategies.free(encoder.variables)
         print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
 
     def _load_encoder(self, strategy):
         """The encoder with its weights."""
         fast = strategies.choose_fast(
-            strategy, self._config, remove_padding=runs.may_group_by_length(self.settings, strategy))
+            strategy, self._config, remove_padding=strategies.may_group_by_length(self.settings, strategy))
         encoder = FastEncoder(self._config, fast, dtype=self.settings.step.dtype_policy)
         load_pretrained(encoder, self.settings.model.init_checkpoint)
         encoder.trainable = False

@@ -10,15 +10,14 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from run.arrays import batches, packing
-from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
 from data_prep.tasks.settings import (
     ClassificationSettings,
     MultipleChoiceSettings,
     TaggingSettings,
 )
-from run.tasks import ClassifierTask, MultipleChoiceTask, TokenClassifierTask
+from run.arrays import batches, packing
+from run.finetuning import job
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings, StepSettings, TokenizerSettings, TrainingSettings
 from run.training.host_batches import WHOLE, HostShare
 from tests import toy_runs
@@ -108,10 +107,10 @@ def folder(tmp_path_factory, reference):
                               hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
-def train(folder, output_dir, task_class, task, **tuning):
+def train(folder, output_dir, task, **tuning):
     """The losses of a run's training_log.csv."""
     folder, config = folder
-    job.run_task(task_class, FineTuningSettings(
+    job.run(FineTuningSettings(
         task=task, model=ModelSettings(config=config), step=StepSettings(jit_compile=True, accumulate_steps=2),
         tokenizer=TokenizerSettings(vocab_file=str(folder / "vocab.txt"), max_seq_length=20),
         training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=4, iterations_per_loop=1),
@@ -122,24 +121,24 @@ def train(folder, output_dir, task_class, task, **tuning):
 
 def test_a_run_learns_what_it_would_unpacked(folder):
     task = ClassificationSettings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
-    found, expected = (train(folder, f"packed_{packs}", ClassifierTask, task, pack_sequences=packs)
+    found, expected = (train(folder, f"packed_{packs}", task, pack_sequences=packs)
                        for packs in (True, False))
     assert len(found) == 3
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize(("task_class", "task", "message"), [
-    (MultipleChoiceTask, MultipleChoiceSettings(), "`pack_sequences`: is for run_classifier and run_tagger"),
-    (ClassifierTask, ClassificationSettings(task_name="sst-2", long_texts="windows"),
+@pytest.mark.parametrize(("task", "message"), [
+    (MultipleChoiceSettings(), "`pack_sequences`: is for run_classifier and run_tagger"),
+    (ClassificationSettings(task_name="sst-2", long_texts="windows"),
      "`pack_sequences`: not with `long_texts`=windows")])
-def test_what_cannot_be_packed(folder, task_class, task, message):
+def test_what_cannot_be_packed(folder, task, message):
     with pytest.raises(ValueError, match=message):
-        train(folder, "refused", task_class, task, pack_sequences=True)
+        train(folder, "refused", task, pack_sequences=True)
     assert not (folder[0] / "refused").exists()
 
 
 def test_sentences_of_words_are_packed_too(folder):
     task = TaggingSettings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
-    found, expected = (train(folder, f"tagger_{packs}", TokenClassifierTask, task, pack_sequences=packs)
+    found, expected = (train(folder, f"tagger_{packs}", task, pack_sequences=packs)
                        for packs in (True, False))
     np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -12,17 +12,16 @@ from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from data_prep.tasks.settings import ClassificationSettings
 from run.compression.data_settings import DataSettings
-from run.compression.distillation.settings import LossSettings
 from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks.settings import ClassificationSettings
-from run.tasks import ClassifierTask
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.techniques.settings import LossSettings
 from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
 
@@ -208,7 +207,7 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         training=TrainingSettings(output_dir="trained_on", train_batch_size=4),
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run_task(ClassifierTask, settings)
+    finetuning_job.run(settings)
     servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))

@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
-from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings, WeightPruningSettings
 from data_prep.tasks.settings import ClassificationSettings
-from run.tasks import ClassifierTask
+from run.finetuning import job
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
+from run.techniques.settings import WeightPruningSettings
 from tests import toy_runs
 from tests.settings import resolved
 
@@ -42,7 +42,7 @@ def tune(output_dir, *, tuning=None, **pruning):
         weight_pruning=WeightPruningSettings(**pruning),
         task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
     settings = resolved(settings)
-    job.run_task(ClassifierTask, settings)
+    job.run(settings)
 
 
 def tensors_of(folder):

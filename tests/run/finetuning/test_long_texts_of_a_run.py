@@ -16,10 +16,9 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import glue, text_windows
+from data_prep.tasks.settings import ClassificationSettings
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks.settings import ClassificationSettings
-from run.tasks import ClassifierTask
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import (
@@ -63,7 +62,7 @@ def tune(output_dir, windows=None, **tuning):
             task_name="own", data_dir="data", text_a_column="sentence",
             **WINDOWS if windows is None else windows))
     settings = resolved(settings)
-    job.run_task(ClassifierTask, settings)
+    job.run(settings)
 
 
 def weights(folder):

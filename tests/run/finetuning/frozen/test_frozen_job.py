@@ -12,11 +12,11 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll
+from data_prep.tasks.settings import TaggingSettings
 from run.arrays import batches
 from run.finetuning.frozen import job, tagger
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
-from run.finetuning.settings import SearchSettings, TrainedWeightsSettings, TuningSettings, WeightPruningSettings
-from data_prep.tasks.settings import TaggingSettings
+from run.finetuning.settings import SearchSettings, TuningSettings
 from run.inference.served_settings import of_checkpoint
 from run.settings import (
     DeviceSettings,
@@ -26,6 +26,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
+from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 from tests import state_files, toy_runs
 from tests.settings import resolved
 
@@ -185,7 +186,7 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
      "`all_features`=True: cannot be combined with `do_predict`$"),
     ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, num_runs=2)},
      "`all_features`=True: cannot be combined with `num_runs`; set `runs_per_row`$"),
-    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, quantize_from_step=0)},
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True), "int8": Int8Settings(0)},
      "`quantize_from_step`=0: cannot be combined with `all_features`$"),
     ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: cannot be combined with"),
 ])
