@@ -5,13 +5,7 @@ import itertools
 import os
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import (
-    FIXED,
-    LARGEST_NUMBER,
-    MAY_CHANGE,
-    Settings,
-    setting,
-)
+from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from run.settings import (
     DeviceSettings,
