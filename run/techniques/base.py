@@ -43,15 +43,6 @@ class Technique:
     A command has one object for all its runs. Which techniques cannot be combined, the rules of their settings say.
     """
 
-    def prepare(self, settings, metadata):
-        """Returns the FineTuningSettings by which the task reads its data, and the TaskMetadata that it must follow.
-
-        Args:
-          settings: FineTuningSettings of the command.
-          metadata: TaskMetadata of the model that is used without training; None without one.
-        """
-        return settings, metadata
-
     def read(self, task, tokenizer):
         """Reads its own data, once the task has read its data, and checks them; writes nothing.
 
