@@ -7,9 +7,9 @@
 
 from bert_tf.cli import script
 from run.finetuning.settings import FineTuningSettings
-from data_prep.tasks.settings import MultipleChoiceSettings
+from data_prep.tasks import multiple_choice
 
-COMMAND = script.Command(FineTuningSettings(task=MultipleChoiceSettings()), "run.finetuning.job")
+COMMAND = script.Command(FineTuningSettings(task=multiple_choice.Settings()), "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

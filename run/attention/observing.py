@@ -38,7 +38,7 @@ class Observation:
     """A sequence as the model reads it. Legend: S pieces, W words, K heads of all layers, M measures.
 
     Attributes:
-      request: run.attention.requests.Request.
+      request: data_prep.tasks.Question.
       part: which of several sequences of a request this is, "" of one alone.
       was_cut: whether pieces of the text were left out.
       pieces: list of S str.
@@ -104,7 +104,7 @@ class Observer:
                                             for piece in self.tokenizer.vocabulary])
 
     def __call__(self, request):
-        """Yields the Observations of a Request: one, but one a window of a long context, and one a choice."""
+        """Yields the Observations of a Question: one, but one a window of a long context, and one a choice."""
         features, was_cut = self._encode(request)
         answer = self.answers([request])[0] if self.kind not in ("encoder", "masked_lm") else None
         rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
@@ -115,7 +115,7 @@ class Observer:
             yield self._observe(request, part, bool(was_cut), one, answer)
 
     def answers(self, requests):
-        """What the model answers to a list of Requests: dicts as of run.inference.formats.answer_files.rows_of."""
+        """What the model answers to a list of Questions: dicts as of run.inference.formats.answer_files.rows_of."""
         kind = self.kind
         if kind == "multiple_choice":  # whose requests may have different numbers of choices
             return [answer_files.rows_of(kind, _numpy(self.servable.answer_texts(

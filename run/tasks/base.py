@@ -1,14 +1,14 @@
 """What the fine-tuning job, export and the terminal ask of a task; run.tasks has a module for each.
 
-A new task is a module there, its settings in data_prep.tasks.settings, and a script that names both.
+A kind has two more modules of its name, in data_prep.tasks (its data) and in bert_tf.tasks, and a script.
 """
 
 import abc
 import copy
 from typing import ClassVar
 
-from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from run.arrays import batches, packing
 from run.training import utilisation
 from run.training.step import Trained
@@ -44,15 +44,14 @@ class ServedTask(abc.ABC):
 
 
 class Task(ServedTask):
-    """A task, its data and how a model is judged on it.
-
-    A subclass reads its data in `read`, and there fills `features` or overrides what is made of it.
+    """A kind of task in fine-tuning: its data, and how a model is evaluated on it.
 
     Args:
       settings: FineTuningSettings.
       kept: TaskMetadata of the model that is used without training, None without one or in training.
 
     Attributes:
+      data: data_prep.tasks.TaskData, of the class `data_class`.
       metric: name in what `score` gives by which weights and runs are compared, the higher the better.
       per_position: whether the model's outputs have the positions of the sequence on axis 1.
       head_scope: how the names of the head's variables begin.
@@ -61,6 +60,7 @@ class Task(ServedTask):
       features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
     """
 
+    data_class: ClassVar[type]
     metric: str
     per_position: ClassVar[bool] = False
     head_scope: ClassVar[str] = ""
@@ -70,9 +70,10 @@ class Task(ServedTask):
     def __init__(self, settings, kept):
         self.settings = settings
         self.kept = kept
+        self.data = self.data_class(settings.task, settings.tokenizer.max_seq_length, kept)
+        self.data.check()
         self.features = {}
 
-    @abc.abstractmethod
     def read(self, tokenizer, ignore_padding):
         """Reads the data of `settings.tuning.splits`; writes nothing.
 
@@ -83,6 +84,11 @@ class Task(ServedTask):
         Raises:
           InputError: naming file and line, or the setting that does not suit them.
         """
+        del ignore_padding
+        for split in self.settings.tuning.splits:
+            self.data.examples(split)  # all files are read before the first text is tokenized
+        for split in self.settings.tuning.splits:
+            self.features[split] = self.data.read(split, tokenizer)
 
     def with_settings(self, settings):
         """This task, and the data it has read, with other FineTuningSettings of the same data."""
@@ -109,9 +115,11 @@ class Task(ServedTask):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
 
     @property
-    @abc.abstractmethod
     def metadata(self):
         """The TaskMetadata to keep with the model."""
+        tokenizer = self.settings.tokenizer
+        return TaskMetadata(self.kind, tokenizer.max_seq_length, tokenizer.do_lower_case,
+                            strip_accents=tokenizer.strip_accents, **self.data.card)
 
     @property
     def num_outputs(self):
@@ -128,14 +136,14 @@ class Task(ServedTask):
         return labels == self.metadata.labels
 
     @property
-    @abc.abstractmethod
     def training_files(self):
         """Dict of the setting that names training data -> list of its files."""
+        return self.data.training_files
 
     @property
     def kept_settings(self):
         """Dict of the settings that shape the task's features, with which a run is resumed."""
-        return collect(FIXED, self.settings.task)
+        return self.data.kept_settings
 
     @property
     def num_train_examples(self):

@@ -19,7 +19,8 @@ from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep import records
 from data_prep.tasks import squad
-from run.compression.distillation import teaching, unlabeled
+from data_prep.tasks.base import ID_FEATURES
+from run.compression.distillation import teaching
 from run.compression.distillation.answers import PREFIX, Answers, check_teacher, find, write
 from run.finetuning import runs
 from run.arrays.batches import lengths_of
@@ -69,8 +70,7 @@ class DistilledTask:
         super().read(tokenizer, ignore_padding)
         self.settings = settings
         if self._unlabeled_file:
-            metadata = dataclasses.replace(self.teacher.metadata, max_seq_length=settings.tokenizer.max_seq_length)
-            self.features["train"] = unlabeled.read(self._unlabeled_file, settings.task, metadata, tokenizer)
+            self.features["train"] = self.data.unlabeled(self._unlabeled_file, tokenizer)
         self._prepare()
 
     def _prepare(self):
@@ -157,7 +157,7 @@ class DistilledTask:
     def _asked(self, features):
         """Dict of what shapes the answers, beside the teacher."""
         data = hashlib.sha256()
-        for name in unlabeled.ID_FEATURES:
+        for name in ID_FEATURES:
             data.update(np.ascontiguousarray(features[name]).tobytes())
         return {"data": data.hexdigest(), "rows": len(features["input_ids"]),
                 "taps": {name: list(value) for name, value in dataclasses.asdict(self._taps[1]).items()},
@@ -195,7 +195,7 @@ class DistilledTask:
     def _features_of_rows(self):
         """What the teacher is asked: the features of all training examples by number, dict of arrays [n, ...]."""
         if "train" in self.features:
-            return {name: self.features["train"][name] for name in unlabeled.ID_FEATURES}
+            return {name: self.features["train"][name] for name in ID_FEATURES}
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         read = tf.data.TFRecordDataset(self._train_records).batch(RECORDS_AT_A_TIME)
         parsed = [{name: value.numpy() for name, value in records.parse(serialized, features).items()}

@@ -8,7 +8,7 @@ from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
-from data_prep.tasks.settings import TaggingSettings
+from data_prep.tasks import token_classifier
 
 VECTORS_FOLDER = "vectors"  # of an output_dir
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
@@ -68,7 +68,7 @@ class FrozenSettings(Settings):
 class FrozenTaggerSettings(FineTuningSettings):
     """A run of a tagger by frozen features; rate and epochs are those of the groups of every run."""
 
-    task: TaggingSettings = dataclasses.field(default_factory=TaggingSettings)
+    task: token_classifier.Settings = dataclasses.field(default_factory=token_classifier.Settings)
     frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
 
     @property

@@ -13,11 +13,7 @@ from bert_tf.config import BertConfig
 from run.arrays import batches, packing
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks.settings import (
-    ClassificationSettings,
-    MultipleChoiceSettings,
-    TaggingSettings,
-)
+from data_prep.tasks import classifier, multiple_choice, token_classifier
 from run.tasks import ClassifierTask, MultipleChoiceTask, TokenClassifierTask
 from run.settings import ModelSettings, StepSettings, TokenizerSettings, TrainingSettings
 from run.training.host_batches import WHOLE, HostShare
@@ -121,7 +117,7 @@ def train(folder, output_dir, task_class, task, **tuning):
 
 
 def test_a_run_learns_what_it_would_unpacked(folder):
-    task = ClassificationSettings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
+    task = classifier.Settings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
     found, expected = (train(folder, f"packed_{packs}", ClassifierTask, task, pack_sequences=packs)
                        for packs in (True, False))
     assert len(found) == 3
@@ -129,8 +125,8 @@ def test_a_run_learns_what_it_would_unpacked(folder):
 
 
 @pytest.mark.parametrize(("task_class", "task", "message"), [
-    (MultipleChoiceTask, MultipleChoiceSettings(), "`pack_sequences`: is for run_classifier and run_tagger"),
-    (ClassifierTask, ClassificationSettings(task_name="sst-2", long_texts="windows"),
+    (MultipleChoiceTask, multiple_choice.Settings(), "`pack_sequences`: is for run_classifier and run_tagger"),
+    (ClassifierTask, classifier.Settings(task_name="sst-2", long_texts="windows"),
      "`pack_sequences`: not with `long_texts`=windows")])
 def test_what_cannot_be_packed(folder, task_class, task, message):
     with pytest.raises(ValueError, match=message):
@@ -139,7 +135,7 @@ def test_what_cannot_be_packed(folder, task_class, task, message):
 
 
 def test_sentences_of_words_are_packed_too(folder):
-    task = TaggingSettings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
+    task = token_classifier.Settings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
     found, expected = (train(folder, f"tagger_{packs}", TokenClassifierTask, task, pack_sequences=packs)
                        for packs in (True, False))
     np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -25,7 +25,7 @@ from run.compression.pruning import job as pruning_job
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier
 from run.tasks import ClassifierTask
 from run.inference import export_evaluation, loading
 from run.inference.served_settings import of_checkpoint
@@ -75,7 +75,7 @@ def train_for_int8(model, output_dir):
         model=ModelSettings(init_checkpoint=model), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir, train_batch_size=6),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=2.0, quantize_from_step=2),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2")), {})
     finetuning_job.run_task(ClassifierTask, settings)
 
 

@@ -21,7 +21,7 @@ from run.finetuning.settings import (
     TuningSettings,
     WeightPruningSettings,
 )
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier
 from run.tasks import ClassifierTask
 from run.settings import (
     ModelSettings,
@@ -62,7 +62,7 @@ def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **
         training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=4, keep_checkpoint_max=9),
         step=StepSettings(**step or {}), optimizer=OptimizerSettings(learning_rate=1e-2), tuning=tuning,
         trained_weights=TrainedWeightsSettings(**trained_weights),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
     settings = resolved(settings)
     job.run_task(ClassifierTask, settings)
 

@@ -14,7 +14,7 @@ from run.finetuning.frozen import table
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import TuningSettings
-from data_prep.tasks.settings import TaggingSettings
+from data_prep.tasks import token_classifier
 from run.tasks import TokenClassifierTask
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
 from tests import state_files, toy_runs
@@ -58,7 +58,7 @@ def make(folder, **frozen):
     settings = resolved(TaggerSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
         training=TrainingSettings(output_dir=str(folder / "out")), tuning=TuningSettings(do_train=True, do_eval=True),
-        task=TaggingSettings(str(folder / "train.txt"), str(folder / "train.txt")),
+        task=token_classifier.Settings(str(folder / "train.txt"), str(folder / "train.txt")),
         frozen=FrozenSettings(all_features=True, runs_per_row=3, **frozen)), {})
     table.run(settings)
 
