@@ -114,7 +114,7 @@ def wrong(settings, served, answer):
     Raises:
       InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
     """
-    kind, checkpoint = served.task.kind, settings.model.init_checkpoint
+    kind, checkpoint = served.metadata.kind, settings.model.init_checkpoint
     if kind not in _ROWS:
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
     path = model_folder.find_file(checkpoint, RUN_FILE)

@@ -9,41 +9,14 @@ from typing import ClassVar
 
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS
 from run.finetuning import batches, packing
 from run.training import utilisation
 from run.training.step import Trained
 
 
-class ServedTask(abc.ABC):
-    """What a trained model does with texts, however it was trained.
-
-    Attributes:
-      kind: the name in task.json and of --task.
-      unused_variables: how the names of the variables begin on which no answer depends: a checkpoint may lack them.
-      answers: names of outputs, each of which only an export of this kind has.
-    """
-
-    kind: ClassVar[str]
-    unused_variables: ClassVar[tuple] = ()
-    answers: ClassVar[frozenset] = frozenset()
-
-    @staticmethod
-    @abc.abstractmethod
-    def make_model(encoder, metadata):
-        """The model: BertEncoder, TaskMetadata -> a model of bert_tf.models."""
-
-    @staticmethod
-    @abc.abstractmethod
-    def make_servable(model, tokenizer, metadata, options):
-        """What answers texts: the model, its BertTokenizer, TaskMetadata, ServingOptions -> bert_tf.export.Servable."""
-
-    @classmethod
-    def needs(cls, variable):
-        """Whether answers depend on the variable of that name."""
-        return not variable.startswith(cls.unused_variables)
-
-
-class FineTuningTask(ServedTask):
+class FineTuningTask(abc.ABC):
     """A task, its data and how a model is judged on it.
 
     A subclass reads its data in `read`, and there fills `features` or overrides what is made of it.
@@ -53,17 +26,15 @@ class FineTuningTask(ServedTask):
       kept: TaskMetadata of the model that is used without training, None without one or in training.
 
     Attributes:
+      kind: the name in task.json, a key of KINDS and GRAPHS.
       metric: name in what `score` gives by which weights and runs are compared, the higher the better.
-      per_position: whether the model's outputs have the positions of the sequence on axis 1.
-      head_scope: how the names of the head's variables begin.
       evaluates_predictions: whether the file that is evaluated is the one that is predicted, at once.
       inputs: names of the features that the model takes.
       features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
     """
 
+    kind: ClassVar[str]
     metric: str
-    per_position: ClassVar[bool] = False
-    head_scope: ClassVar[str] = ""
     evaluates_predictions: ClassVar[bool] = False
     inputs: ClassVar[tuple] = ("input_ids", "input_mask", "segment_ids")
 
@@ -99,6 +70,19 @@ class FineTuningTask(ServedTask):
         """The model to train, made in the strategy's scope; make_encoder: () -> BertEncoder of the run's settings."""
         return self.make_model(make_encoder(), self.metadata)
 
+    def make_model(self, encoder, metadata):
+        """A model of the task's kind: BertEncoder, TaskMetadata -> a model of bert_tf.models."""
+        return GRAPHS[self.kind].model(encoder, metadata)
+
+    def needs(self, variable):
+        """Whether answers depend on the variable of that name."""
+        return KINDS[self.kind].needs(variable)
+
+    @property
+    def per_position(self):
+        """Whether the model's outputs have the positions of the sequence on axis 1."""
+        return bool(KINDS[self.kind].per_position)
+
     def training_flops(self, model, tokens):
         """Multiplications and additions of a training step's matrix products, an example of so many real tokens."""
         weights = self.settings.trained_weights
@@ -113,15 +97,12 @@ class FineTuningTask(ServedTask):
     def metadata(self):
         """The TaskMetadata to keep with the model."""
 
-    @property
-    def num_outputs(self):
-        """Rows of the head's kernel: one for each label, 1 where there is none."""
-        return len(self.metadata.labels) or 1
-
     def head_shapes(self, config):
         """Dict of the head's variables -> shape, of the model of a BertConfig."""
-        return {f"{self.head_scope}output_bias": [self.num_outputs],
-                f"{self.head_scope}output_weights": [self.num_outputs, config.hidden_size]}
+        kind = KINDS[self.kind]
+        num_outputs = kind.num_outputs(self.metadata)
+        return {f"{kind.head_scope}output_bias": [num_outputs],
+                f"{kind.head_scope}output_weights": [num_outputs, config.hidden_size]}
 
     def has_labels(self, labels):
         """Whether a model's labels, a tuple of str, are those of this task, in its order."""
@@ -183,9 +164,9 @@ class FineTuningTask(ServedTask):
         return Trained(model, self.loss)
 
     @property
-    @abc.abstractmethod
     def loss(self):
         """The `bert_tf.losses.Loss` of the model's outputs."""
+        return GRAPHS[self.kind].loss(self.metadata)
 
     @abc.abstractmethod
     def score(self, outputs):

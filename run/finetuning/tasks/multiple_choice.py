@@ -3,7 +3,7 @@
 import os
 import sys
 
-from bert_tf import export, files, losses, models
+from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
@@ -17,17 +17,7 @@ class MultipleChoice(FineTuningTask):
     """The task of MultipleChoiceSettings."""
 
     kind = MultipleChoiceSettings.kind
-    answers = frozenset({"choice"})
     metric = "eval_accuracy"
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        return models.BertMultipleChoice(encoder)
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedMultipleChoice(
-            model, tokenizer, max_seq_length=metadata.max_seq_length, static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
         for split in self.settings.tuning.splits:
@@ -45,10 +35,6 @@ class MultipleChoice(FineTuningTask):
     def training_files(self):
         path = self.settings.task.train_file
         return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}
-
-    @property
-    def loss(self):
-        return losses.classification_loss
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]

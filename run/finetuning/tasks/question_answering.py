@@ -6,10 +6,11 @@ import random
 
 import tensorflow as tf
 
-from bert_tf import export, losses, models
+from bert_tf import losses
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks.graphs import GRAPHS
 from data_prep import records
 from data_prep.tasks import squad
 from run.evaluation import squad_scores
@@ -26,12 +27,7 @@ class QuestionAnswering(FineTuningTask):
     """The task of QuestionAnsweringSettings; one file is evaluated and answered."""
 
     kind = QuestionAnsweringSettings.kind
-    unused_variables = ("bert/pooler/",)
-    answers = frozenset({"null_score_diff"})
     metric = "eval_f1"
-    per_position = True
-    head_scope = "cls/squad/"
-    num_outputs = 2  # a start and an end
     evaluates_predictions = True
 
     def __init__(self, settings, kept):
@@ -53,19 +49,6 @@ class QuestionAnswering(FineTuningTask):
         self._examples = read_examples(task.predict_file, False, task.version_2_with_negative) if (
             {"dev", "test"} & {*splits}) else []
         self._has_answers = bool(self._examples) and self._can_score("dev" in splits or task.use_best_threshold)
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        return models.BertSpanLabeler(encoder)
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedSpanLabeler(
-            model, tokenizer, doc_stride=metadata.doc_stride, max_query_length=metadata.max_query_length,
-            max_answer_length=options.max_answer_length, top_k=options.top_k,
-            allow_no_answer=options.version_2_with_negative,
-            null_score_diff_threshold=options.null_score_diff_threshold,
-            max_seq_length=metadata.max_seq_length, static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
         self._tokenizer, self._ignore_padding = tokenizer, ignore_padding
@@ -123,7 +106,7 @@ class QuestionAnswering(FineTuningTask):
 
     @property
     def loss(self):
-        return losses.create_span_loss(self._ignore_padding)
+        return GRAPHS[self.kind].loss(self.metadata, self._ignore_padding)
 
     def score(self, outputs):
         answers = self._answers(outputs)

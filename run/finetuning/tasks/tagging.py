@@ -7,7 +7,6 @@ import sys
 from seqeval import metrics as entity_metrics
 from sklearn import metrics
 
-from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import garbled_note, new_file
 from bert_tf.model_folder.task_metadata import TaskMetadata
@@ -23,21 +22,6 @@ class Tagging(FineTuningTask):
     """The task of TaggingSettings."""
 
     kind = TaggingSettings.kind
-    unused_variables = ("bert/pooler/",)
-    answers = frozenset({"tags"})
-    per_position = True
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        if not metadata.labels:
-            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
-        return models.BertTokenClassifier(encoder, len(metadata.labels))
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedTagger(
-            model, tokenizer, list(metadata.labels), max_seq_length=metadata.max_seq_length,
-            static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
         """See FineTuningTask."""
@@ -76,10 +60,6 @@ class Tagging(FineTuningTask):
 
     def check_packs(self):
         pass
-
-    @property
-    def loss(self):
-        return losses.token_classification_loss
 
     def score(self, outputs):
         """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""
