@@ -92,7 +92,7 @@ class Observer:
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.served = loading.load(
             settings, remove_padding=False, version_2_with_negative=may_be_none, top_k=self.top_k)
-        self.kind = self.served.task.kind
+        self.kind = self.served.metadata.kind
         if not answers and self.kind != "masked_lm":
             self.kind = "encoder"
         self.tokenizer = self.servable.tokenizer

@@ -7,6 +7,7 @@ from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks import KINDS
 from data_prep.tasks import DATA, Question
 from run.finetuning.settings import TuningSettings
 
@@ -86,7 +87,7 @@ def wrong(settings, served, answer):
     Raises:
       InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
     """
-    kind, checkpoint = served.task.kind, settings.model.init_checkpoint
+    kind, checkpoint = served.metadata.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
     path = model_folder.find_file(checkpoint, RUN_FILE)
@@ -94,7 +95,7 @@ def wrong(settings, served, answer):
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = DATA[kind](task, served.metadata.max_seq_length, served.metadata).questions()
-    is_number = kind == "classifier" and not served.metadata.labels
+    is_number = KINDS[kind].gives_number(served.metadata)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
         for question, answered in zip(batch, answer(batch), strict=True):
             num_rows += 1

@@ -140,7 +140,7 @@ def read_task(settings, served, tokenizer):
     tokenizer_settings = TokenizerSettings(
         max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
         strip_accents=metadata.strip_accents)
-    task = served.task(FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True),
-                                          task=task_settings), task_metadata.read(checkpoint))
+    task = TASKS[metadata.kind](FineTuningSettings(
+        tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True), task=task_settings), task_metadata.read(checkpoint))
     task.read(tokenizer, ignore_padding=True)
     return task

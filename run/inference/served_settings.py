@@ -11,7 +11,8 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.model_folder.finding import Found, find
-from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS, TaskMetadata
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks import UNTRAINED_KINDS
 from data_prep.tasks import DATA
 from run.inference.exports import is_export
 from run.settings import ModelSettings, TokenizerSettings

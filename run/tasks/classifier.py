@@ -4,9 +4,7 @@ import os
 
 import numpy as np
 
-from bert_tf import export, losses, models
 from bert_tf.errors import InputError
-from bert_tf.models import BertLongTextClassifier
 from data_prep.tasks import glue
 from data_prep.tasks.classifier import ClassifierData
 from run.evaluation import glue_submission, metrics, plots, results
@@ -19,7 +17,6 @@ class ClassifierTask(Task):
 
     data_class = ClassifierData
     kind = ClassifierData.Settings.kind
-    answers = frozenset({"label", "has_label", "value"})
 
     def __init__(self, settings, kept):
         super().__init__(settings, kept)
@@ -28,28 +25,9 @@ class ClassifierTask(Task):
             glue_submission.check_task(self._dataset.name)
         self.metric = f"eval_{self._dataset.metrics[0]}"
 
-    @staticmethod
-    def make_model(encoder, metadata):
-        if metadata.window_pooling:
-            return BertLongTextClassifier(encoder, len(metadata.labels) or 1, metadata.window_pooling)
-        return models.BertClassifier(encoder, len(metadata.labels) or 1)
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedClassifier(
-            model, tokenizer, list(metadata.labels), pairs=metadata.pairs, multi_label=metadata.multi_label,
-            max_seq_length=metadata.max_seq_length, static_length=options.static_length,
-            window_stride=metadata.window_stride, max_windows=metadata.max_windows)
-
     def check_packs(self):
         if self.data.windows:
             raise InputError("`pack_sequences`: not with `long_texts`=windows")
-
-    @property
-    def loss(self):
-        if self._dataset.regression:
-            return losses.regression_loss
-        return losses.multi_label_loss if self._dataset.label_separator else losses.classification_loss
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]

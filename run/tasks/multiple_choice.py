@@ -2,7 +2,6 @@
 
 import os
 
-from bert_tf import export, losses, models
 from data_prep.tasks.multiple_choice import MultipleChoiceData
 from run.evaluation import metrics, plots, results
 from run.tasks.base import Task
@@ -13,21 +12,7 @@ class MultipleChoiceTask(Task):
 
     data_class = MultipleChoiceData
     kind = MultipleChoiceData.Settings.kind
-    answers = frozenset({"choice"})
     metric = "eval_accuracy"
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        return models.BertMultipleChoice(encoder)
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedMultipleChoice(
-            model, tokenizer, max_seq_length=metadata.max_seq_length, static_length=options.static_length)
-
-    @property
-    def loss(self):
-        return losses.classification_loss
 
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]

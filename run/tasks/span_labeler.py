@@ -4,7 +4,7 @@ import os
 
 import tensorflow as tf
 
-from bert_tf import export, losses, models
+from bert_tf import losses
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
 from data_prep import records
@@ -23,12 +23,7 @@ class SpanLabelerTask(Task):
 
     data_class = SpanLabelerData
     kind = SpanLabelerData.Settings.kind
-    unused_variables = ("bert/pooler/",)
-    answers = frozenset({"null_score_diff"})
     metric = "eval_f1"
-    per_position = True
-    head_scope = "cls/squad/"
-    num_outputs = 2  # a start and an end
     evaluates_predictions = True
 
     def __init__(self, settings, kept):
@@ -39,19 +34,6 @@ class SpanLabelerTask(Task):
             settings.fitting(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
         self._has_answers = bool(self._examples) and self._can_score("dev" in splits or settings.task.use_best_threshold)
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        return models.BertSpanLabeler(encoder)
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedSpanLabeler(
-            model, tokenizer, doc_stride=metadata.doc_stride, max_query_length=metadata.max_query_length,
-            max_answer_length=options.max_answer_length, top_k=options.top_k,
-            allow_no_answer=options.version_2_with_negative,
-            null_score_diff_threshold=options.null_score_diff_threshold,
-            max_seq_length=metadata.max_seq_length, static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
         """See Task."""
@@ -80,7 +62,7 @@ class SpanLabelerTask(Task):
 
     @property
     def loss(self):
-        return losses.create_span_loss(self._ignore_padding)
+        return self._graph.loss(self.metadata, self._ignore_padding)
 
     def score(self, outputs):
         answers = self._answers(outputs)

@@ -6,7 +6,6 @@ import os
 from seqeval import metrics as entity_metrics
 from sklearn import metrics
 
-from bert_tf import export, losses, models
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from data_prep.tasks import conll
@@ -27,21 +26,6 @@ class TokenClassifierTask(Task):
     data_class = TokenClassifierData
     kind = TokenClassifierData.Settings.kind
     no_model = "holds no tagger; train first, or give `init_checkpoint` of one"
-    unused_variables = ("bert/pooler/",)
-    answers = frozenset({"tags"})
-    per_position = True
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        if not metadata.labels:
-            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
-        return models.BertTokenClassifier(encoder, len(metadata.labels))
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedTagger(
-            model, tokenizer, list(metadata.labels), max_seq_length=metadata.max_seq_length,
-            static_length=options.static_length)
 
     def read(self, tokenizer, ignore_padding):
         """See Task; InputError too if there is no model to use."""
@@ -55,10 +39,6 @@ class TokenClassifierTask(Task):
 
     def check_packs(self):
         pass
-
-    @property
-    def loss(self):
-        return losses.token_classification_loss
 
     def score(self, outputs):
         """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""

@@ -14,6 +14,8 @@ from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
 from bert_tf.run_state import fingerprint
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS
 from bert_tf.techniques.distillation import tapped
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
@@ -31,7 +33,6 @@ from run.training import strategies
 ROW = "row"  # the feature that tells an example's number; of windows of questions, their own ids do
 ANSWERS_FOLDER = "answers"  # of an output_dir
 KEPT_INNER_TYPE = np.float16
-LOGITS_LOSSES = {"token_classifier": "tokens", "span_labeler": "spans"}  # by kind; of others see _logits_loss
 RECORDS_AT_A_TIME = 1024
 
 
@@ -188,9 +189,8 @@ class DistilledTask:
     @property
     def _positions(self):
         """Dict of the names of answers -> their axes that are positions of the text, negative."""
-        logits = {"token_classifier": (-2,), "span_labeler": (-1,)}.get(self.kind, ())
-        return {"logits": logits, "start_logits": logits, "end_logits": logits, "hidden": (-2,),
-                "attention": (-2, -1), "cls": ()}
+        logits = {name: (axis,) for name, axis in KINDS[self.kind].per_position.items()}
+        return {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (), **logits}
 
     def _features_of_rows(self):
         """What the teacher is asked: the features of all training examples by number, dict of arrays [n, ...]."""
@@ -233,7 +233,7 @@ class DistilledTask:
         if losses.replacing_rate is not None:
             run = self._with_layers_of_teacher(model, optimizer, num_train_steps)
         return teaching.trained(self.settings, model, run, answers, self.teacher.config, optimizer.iterations,
-                                num_train_steps, super().loss, self._logits_loss)
+                                num_train_steps, super().loss, GRAPHS[self.kind].teaching(self.metadata))
 
     def _with_layers_of_teacher(self, model, optimizer, num_train_steps):
         """The TheseusModel of a student."""
@@ -250,15 +250,6 @@ class DistilledTask:
             return found
         return {name: tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], axis=0)) if name in INNER else value
                 for name, value in found.items()}
-
-    @property
-    def _logits_loss(self):
-        """The key of bert_tf.techniques.distillation.LOGITS_LOSSES."""
-        if self.kind in LOGITS_LOSSES:
-            return LOGITS_LOSSES[self.kind]
-        if self.kind == "classifier" and not self.metadata.labels:
-            return "number"
-        return "sigmoid" if self.metadata.multi_label else "softmax"
 
     def _load_teacher(self, strategy):
         """The teacher's model with its weights."""

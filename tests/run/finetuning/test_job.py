@@ -7,12 +7,13 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks.graphs import GRAPHS
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.tasks import base
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
-from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask
-from run.inference.served_settings import KINDS, UNTRAINED_KINDS
+from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
+from run.inference.served_settings import KINDS as served_kinds
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.training import strategies
 from run.training.optimizer import make_optimizer
@@ -25,7 +26,7 @@ class Task(base.Task):
     """A task that reads nothing."""
 
     kind, metric, data_class = "classifier", "eval_accuracy", mock.Mock
-    make_model = make_servable = read = loss = score = decisions = report = predict = training_files = lambda *_: None
+    read = loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
 
 
@@ -83,7 +84,8 @@ def test_a_published_task_is_the_same_by_any_spelling():
 
 
 def test_every_task_can_be_named_before_tensorflow_is_imported():
-    assert set(KINDS) == {*UNTRAINED_KINDS, *TASKS}
+    assert set(served_kinds) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
+    assert all(name == kind.name for name, kind in KINDS.items())
 
 
 def test_the_optimizer_is_made_of_the_settings():

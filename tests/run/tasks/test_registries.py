@@ -2,12 +2,16 @@
 
 import pytest
 
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS
 from data_prep.tasks import DATA
 from run.tasks import TASKS
 
 
 def test_every_kind_that_is_trained_is_in_all_registries():
-    assert list(DATA) == list(TASKS)
+    fine_tuned = [name for name, kind in KINDS.items() if kind.is_fine_tuned]
+    assert list(DATA) == list(TASKS) == fine_tuned
+    assert set(GRAPHS) == set(KINDS) > set(DATA)
 
 
 @pytest.mark.parametrize("name", DATA)
