@@ -7,8 +7,8 @@
 """
 
 from bert_tf.cli import script
-from run.finetuning.settings import FineTuningSettings
 from data_prep.tasks import classifier
+from run.finetuning.settings import FineTuningSettings
 
 COMMAND = script.Command(FineTuningSettings(task=classifier.Settings()), "run.finetuning.job")
 

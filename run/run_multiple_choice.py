@@ -6,8 +6,8 @@
 """
 
 from bert_tf.cli import script
-from run.finetuning.settings import FineTuningSettings
 from data_prep.tasks import multiple_choice
+from run.finetuning.settings import FineTuningSettings
 
 COMMAND = script.Command(FineTuningSettings(task=multiple_choice.Settings()), "run.finetuning.job")
 

@@ -7,8 +7,8 @@
 """
 
 from bert_tf.cli import script
-from run.finetuning.settings import FineTuningSettings
 from data_prep.tasks import span_labeler
+from run.finetuning.settings import FineTuningSettings
 from run.settings import TokenizerSettings
 
 COMMAND = script.Command(

@@ -17,9 +17,9 @@ from bert_tf.tasks.graphs import GRAPHS, ServingOptions
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
-from run.tasks import TASKS
 from run.inference.extraction import chosen_layers
 from run.pretraining.evaluation import PretrainingEvaluator
+from run.tasks import TASKS
 from run.training import utilisation
 from run.training.step import Trainer
 from tests import gpu_kernels

@@ -6,8 +6,8 @@ from typing import ClassVar
 from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from run.compression.data_settings import FineTunedSettings
 from data_prep import tasks
+from run.compression.data_settings import FineTunedSettings
 from run.finetuning.settings import TuningSettings
 from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings

@@ -18,8 +18,8 @@ from bert_tf.optimization import layerwise_factors
 from bert_tf.techniques import lora, sparsity
 from bert_tf.techniques.freezing import freeze
 from bert_tf.techniques.int8 import FakeQuantization, quantize
-from run.evaluation import results as evaluation_results
 from run.arrays import prediction
+from run.evaluation import results as evaluation_results
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks.base import Task
 from run.training import loop, strategies

@@ -17,9 +17,9 @@ from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.tasks import TASKS
 from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
+from run.tasks import TASKS
 
 LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
 

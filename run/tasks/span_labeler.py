@@ -10,8 +10,8 @@ from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.span_labeler import SpanLabelerData
-from run.evaluation import squad_scores
 from run.arrays.batches import SORTED_BATCHES
+from run.evaluation import squad_scores
 from run.tasks.base import Task
 
 TRAIN_RECORDS = "train.tf_record"

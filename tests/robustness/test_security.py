@@ -14,9 +14,9 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from data_prep.pretraining import manifest, shard_plan
 from data_prep.pretraining.shards import Counts, Shard
+from data_prep.tasks import DATA
 from data_prep.vocabulary import counts
 from run.compression.distillation import answers
-from data_prep.tasks import DATA
 from run.training import checkpoints
 
 

@@ -11,13 +11,13 @@ from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from data_prep.tasks import classifier, multiple_choice
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks import classifier, multiple_choice
-from run.tasks import ClassifierTask
 from run.inference import exporting, exports, extraction
 from run.inference.settings import AnswerSettings, ConversionSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.tasks import ClassifierTask
 from tests import remote_folders
 from tests.remote_folders import put
 from tests.settings import resolved

@@ -13,8 +13,8 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.tasks import TokenClassifierTask
 from run.settings import TokenizerSettings, TrainingSettings
+from run.tasks import TokenClassifierTask
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 

@@ -22,11 +22,11 @@ from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.base import ID_FEATURES
+from run.arrays.batches import lengths_of
+from run.arrays.prediction import Predictor
 from run.compression.distillation import teaching
 from run.compression.distillation.answers import PREFIX, Answers, check_teacher, find, write
 from run.finetuning import runs
-from run.arrays.batches import lengths_of
-from run.arrays.prediction import Predictor
 from run.tasks.base import Task
 from run.training import strategies
 

@@ -11,9 +11,9 @@ from bert_tf.cli.settings import FIXED_IF_USED, Settings, setting
 from bert_tf.errors import InputError, renamed
 from bert_tf.model_folder.finding import find
 from bert_tf.techniques.layer_maps import INNER, OUTER, check_layers, map_layers, student_config
+from data_prep.tasks import DATA
 from run.compression.data_settings import DataSettings
 from run.compression.distillation.teachers import Teacher, read_teacher
-from data_prep.tasks import DATA
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings
 

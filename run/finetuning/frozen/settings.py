@@ -6,9 +6,9 @@ import os
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
+from data_prep.tasks import token_classifier
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
-from data_prep.tasks import token_classifier
 
 VECTORS_FOLDER = "vectors"  # of an output_dir
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"

@@ -14,11 +14,11 @@ from bert_tf.cli.settings import FIXED, collect
 from bert_tf.fast import FastEncoder
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import conll
+from run.arrays.prediction import Predictor
 from run.finetuning import runs
 from run.finetuning.frozen import vectors
 from run.finetuning.frozen.features import WAYS, layers_of
 from run.finetuning.frozen.tagger import FrozenTagger
-from run.arrays.prediction import Predictor
 from run.tasks import TokenClassifierTask
 from run.training import strategies, utilisation
 

@@ -10,12 +10,12 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
+from data_prep.tasks import classifier, multiple_choice, token_classifier
 from run.arrays import batches, packing
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks import classifier, multiple_choice, token_classifier
-from run.tasks import ClassifierTask, MultipleChoiceTask, TokenClassifierTask
 from run.settings import ModelSettings, StepSettings, TokenizerSettings, TrainingSettings
+from run.tasks import ClassifierTask, MultipleChoiceTask, TokenClassifierTask
 from run.training.host_batches import WHOLE, HostShare
 from tests import toy_runs
 

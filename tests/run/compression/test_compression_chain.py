@@ -11,6 +11,7 @@ from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from data_prep.tasks import classifier
 from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
 from run.compression.data_settings import DataSettings, QuantizationSettings
@@ -25,12 +26,11 @@ from run.compression.pruning import job as pruning_job
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks import classifier
-from run.tasks import ClassifierTask
 from run.inference import export_evaluation, loading
 from run.inference.served_settings import of_checkpoint
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.tasks import ClassifierTask
 from tests import scripts, toy_runs
 from tests.settings import resolved
 

@@ -12,17 +12,17 @@ from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from data_prep.tasks import classifier
 from run.compression.data_settings import DataSettings
 from run.compression.distillation.settings import LossSettings
 from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks import classifier
-from run.tasks import ClassifierTask
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.tasks import ClassifierTask
 from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
 

@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
+from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings, WeightPruningSettings
-from data_prep.tasks import classifier
-from run.tasks import ClassifierTask
 from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
+from run.tasks import ClassifierTask
 from tests import toy_runs
 from tests.settings import resolved
 

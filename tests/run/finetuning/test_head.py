@@ -7,9 +7,9 @@ from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from data_prep.tasks import classifier, span_labeler
 from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
-from data_prep.tasks import classifier, span_labeler
 from run.tasks import ClassifierTask, SpanLabelerTask
 from tests.run.finetuning.test_job import Task
 

@@ -9,12 +9,12 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.graphs import GRAPHS
+from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
-from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.inference.served_settings import KINDS as served_kinds
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
+from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.training import strategies
 from run.training.optimizer import make_optimizer
 

@@ -18,7 +18,6 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier, glue, text_windows
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.tasks import ClassifierTask
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import (
@@ -27,6 +26,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
+from run.tasks import ClassifierTask
 from tests import toy_runs
 from tests.settings import resolved
 

@@ -14,6 +14,7 @@ from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.techniques.freezing import freeze
+from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import (
     FineTuningSettings,
@@ -21,8 +22,6 @@ from run.finetuning.settings import (
     TuningSettings,
     WeightPruningSettings,
 )
-from data_prep.tasks import classifier
-from run.tasks import ClassifierTask
 from run.settings import (
     ModelSettings,
     OptimizerSettings,
@@ -30,6 +29,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
+from run.tasks import ClassifierTask
 from run.training import strategies
 from tests import state_files, toy_runs
 from tests.settings import resolved

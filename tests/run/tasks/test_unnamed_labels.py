@@ -3,8 +3,8 @@
 import pytest
 
 from bert_tf.model_folder.task_metadata import HuggingFaceTask
-from run.finetuning.settings import FineTuningSettings
 from data_prep.tasks import classifier
+from run.finetuning.settings import FineTuningSettings
 from run.tasks import ClassifierTask
 
 UNNAMED = HuggingFaceTask("classifier", 7, True, ("LABEL_0", "LABEL_1"))
