@@ -1,4 +1,4 @@
-"""Tagging the words of sentences, as CoNLL-2003's named entities: files -> features, and predictions -> files.
+"""Sentences with a label for each word, in columns as CoNLL-2003 has them: files -> features, and predictions -> files.
 
 A file has a word a row, its columns divided by tabs or, where a row has none, by spaces; an empty line ends a sentence,
 and rows that begin with -DOCSTART-, where a document begins, are left out. Entity labels may be in IOB1, IOB2, or IOBES

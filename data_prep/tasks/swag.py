@@ -12,9 +12,8 @@ import numpy as np
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import read_json
+from bert_tf.files import read_json, without_surrogates
 from data_prep.tasks import glue, tables
-from data_prep.tasks.surrogates import without_surrogates
 
 ENDING = re.compile(r"ending(\d{1,9})")
 

@@ -10,6 +10,7 @@ from bert_tf.analysis import behaviours, words
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.files import read_json_object
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from bert_tf.tokenization.unicode_rules import is_punctuation
 from run.inference import loading
@@ -38,7 +39,7 @@ class Observation:
     """A sequence as the model reads it. Legend: S pieces, W words, K heads of all layers, M measures.
 
     Attributes:
-      request: run.attention.requests.Request.
+      request: data_prep.tasks.Question.
       part: which of several sequences of a request this is, "" of one alone.
       was_cut: whether pieces of the text were left out.
       pieces: list of S str.
@@ -92,7 +93,7 @@ class Observer:
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.served = loading.load(
             settings, remove_padding=False, version_2_with_negative=may_be_none, top_k=self.top_k)
-        self.kind = self.served.task.kind
+        self.kind = self.served.metadata.kind
         if not answers and self.kind != "masked_lm":
             self.kind = "encoder"
         self.tokenizer = self.servable.tokenizer
@@ -104,9 +105,9 @@ class Observer:
                                             for piece in self.tokenizer.vocabulary])
 
     def __call__(self, request):
-        """Yields the Observations of a Request: one, but one a window of a long context, and one a choice."""
+        """Yields the Observations of a Question: one, but one a window of a long context, and one a choice."""
         features, was_cut = self._encode(request)
-        answer = self.answers([request])[0] if self.kind not in ("encoder", "masked_lm") else None
+        answer = self.answers([request])[0] if KINDS[self.kind].is_fine_tuned else None
         rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
         for row in range(rows):
             length = int(tf.reduce_sum(tf.reshape(features["input_mask"], [rows, -1])[row]))
@@ -115,15 +116,15 @@ class Observer:
             yield self._observe(request, part, bool(was_cut), one, answer)
 
     def answers(self, requests):
-        """What the model answers to a list of Requests: dicts as of run.inference.formats.answer_files.rows_of."""
+        """What the model answers to a list of Questions: dicts as of run.inference.formats.answer_files.rows_of."""
         kind = self.kind
-        if kind == "multiple_choice":  # whose requests may have different numbers of choices
+        if requests[0].choices:  # of which there may be different numbers
             return [answer_files.rows_of(kind, _numpy(self.servable.answer_texts(
                 text_a=tf.constant([each.text_a]), choices=tf.constant([each.choices]))))[0] for each in requests]
         texts = [tf.constant([each.text_a for each in requests])]
-        if kind == "span_labeler" or (kind == "classifier" and any(each.text_b is not None for each in requests)):
+        if any(each.text_b is not None for each in requests):
             texts.append(tf.constant([each.text_b or "" for each in requests]))
-        if kind == "classifier":
+        if "pairs" in KINDS[kind].card_fields:  # one text or two, whatever the card says
             features, was_cut = self.servable.encode(*texts)
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
         else:
@@ -132,9 +133,9 @@ class Observer:
 
     def _encode(self, request):
         """Features int32 [1, S], [choices, S] or [windows, S], and whether anything was cut."""
-        if self.kind in ("span_labeler", "multiple_choice"):
-            other = tf.constant([request.text_b]) if self.kind == "span_labeler" else tf.constant([request.choices])
-            features, was_cut = self.servable.encode(tf.constant([request.text_a]), other)
+        if KINDS[self.kind].has_several_rows:
+            features, was_cut = self.servable.encode(
+                tf.constant([request.text_a]), tf.constant([request.choices or request.text_b]))
         else:
             pieces = [self._pieces(text) for text in (request.text_a, request.text_b) if text is not None]
             features, was_cut = pack(self.tokenizer, *pieces, max_seq_length=self.served.metadata.max_seq_length)

@@ -6,8 +6,8 @@ from typing import ClassVar
 from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
+from data_prep import tasks
 from run.compression.data_settings import FineTunedSettings
-from data_prep.tasks import settings as task_settings
 from run.finetuning.settings import TuningSettings
 from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
@@ -49,13 +49,13 @@ class EvaluationDataSettings(Settings):
                                       place=places.INPUT_FILE)
 
     def task_settings(self, kind, kept):
-        """The settings of a task of data_prep.tasks.settings; InputError for data of another task.
+        """The settings of a task of data_prep.tasks; InputError for data of another task.
 
         Args:
           kind: of the task.
           kept: dict of what the model's run was started with; what is given here counts more.
         """
-        return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in DATA})
+        return tasks.DATA[kind].Settings.of_model(kept, {name: getattr(self, name) for name in DATA})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -91,7 +91,7 @@ class SearchSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
-    """A fine-tuning run; `task` holds the settings of its task, of data_prep.tasks.settings."""
+    """A fine-tuning run; `task` holds the settings of its task, of data_prep.tasks."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

@@ -17,9 +17,9 @@ from bert_tf.run_state import RUN_FILE
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.tasks import TASKS
 from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
+from run.tasks import TASKS
 
 LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
 
@@ -140,7 +140,7 @@ def read_task(settings, served, tokenizer):
     tokenizer_settings = TokenizerSettings(
         max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
         strip_accents=metadata.strip_accents)
-    task = served.task(FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True),
-                                          task=task_settings), task_metadata.read(checkpoint))
+    task = TASKS[metadata.kind](FineTuningSettings(
+        tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True), task=task_settings), task_metadata.read(checkpoint))
     task.read(tokenizer, ignore_padding=True)
     return task

@@ -20,7 +20,7 @@ class SavedModelOfFeatures:
       path: folder of the SavedModel, with version or without.
 
     Attributes:
-      kind: of the model, a key of loading.SERVED.
+      kind: of the model, a key of KINDS.
 
     Raises:
       InputError: no SavedModel, or not one of these scripts.

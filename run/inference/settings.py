@@ -13,7 +13,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
-from data_prep.tasks import settings as task_settings
+from data_prep.tasks import DATA
 from run.inference.formats import request_files
 from run.inference.served_settings import (
     KINDS,
@@ -219,14 +219,14 @@ class ExportEvaluationSettings(ServedSettings):
     output_file: str | None = setting(None, "JSON file for what is printed.", place=places.OUTPUT_FILE)
 
     def task_settings(self, kind, kept):
-        """The settings of a task of data_prep.tasks.settings.
+        """The settings of a task of data_prep.tasks.
 
         Args:
           kind: of the task.
           kept: dict of what the run was started with; what is given here counts more.
         """
         names = ("task_name", "data_dir", "dev_file", "predict_file")
-        return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in names})
+        return DATA[kind].Settings.of_model(kept, {name: getattr(self, name) for name in names})
 
 
 EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}

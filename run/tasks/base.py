@@ -1,76 +1,48 @@
-"""What the fine-tuning job, export and the terminal ask of a task; run.tasks has a module for each.
+"""The contract of a kind of task in fine-tuning. A subclass for each is in the module of its name.
 
-A new task is a module there, its settings in data_prep.tasks.settings, and a script that names both.
+A kind has three more modules of its name, in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.tasks.graphs, and a script.
 """
 
 import abc
 import copy
 from typing import ClassVar
 
-from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS
 from run.arrays import batches, packing
 
 
-class ServedTask(abc.ABC):
-    """What a trained model does with texts, however it was trained.
-
-    Attributes:
-      kind: the name in task.json and of --task.
-      unused_variables: how the names of the variables begin on which no answer depends: a checkpoint may lack them.
-      answers: names of outputs, each of which only an export of this kind has.
-    """
-
-    kind: ClassVar[str]
-    unused_variables: ClassVar[tuple] = ()
-    answers: ClassVar[frozenset] = frozenset()
-
-    @staticmethod
-    @abc.abstractmethod
-    def make_model(encoder, metadata):
-        """The model: BertEncoder, TaskMetadata -> a model of bert_tf.models."""
-
-    @staticmethod
-    @abc.abstractmethod
-    def make_servable(model, tokenizer, metadata, options):
-        """What answers texts: the model, its BertTokenizer, TaskMetadata, ServingOptions -> bert_tf.export.Servable."""
-
-    @classmethod
-    def needs(cls, variable):
-        """Whether answers depend on the variable of that name."""
-        return not variable.startswith(cls.unused_variables)
-
-
-class Task(ServedTask):
-    """A task, its data and how a model is judged on it.
-
-    A subclass reads its data in `read`, and there fills `features` or overrides what is made of it.
+class Task(abc.ABC):
+    """A kind of task in fine-tuning: its data, and how a model is evaluated on it.
 
     Args:
       settings: FineTuningSettings.
       kept: TaskMetadata of the model that is used without training, None without one or in training.
 
     Attributes:
+      kind: str. Name in task.json.
+      data: data_prep.tasks.TaskData, of the class `data_class`.
       metric: name in what `score` gives by which weights and runs are compared, the higher the better.
-      per_position: whether the model's outputs have the positions of the sequence on axis 1.
-      head_scope: how the names of the head's variables begin.
       evaluates_predictions: whether the file that is evaluated is the one that is predicted, at once.
       inputs: names of the features that the model takes.
       features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
     """
 
+    data_class: ClassVar[type]
+    kind: ClassVar[str]
     metric: str
-    per_position: ClassVar[bool] = False
-    head_scope: ClassVar[str] = ""
     evaluates_predictions: ClassVar[bool] = False
     inputs: ClassVar[tuple] = ("input_ids", "input_mask", "segment_ids")
 
     def __init__(self, settings, kept):
         self.settings = settings
         self.kept = kept
+        self.data = self.data_class(settings.task, settings.tokenizer.max_seq_length, kept)
+        self.data.check()
         self.features = {}
 
-    @abc.abstractmethod
     def read(self, tokenizer, ignore_padding):
         """Reads the data of `settings.splits`; writes nothing.
 
@@ -81,6 +53,11 @@ class Task(ServedTask):
         Raises:
           InputError: naming file and line, or the setting that does not suit them.
         """
+        del ignore_padding
+        for split in self.settings.splits:
+            self.data.examples(split)  # all files are read before the first text is tokenized
+        for split in self.settings.splits:
+            self.features[split] = self.data.read(split, tokenizer)
 
     def with_settings(self, settings):
         """This task, and the data it has read, with other FineTuningSettings of the same data."""
@@ -97,37 +74,55 @@ class Task(ServedTask):
         """The model to train, made in the strategy's scope; make_encoder: () -> BertEncoder of the run's settings."""
         return self.make_model(make_encoder(), self.metadata)
 
+    def make_model(self, encoder, metadata):
+        """A model of the task's kind: BertEncoder, TaskMetadata -> a model of bert_tf.models."""
+        return self._graph.model(encoder, metadata)
+
+    @property
+    def _graph(self):
+        return GRAPHS[self.data.Settings.kind]
+
+    @property
+    def _kind(self):
+        return KINDS[self.data.Settings.kind]
+
+    def needs(self, variable):
+        """Whether answers depend on the variable of that name."""
+        return self._kind.needs(variable)
+
+    @property
+    def per_position(self):
+        """Whether the model's outputs have the positions of the sequence on axis 1."""
+        return bool(self._kind.per_position)
+
     def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
 
     @property
-    @abc.abstractmethod
     def metadata(self):
         """The TaskMetadata to keep with the model."""
-
-    @property
-    def num_outputs(self):
-        """Rows of the head's kernel: one for each label, 1 where there is none."""
-        return len(self.metadata.labels) or 1
+        tokenizer = self.settings.tokenizer
+        return TaskMetadata(self.kind, tokenizer.max_seq_length, tokenizer.do_lower_case,
+                            strip_accents=tokenizer.strip_accents, **self.data.card)
 
     def head_shapes(self, config):
         """Dict of the head's variables -> shape, of the model of a BertConfig."""
-        return {f"{self.head_scope}output_bias": [self.num_outputs],
-                f"{self.head_scope}output_weights": [self.num_outputs, config.hidden_size]}
+        scope, num_outputs = self._kind.head_scope, self._kind.num_outputs(self.metadata)
+        return {f"{scope}output_bias": [num_outputs], f"{scope}output_weights": [num_outputs, config.hidden_size]}
 
     def has_labels(self, labels):
         """Whether a model's labels, a tuple of str, are those of this task, in its order."""
         return labels == self.metadata.labels
 
     @property
-    @abc.abstractmethod
     def training_files(self):
         """Dict of the setting that names training data -> list of its files."""
+        return self.data.training_files
 
     @property
     def kept_settings(self):
         """Dict of the settings that shape the task's features, with which a run is resumed."""
-        return collect(FIXED, self.settings.task)
+        return self.data.kept_settings
 
     @property
     def num_train_examples(self):
@@ -168,9 +163,9 @@ class Task(ServedTask):
         return self.settings.training.eval_batch_size
 
     @property
-    @abc.abstractmethod
     def loss(self):
         """The `bert_tf.losses.Loss` of the model's outputs."""
+        return self._graph.loss(self.metadata)
 
     @abc.abstractmethod
     def score(self, outputs):

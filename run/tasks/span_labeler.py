@@ -1,126 +1,65 @@
 """Answers that are spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
 
-import logging
 import os
-import random
 
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import export, losses, models
+from bert_tf import losses
 from bert_tf.cli.script import warn
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep import records
 from data_prep.tasks import squad
-from data_prep.tasks.settings import QuestionAnsweringSettings
+from data_prep.tasks.span_labeler import SpanLabelerData
 from run.arrays.batches import SORTED_BATCHES
 from run.evaluation import squad_scores
 from run.tasks.base import Task
 
 TRAIN_RECORDS = "train.tf_record"
-SHUFFLE_SEED = 12345  # the original's, for the order in which questions become records
 RECORDS_AT_A_TIME = 1024
 SHUFFLE_RECORDS = 10_000  # held to draw from: about 15 MB at length 384
 
 
 class SpanLabelerTask(Task):
-    """The task of QuestionAnsweringSettings; one file is evaluated and answered."""
+    """See Task; one file is evaluated and answered."""
 
-    kind = QuestionAnsweringSettings.kind
-    unused_variables = ("bert/pooler/",)
-    answers = frozenset({"null_score_diff"})
+    data_class = SpanLabelerData
+    kind = SpanLabelerData.Settings.kind
     metric = "eval_f1"
-    per_position = True
-    head_scope = "cls/squad/"
-    num_outputs = 2  # a start and an end
     evaluates_predictions = True
 
     def __init__(self, settings, kept):
         super().__init__(settings, kept)
-        task, splits = settings.task, settings.splits
-        if task.verbose_logging:
-            logging.getLogger(squad.__name__).setLevel(logging.INFO)
-        self._max_seq_length = settings.tokenizer.max_seq_length
-        squad.check_lengths(self._max_seq_length, task.doc_stride, task.max_query_length)
-        if task.doc_stride > self._max_seq_length - task.max_query_length - 3:
-            _note(f"`doc_stride`={task.doc_stride}", "windows after long questions are shorter and do not overlap: "
-                                                     "answers across their ends cannot be found")
-        self._train_examples = read_examples(task.train_file, True, task.version_2_with_negative) if (
-            "train" in splits) else []
-        if self._train_examples:
-            num_examples = len(self._train_examples)
-            # Windows take long to make: first see that there are any steps.
+        splits = settings.splits
+        if "train" in splits and (num_examples := self.num_train_examples):
+            # Windows take long to create: first see that there are any steps.
             settings.fitting(num_examples).num_train_steps(num_examples)
-        self._examples = read_examples(task.predict_file, False, task.version_2_with_negative) if (
-            {"dev", "test"} & {*splits}) else []
-        self._has_answers = bool(self._examples) and self._can_score("dev" in splits or task.use_best_threshold)
-
-    @staticmethod
-    def make_model(encoder, metadata):
-        return models.BertSpanLabeler(encoder)
-
-    @staticmethod
-    def make_servable(model, tokenizer, metadata, options):
-        return export.ServedSpanLabeler(
-            model, tokenizer, doc_stride=metadata.doc_stride, max_query_length=metadata.max_query_length,
-            max_answer_length=options.max_answer_length, top_k=options.top_k,
-            allow_no_answer=options.version_2_with_negative,
-            null_score_diff_threshold=options.null_score_diff_threshold,
-            max_seq_length=metadata.max_seq_length, static_length=options.static_length)
+        self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
+        self._has_answers = bool(self._examples) and self._can_score("dev" in splits or settings.task.use_best_threshold)
 
     def read(self, tokenizer, ignore_padding):
+        """See Task."""
         self._tokenizer, self._ignore_padding = tokenizer, ignore_padding
         if self._examples:
-            self._windows = list(self._convert(self._examples, self.settings.task.predict_file, "predict_file"))
-            arrays = squad.arrays_of(self._windows)
-            self.features["dev"] = {name: arrays[name] for name in ("input_ids", "input_mask", "segment_ids")}
+            self.features["dev"] = self.data.read("dev", tokenizer)
 
     def write_training_data(self, folder):
         """Writes the windows of the training examples to a file, from which training reads them."""
         if "train" in self.features:  # texts without labels
             return
         self._train_records = os.path.join(folder, TRAIN_RECORDS)
-        random.Random(SHUFFLE_SEED).shuffle(self._train_examples)
-        windows = self._convert(self._train_examples, self.settings.task.train_file, "train_file")
-        self._num_records = squad.write_records(
-            self._train_records, windows, self._max_seq_length, is_training=True)
-
-    def _convert(self, examples, path, setting):
-        """Yields the windows of examples; says at the end how many there were. InputError if there are none."""
-        task = self.settings.task
-        windows = squad.convert_examples_to_features(
-            examples, self._tokenizer, self._max_seq_length, task.doc_stride, task.max_query_length,
-            setting == "train_file")
-        yield from windows
-        if not windows.num_features:
-            raise InputError(f"`{setting}`={path}: no context has a word")
-        cut = windows.num_long_questions
-        _note(path, f"{len(examples):,} questions, {windows.num_features:,} windows"
-                    + (f"; {cut:,} questions are cut to --max_query_length={task.max_query_length} pieces" if cut
-                       else ""))
-
-    @property
-    def metadata(self):
-        return TaskMetadata(
-            self.kind, self._max_seq_length, self.settings.tokenizer.do_lower_case,
-            doc_stride=self.settings.task.doc_stride, max_query_length=self.settings.task.max_query_length,
-            strip_accents=self.settings.tokenizer.strip_accents)
-
-    @property
-    def training_files(self):
-        return {"train_file": [self.settings.task.train_file]}
+        self._num_records = self.data.write_records(self._train_records, self._tokenizer)
 
     @property
     def num_train_examples(self):
         """Questions, by which the original counts an epoch; windows of texts without labels."""
-        return super().num_train_examples if "train" in self.features else len(self._train_examples)
+        return super().num_train_examples if "train" in self.features else len(self.data.examples("train"))
 
     def read_training_rows(self):
         """See Task: reads the file that `write_training_data` writes."""
         if "train" in self.features:
             return super().read_training_rows()
-        features = squad.record_features(self._max_seq_length, is_training=True)
+        features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         parts = [{name: value.numpy() for name, value in records.parse(serialized, features).items()}
                  for serialized in tf.data.TFRecordDataset(self._train_records).batch(RECORDS_AT_A_TIME)]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
@@ -128,9 +67,9 @@ class SpanLabelerTask(Task):
     def training_batches(self, seed, first_step, share, static_shapes):
         if "train" in self.features:
             return super().training_batches(seed, first_step, share, static_shapes)
+        features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
-            self._train_records, squad.record_features(self._max_seq_length, is_training=True), self._num_records,
-            self.settings.training.train_batch_size, seed, first_step, share, group_by_length=not static_shapes)
+            self._train_records, features, self._num_records, self.settings.training.train_batch_size, seed, first_step, share, group_by_length=not static_shapes)
 
     @property
     def eval_features(self):
@@ -138,7 +77,7 @@ class SpanLabelerTask(Task):
 
     @property
     def loss(self):
-        return losses.create_span_loss(self._ignore_padding)
+        return self._graph.loss(self.metadata, self._ignore_padding)
 
     def score(self, outputs):
         answers = self._answers(outputs)
@@ -174,7 +113,7 @@ class SpanLabelerTask(Task):
         mask = self.features["dev"]["input_mask"]
         penalty = losses.PADDING_PENALTY * (1 - mask) if self._ignore_padding else 0
         return squad.predict_answers(
-            self._examples, self._windows, outputs["start_logits"] + penalty, outputs["end_logits"] + penalty,
+            self._examples, self.data.windows, outputs["start_logits"] + penalty, outputs["end_logits"] + penalty,
             task.n_best_size, task.max_answer_length, self.settings.tokenizer.do_lower_case,
             task.version_2_with_negative, self.settings.tokenizer.strip_accents)
 
@@ -186,25 +125,9 @@ class SpanLabelerTask(Task):
         except InputError as error:
             if is_needed:
                 raise InputError(f"`predict_file`={task.predict_file}: {error}") from error
-            _note(task.predict_file, f"not evaluated: {error}")
+            warn(f"{task.predict_file}: not evaluated: {error}")
             return False
         return True
-
-
-def read_examples(path, is_training, version_2_with_negative):
-    """The Examples of a file; says what is odd about them on standard error."""
-    examples = squad.read_examples(path, is_training, version_2_with_negative)
-    if examples.num_not_found:
-        _note(path, f"{examples.num_not_found:,} questions are left out: their answer does not stand in the context "
-                    "where answer_start says")
-    if examples.num_empty:
-        _note(path, f"{examples.num_empty:,} questions are empty, or about an empty context")
-    return examples
-
-
-def _note(source, text):
-    """Says something about a file on standard error."""
-    warn(f"{source}: {text}")
 
 
 def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):

@@ -14,9 +14,12 @@ from bert_tf.fast import FastEncoder
 from bert_tf.files import exists
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.run_state import fingerprint
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS
 from bert_tf.techniques.distillation import DistilledModel, create_distillation_loss, tapped, taps_of
 from bert_tf.techniques.layer_maps import INNER, map_layers
 from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
+from data_prep.tasks.base import ID_FEATURES
 from run.arrays.batches import lengths_of
 from run.arrays.kept_rows import find
 from run.arrays.prediction import Predictor
@@ -24,11 +27,9 @@ from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
 
-ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 ROW = "row"  # the feature that is an example's number; windows of questions have their own ids instead
 ANSWERS_FOLDER = "answers"  # of an output_dir
 INNER_DTYPE = np.float16
-LOGITS_LOSSES = {"token_classifier": "tokens", "span_labeler": "spans"}  # by kind; see _choose_logits_loss
 
 
 class Distillation(Technique):
@@ -107,13 +108,12 @@ class TaskDistillation(Distillation):
       teacher: run.techniques.settings.Teacher.
       student: BertConfig.
       unlabeled_file: Path of texts to learn from instead of the training data, or None.
-      read_unlabeled: Function (task, tokenizer) -> features of that file.
     """
 
-    def __init__(self, origin, losses, answers, teacher, student, unlabeled_file=None, read_unlabeled=None):
+    def __init__(self, origin, losses, answers, teacher, student, unlabeled_file=None):
         super().__init__(origin, losses, teacher.path, teacher.config, student)
         self._metadata, self._answers_dir = teacher.metadata, answers.answers_dir
-        self._unlabeled_file, self._read_unlabeled = unlabeled_file, read_unlabeled
+        self._unlabeled_file = unlabeled_file
         self._keeps_answers = answers.keep_answers and losses.asks_teacher
         self._kept_answers = self._first_id = None
 
@@ -124,14 +124,14 @@ class TaskDistillation(Distillation):
     def read(self, task, tokenizer):
         """See Technique: reads texts without labels, checks the teacher, and numbers the training examples."""
         if self._unlabeled_file:
-            task.features["train"] = self._read_unlabeled(task, tokenizer)
+            task.features["train"] = task.data.unlabeled(self._unlabeled_file, tokenizer)
         self._check_teacher(task)
         if self._keeps_answers:
             teacher_outputs.check_teacher(self._find_folder(task.settings.training.output_dir), self._teacher_files)
         if "train" in task.features:
             numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
             task.features = {**task.features, "train": {**task.features["train"], ROW: numbers}}
-        self._logits_loss = _choose_logits_loss(task.metadata)
+        self._logits_loss = GRAPHS[task.kind].teaching(task.metadata)
         self._load_teacher = functools.partial(self._load_model, task)
 
     def begin(self, task, folder):
@@ -201,9 +201,8 @@ class TaskDistillation(Distillation):
         parts = predictor.in_parts(features, task.settings.training.train_batch_size, "asking the teacher")
         narrow = ((rows, {name: value.astype(INNER_DTYPE if name in INNER else np.float32)
                           for name, value in answers.items()}) for rows, answers in parts)
-        logits = {"token_classifier": (-2,), "span_labeler": (-1,)}.get(task.kind, ())
-        positions = {"logits": logits, "start_logits": logits, "end_logits": logits, "hidden": (-2,),
-                     "attention": (-2, -1), "cls": ()}
+        positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
+                     **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
         teacher_outputs.write(path, metadata, lengths_of(features["input_mask"]), narrow, positions)
         strategies.free(model.variables)
         print(f"{path}: the teacher's answers to {len(features['input_ids']):,} rows are kept there")
@@ -228,15 +227,6 @@ def _make_taps(losses, student, teacher):
     if not names:
         return taps_of((), ())
     return taps_of(names, map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers))
-
-
-def _choose_logits_loss(metadata):
-    """Returns the key of bert_tf.techniques.distillation.LOGITS_LOSSES for TaskMetadata."""
-    if metadata.kind in LOGITS_LOSSES:
-        return LOGITS_LOSSES[metadata.kind]
-    if metadata.kind == "classifier" and not metadata.labels:
-        return "number"
-    return "sigmoid" if metadata.multi_label else "softmax"
 
 
 def _select_outputs(features):

@@ -6,9 +6,9 @@ import itertools
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.files import without_surrogates
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
-from data_prep.tasks.surrogates import without_surrogates
 
 FIRST_UNIQUE_ID = 1_000_000_000  # the original's
 EXAMPLES_AT_A_TIME = 512

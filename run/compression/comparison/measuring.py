@@ -12,9 +12,9 @@ from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
-from run.tasks import TASKS
 from run.inference import export_evaluation, feature_models, loading
 from run.inference.served_settings import of_checkpoint
+from run.tasks import TASKS
 
 TEXTS_TOGETHER = (1, 8)  # that latency is measured with
 WARM_UP_CALLS = 2

@@ -13,7 +13,7 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.finding import find
 from bert_tf.run_state import RUN_FILE
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
-from data_prep.tasks import settings as task_settings
+from data_prep.tasks import DATA
 from run.compression.data_settings import DataSettings
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings
@@ -34,7 +34,7 @@ class TeachingDataSettings(DataSettings):
 
     def task_settings(self, kind, kept):
         """As DataSettings'."""
-        return task_settings.of_model(kind, kept, {
+        return DATA[kind].Settings.of_model(kept, {
             name: value for name, value in dataclasses.asdict(self).items() if name != "unlabeled_file"}, "teacher")
 
 

@@ -6,7 +6,7 @@ import os
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
-from data_prep.tasks.settings import TaggingSettings
+from data_prep.tasks import token_classifier
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
 
@@ -68,7 +68,7 @@ class FrozenSettings(Settings):
 class FrozenTaggerSettings(FineTuningSettings):
     """A run of a tagger by frozen features; rate and epochs are those of the groups of every run."""
 
-    task: TaggingSettings = dataclasses.field(default_factory=TaggingSettings)
+    task: token_classifier.Settings = dataclasses.field(default_factory=token_classifier.Settings)
     frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
 
     @property

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.cli.settings import FIXED, collect
-from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import conll
@@ -47,6 +46,7 @@ class FrozenTagging(TokenClassifierTask):
     """
 
     kind = "frozen_token_classifier"  # which no other script takes for a model of its own
+    no_model = "holds no tagger by frozen features; train one first"
     inputs = ("vectors", "input_mask")
     init_checkpoint = None  # of the BiLSTM's weights, which are new
     computes_all_layers = False  # where one is missing that is needed: for taggers of other kinds that come after
@@ -64,18 +64,12 @@ class FrozenTagging(TokenClassifierTask):
         for split, features in self.features.items():
             self._of_encoder[split] = features
             lengths = self._lengths[split] = conll.lengths_of_parts(
-                self._sentences[split], self.settings.tokenizer.max_seq_length)
+                self.data.examples(split), self.settings.tokenizer.max_seq_length)
             self.features[split] = conll.features_of_words(conll.of_words(
                 features["label_ids"], features["label_ids"]), lengths)
         if not self.settings.tuning.do_train:
             for each in self.settings.runs:
                 RunState(each.training.output_dir, self.kept_settings)
-
-    def _kept_labels(self):
-        if self.kept is None:
-            raise InputError(f"`output_dir`={self.settings.training.output_dir}: holds no tagger by frozen features; "
-                             "train one first")
-        return self.kept.labels
 
     @property
     def kept_settings(self):
@@ -93,7 +87,7 @@ class FrozenTagging(TokenClassifierTask):
     def new_model(self, make_encoder):
         frozen = self.settings.frozen
         return FrozenTagger(
-            WAYS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self._names),
+            WAYS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self.data.labels),
             width=frozen.lstm_width, dropout_rate=frozen.lstm_dropout, seed=self.settings.training.random_seed)
 
     def write_training_data(self, folder):

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel, Metadata
 from bert_tf.litert import metadata as metadata_file
+from bert_tf.tasks import graphs
 from tests import scripts, toy_servables
 from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, make_model, make_servable
 
@@ -94,9 +95,9 @@ def test_odd_requests_have_an_answer(loaded, tokenizer, name):
 
 
 def test_several_labels_and_numbers(tokenizer, tmp_path):
-    several = export.ServedClassifier(make_model("classifier"), tokenizer, ["x", "y", "z"], multi_label=True,
+    several = graphs.ServedClassifier(make_model("classifier"), tokenizer, ["x", "y", "z"], multi_label=True,
                                       max_seq_length=MAX_SEQ_LENGTH, static_length=True)
-    number = export.ServedClassifier(models.BertClassifier(CONFIG, 1), tokenizer, [], max_seq_length=MAX_SEQ_LENGTH,
+    number = graphs.ServedClassifier(models.BertClassifier(CONFIG, 1), tokenizer, [], max_seq_length=MAX_SEQ_LENGTH,
                                      static_length=True)
     for servable in (several, number):
         path = tmp_path / "model.tflite"
@@ -144,7 +145,7 @@ def test_a_process_without_tensorflow(files, loaded):
 def test_smaller_weights(tokenizer, tmp_path):
     """All matrices shrink, the tables that are looked up too; a second graph takes no second copy of them."""
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)
-    servable = export.ServedMaskedLM(models.BertPretrainer(config), tokenizer, top_k=3, max_seq_length=MAX_SEQ_LENGTH,
+    servable = graphs.ServedMaskedLM(models.BertPretrainer(config), tokenizer, top_k=3, max_seq_length=MAX_SEQ_LENGTH,
                                      static_length=True)
     expected, sizes = answer_of(servable, REQUESTS["masked_lm"])["probabilities"][:, :2], {}
     for weights, tolerance in (("float32", 1e-5), ("float16", 1e-3), ("int8", 0.05)):

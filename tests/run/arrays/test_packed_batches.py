@@ -10,11 +10,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.config import BertConfig
-from data_prep.tasks.settings import (
-    ClassificationSettings,
-    MultipleChoiceSettings,
-    TaggingSettings,
-)
+from data_prep.tasks import classifier, multiple_choice, token_classifier
 from run.arrays import batches, packing
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -120,7 +116,7 @@ def train(folder, output_dir, task, **tuning):
 
 
 def test_a_run_learns_what_it_would_unpacked(folder):
-    task = ClassificationSettings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
+    task = classifier.Settings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
     found, expected = (train(folder, f"packed_{packs}", task, pack_sequences=packs)
                        for packs in (True, False))
     assert len(found) == 3
@@ -128,8 +124,8 @@ def test_a_run_learns_what_it_would_unpacked(folder):
 
 
 @pytest.mark.parametrize(("task", "message"), [
-    (MultipleChoiceSettings(), "`pack_sequences`: is for run_classifier and run_tagger"),
-    (ClassificationSettings(task_name="sst-2", long_texts="windows"),
+    (multiple_choice.Settings(), "`pack_sequences`: is for run_classifier and run_tagger"),
+    (classifier.Settings(task_name="sst-2", long_texts="windows"),
      "`pack_sequences`: not with `long_texts`=windows")])
 def test_what_cannot_be_packed(folder, task, message):
     with pytest.raises(ValueError, match=message):
@@ -138,7 +134,7 @@ def test_what_cannot_be_packed(folder, task, message):
 
 
 def test_sentences_of_words_are_packed_too(folder):
-    task = TaggingSettings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
+    task = token_classifier.Settings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
     found, expected = (train(folder, f"tagger_{packs}", task, pack_sequences=packs)
                        for packs in (True, False))
     np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -11,7 +11,7 @@ from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier
 from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
 from run.compression.data_settings import DataSettings, QuantizationSettings
@@ -70,7 +70,7 @@ def train_for_int8(model, output_dir):
         model=ModelSettings(init_checkpoint=model), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir, train_batch_size=6),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=2.0), int8=Int8Settings(2),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2")), {})
     finetuning_job.run(settings)
 
 

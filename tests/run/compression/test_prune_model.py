@@ -12,7 +12,7 @@ from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier
 from run.compression.data_settings import DataSettings
 from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
@@ -206,7 +206,7 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         model=ModelSettings(init_checkpoint=str(undisturbed)), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir="trained_on", train_batch_size=4),
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2")), {})
     finetuning_job.run(settings)
     servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
@@ -40,7 +40,7 @@ def tune(output_dir, *, tuning=None, **pruning):
         optimizer=OptimizerSettings(learning_rate=1e-2),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=4.0, **tuning or {}),
         weight_pruning=WeightPruningSettings(**pruning),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2"))
     settings = resolved(settings)
     job.run(settings)
 

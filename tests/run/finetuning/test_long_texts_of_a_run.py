@@ -15,8 +15,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import glue, text_windows
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier, glue, text_windows
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.inference import loading
@@ -58,7 +57,7 @@ def tune(output_dir, windows=None, **tuning):
         model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=LENGTH),
         training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=2),
         optimizer=OptimizerSettings(learning_rate=1e-2),
-        tuning=TuningSettings(**tuning), task=ClassificationSettings(
+        tuning=TuningSettings(**tuning), task=classifier.Settings(
             task_name="own", data_dir="data", text_a_column="sentence",
             **WINDOWS if windows is None else windows))
     settings = resolved(settings)
@@ -136,4 +135,4 @@ def test_features_of_windows(reference):
 ])
 def test_mistakes(settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):
-        ClassificationSettings(**settings)
+        classifier.Settings(**settings)

@@ -14,7 +14,7 @@ from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.techniques.freezing import freeze
-from data_prep.tasks.settings import ClassificationSettings
+from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import (
@@ -57,7 +57,7 @@ def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **
         training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=4, keep_checkpoint_max=9),
         step=StepSettings(**step or {}), optimizer=OptimizerSettings(learning_rate=1e-2), tuning=tuning,
         trained_weights=TrainedWeightsSettings(**trained_weights),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
     settings = resolved(settings)
     job.run(settings)
 

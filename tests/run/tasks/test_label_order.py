@@ -3,9 +3,9 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
+from data_prep.tasks import classifier
 from data_prep.tasks.label_order import labels_of_model
 from run.finetuning.settings import FineTuningSettings
-from data_prep.tasks.settings import ClassificationSettings
 from run.tasks import ClassifierTask
 
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
@@ -40,7 +40,7 @@ def test_a_model_of_another_task(labels, of_model, message):
 
 def test_scores_do_not_depend_on_the_models_order():
     """F1 is of the published label 1, whichever of the model's outputs that is."""
-    settings = FineTuningSettings(task=ClassificationSettings(task_name="mrpc", data_dir="none"))
+    settings = FineTuningSettings(task=classifier.Settings(task_name="mrpc", data_dir="none"))
     logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
     labels = np.array([0, 0, 1, 1, 1])
     found = []

@@ -11,8 +11,7 @@ from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import conll
-from data_prep.tasks.settings import TaggingSettings
+from data_prep.tasks import conll, token_classifier
 from run.arrays import batches
 from run.finetuning.frozen import job, tagger
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
@@ -48,7 +47,7 @@ def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning
         ModelSettings(init_checkpoint=str(folder / model)), TokenizerSettings(max_seq_length=length),
         training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=12, save_checkpoints_steps=50),
         tuning=TuningSettings(**tuning or {"do_train": True}),
-        task=TaggingSettings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
+        task=token_classifier.Settings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
                             document_context=document_context),
         frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
     settings = resolved(settings)

@@ -8,7 +8,7 @@ import pytest
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.errors import InputError
-from data_prep.tasks.settings import TaggingSettings
+from data_prep.tasks import token_classifier
 from run.evaluation import results
 from run.finetuning import job
 from run.finetuning.frozen import table
@@ -58,7 +58,7 @@ def make(folder, **frozen):
     settings = resolved(TaggerSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
         training=TrainingSettings(output_dir=str(folder / "out")), tuning=TuningSettings(do_train=True, do_eval=True),
-        task=TaggingSettings(str(folder / "train.txt"), str(folder / "train.txt")),
+        task=token_classifier.Settings(str(folder / "train.txt"), str(folder / "train.txt")),
         frozen=FrozenSettings(all_features=True, runs_per_row=3, **frozen)), {})
     table.run(settings)
 

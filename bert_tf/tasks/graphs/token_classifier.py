@@ -1,16 +1,19 @@
-"""Served taggers: a tag for each word."""
+"""Token classifiers: model, loss, and served model with a tag for each word."""
 
 from typing import ClassVar
 
 import tensorflow as tf
 
-from bert_tf.export.classifier import check_labels
+from bert_tf import losses, models
+from bert_tf.errors import InputError
 from bert_tf.export.servable import Servable
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tasks.graphs.classifier import check_labels
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 
 
-class ServedTagger(Servable):
+class ServedTokenClassifier(Servable):
     """A BertTokenClassifier that takes "text" string [B], whose words white space separates as in the training files.
 
     A word has the tag of its first piece, as in section 5.3 of the paper.
@@ -68,3 +71,28 @@ class ServedTagger(Servable):
 
     def litert_metadata(self):
         return super().litert_metadata(labels=self._labels)
+
+
+class TokenClassifierGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        """See Graph; InputError without labels."""
+        if not card.labels:
+            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
+        return models.BertTokenClassifier(encoder, len(card.labels))
+
+    def loss(self, card, ignore_padding=False):
+        """See Graph."""
+        del card, ignore_padding
+        return losses.token_classification_loss
+
+    def teaching(self, card):
+        """See Graph."""
+        del card
+        return "tokens"
+
+    def servable(self, model, tokenizer, card, options):
+        """See Graph."""
+        return ServedTokenClassifier(model, tokenizer, list(card.labels), max_seq_length=card.max_seq_length,
+                                     static_length=options.static_length)

@@ -1,15 +1,17 @@
-"""The served masked language model: what would stand at each [MASK]."""
+"""The masked language model, and served, with candidates for each [MASK]."""
 
 from typing import ClassVar
 
 import tensorflow as tf
 
+from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.export.request_checks import without_padding
 from bert_tf.export.servable import Servable
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
-MASK = "[MASK]"
 MOST_MASKS_OF_STATIC = 20  # the original's max_predictions_per_seq
 
 
@@ -83,3 +85,17 @@ class ServedMaskedLM(Servable):
         """Logits [..., V] -> probabilities and ids [..., k] of the likeliest pieces."""
         # The config may have more entries than the vocabulary has pieces.
         return tf.math.top_k(tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self._top_k)
+
+
+class MaskedLMGraph(Graph):
+    """See Graph; pre-training has its own loss."""
+
+    def model(self, encoder, card):
+        """See Graph."""
+        del card
+        return models.BertPretrainer(encoder)
+
+    def servable(self, model, tokenizer, card, options):
+        """See Graph."""
+        return ServedMaskedLM(model, tokenizer, top_k=options.top_k, max_seq_length=card.max_seq_length,
+                              static_length=options.static_length)

@@ -1,4 +1,4 @@
-"""Served span labelers: a question and a context in, the answer as it stands in the context out.
+"""Span labelers: model, loss, and served model from a question and a context to the answer as it stands there.
 
 Legend: B questions, W windows of all their contexts, K candidates, S sequence.
 """
@@ -7,11 +7,13 @@ from typing import ClassVar, NamedTuple
 
 import tensorflow as tf
 
+from bert_tf import losses, models
 from bert_tf.errors import InputError
-from bert_tf.export import question_windows
 from bert_tf.export.request_checks import check_same_size
 from bert_tf.export.servable import Servable
 from bert_tf.litert.question_answering import N_BEST_SIZE, NO_SPAN
+from bert_tf.tasks.graphs import question_windows
+from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.windows import cut_into_windows
@@ -172,3 +174,31 @@ def _distinct(texts, scores, count):
     kept = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
     return (to_dense(ragged.kept_columns(texts, kept)[:, :count], "", count),
             to_dense(ragged.kept_columns(scores, kept)[:, :count], NO_SPAN, count))
+
+
+class SpanLabelerGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        """See Graph."""
+        del card
+        return models.BertSpanLabeler(encoder)
+
+    def loss(self, card, ignore_padding=False):
+        """See Graph."""
+        del card
+        return losses.create_span_loss(ignore_padding)
+
+    def teaching(self, card):
+        """See Graph."""
+        del card
+        return "spans"
+
+    def servable(self, model, tokenizer, card, options):
+        """See Graph."""
+        return ServedSpanLabeler(
+            model, tokenizer, doc_stride=card.doc_stride, max_query_length=card.max_query_length,
+            max_answer_length=options.max_answer_length, top_k=options.top_k,
+            allow_no_answer=options.version_2_with_negative,
+            null_score_diff_threshold=options.null_score_diff_threshold, max_seq_length=card.max_seq_length,
+            static_length=options.static_length)

@@ -1,10 +1,13 @@
-"""Served classifiers: one label, several labels, or a number."""
+"""Classifiers: model, loss, and served model with one label, several labels, or a number."""
 
 import tensorflow as tf
 
+from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.export.request_checks import check_same_size, without_padding
 from bert_tf.export.servable import Servable
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tokenization.windows import pack_windows
 
 PAIR_INPUTS = {"text_a": [None], "text_b": [None]}
@@ -87,3 +90,34 @@ def check_labels(labels, num_outputs):
     """Raises InputError unless there are as many labels as outputs of a model, or none and one output."""
     if (len(labels) or 1) != num_outputs:
         raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")
+
+
+class ClassifierGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        """See Graph."""
+        num_outputs = KINDS[card.kind].num_outputs(card)
+        if card.window_pooling:
+            return models.BertLongTextClassifier(encoder, num_outputs, card.window_pooling)
+        return models.BertClassifier(encoder, num_outputs)
+
+    def loss(self, card, ignore_padding=False):
+        """See Graph."""
+        del ignore_padding
+        if KINDS[card.kind].gives_number(card):
+            return losses.regression_loss
+        return losses.multi_label_loss if card.multi_label else losses.classification_loss
+
+    def teaching(self, card):
+        """See Graph."""
+        if KINDS[card.kind].gives_number(card):
+            return "number"
+        return "sigmoid" if card.multi_label else "softmax"
+
+    def servable(self, model, tokenizer, card, options):
+        """See Graph."""
+        return ServedClassifier(
+            model, tokenizer, list(card.labels), pairs=card.pairs, multi_label=card.multi_label,
+            max_seq_length=card.max_seq_length, static_length=options.static_length, window_stride=card.window_stride,
+            max_windows=card.max_windows)

@@ -1,11 +1,13 @@
-"""Served multiple choice: which of some texts goes with another one."""
+"""Multiple choice: model, loss, and served model for the text that goes best with another one."""
 
 from typing import ClassVar
 
 import tensorflow as tf
 
+from bert_tf import losses, models
 from bert_tf.export.request_checks import after, check, check_same_size, without_padding
 from bert_tf.export.servable import Servable, parse_rows
+from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tokenization.model_inputs import FEATURES, to_dense
 
 
@@ -65,3 +67,27 @@ class ServedMultipleChoice(Servable):
         choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which is nowhere else
         return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
                 for name, value in rows.items()}
+
+
+class MultipleChoiceGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        """See Graph."""
+        del card
+        return models.BertMultipleChoice(encoder)
+
+    def loss(self, card, ignore_padding=False):
+        """See Graph."""
+        del card, ignore_padding
+        return losses.classification_loss
+
+    def teaching(self, card):
+        """See Graph."""
+        del card
+        return "softmax"
+
+    def servable(self, model, tokenizer, card, options):
+        """See Graph."""
+        return ServedMultipleChoice(model, tokenizer, max_seq_length=card.max_seq_length,
+                                    static_length=options.static_length)

@@ -1,9 +1,10 @@
-"""The served encoder: a text's vectors."""
+"""The encoder, and served, with a text's embeddings."""
 
 import tensorflow as tf
 
-from bert_tf.export.classifier import PAIR_EXAMPLE, PAIR_INPUTS
 from bert_tf.export.servable import Servable
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tasks.graphs.classifier import PAIR_EXAMPLE, PAIR_INPUTS
 
 
 class ServedEncoder(Servable):
@@ -33,3 +34,17 @@ class ServedEncoder(Servable):
 
     def litert_metadata(self):
         return super().litert_metadata(pairs=self.text_inputs is PAIR_INPUTS)
+
+
+class EncoderGraph(Graph):
+    """See Graph; without a head there is no loss."""
+
+    def model(self, encoder, card):
+        """See Graph."""
+        del card
+        return encoder
+
+    def servable(self, model, tokenizer, card, options):
+        """See Graph."""
+        return ServedEncoder(model, tokenizer, pairs=card.pairs, max_seq_length=card.max_seq_length,
+                             static_length=options.static_length)

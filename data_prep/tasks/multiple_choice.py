@@ -1,0 +1,83 @@
+"""Questions of which one of several choices is the answer (section 4.4 of the paper: SWAG; RACE)."""
+
+import dataclasses
+import sys
+from typing import ClassVar
+
+from bert_tf import files
+from bert_tf.cli import paths, places
+from bert_tf.cli.settings import FIXED, setting
+from bert_tf.errors import InputError
+from data_prep.tasks import glue, swag
+from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+
+QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
+QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(TaskSettings):
+    """Questions with some choices each."""
+
+    kind: ClassVar = "multiple_choice"
+    data: ClassVar = ("train_file", "dev_file", "test_file")
+
+    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required=TRAINS,
+                                      place=QUESTIONS_PLACE)
+    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.", required="do_eval",
+                                    place=QUESTIONS_PLACE)
+    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.", required="do_predict",
+                                     place=QUESTIONS_PLACE)
+    data_format: str = setting(
+        "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
+                "keys article, questions, options and answers.", choices=("swag", "race"), resume=FIXED)
+
+
+class MultipleChoiceData(TaskData):
+    """See TaskData; examples are data_prep.tasks.swag.Questions."""
+
+    Settings = Settings
+
+    def _read_examples(self, split):
+        path = getattr(self.settings, f"{split}_file")
+        questions = swag.READERS[self.settings.data_format](path)
+        if questions.labels is None and split != "test":
+            raise InputError(f"`{split}_file`={path}: has no answers")
+        return questions
+
+    def read(self, split, tokenizer):
+        """See TaskData."""
+        questions = self.examples(split)
+        features = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, show_progress=True)
+        pairs = questions.pairs()
+        notes = [f"{split}: {len(questions):,} questions of {questions.num_choices} choices"]
+        num_empty = sum(not text.strip() for text in questions.text_a + pairs.text_b)
+        if num_empty:
+            notes.append(f"{num_empty:,} texts are empty")
+        cut = glue.count_cut(pairs, tokenizer, self.max_seq_length)
+        if cut.num_examples:
+            notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length}: "
+                         f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+        if questions.num_garbled:
+            notes.append(files.garbled_note(questions.num_garbled))
+        print("; ".join(notes), file=sys.stderr)
+        return features
+
+    def _read_unlabeled(self, path, tokenizer):
+        questions = swag.READERS[self.settings.data_format](path)
+        return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, True)
+
+    def questions(self):
+        """See TaskData."""
+        questions = swag.READERS[self.settings.data_format](self.settings.dev_file)
+        if questions.labels is None:
+            raise InputError(f"`dev_file`={self.settings.dev_file}: has no labels to compare with")
+        for guid, text_a, choices, label in zip(questions.guids, questions.text_a, questions.text_b, questions.labels,
+                                                strict=True):
+            yield Question(text_a, choices=tuple(choices), expected=f"choice {label}", source=guid, right=int(label))
+
+    @property
+    def training_files(self):
+        """See TaskData."""
+        path = self.settings.train_file
+        return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}
