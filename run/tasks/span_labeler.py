@@ -69,7 +69,8 @@ class SpanLabelerTask(Task):
             return super().training_batches(seed, first_step, share, static_shapes)
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
-            self._train_records, features, self._num_records, self.settings.training.train_batch_size, seed, first_step, share, group_by_length=not static_shapes)
+            self._train_records, features, self._num_records, self.settings.training.train_batch_size, seed,
+            first_step, share, group_by_length=not static_shapes)
 
     @property
     def eval_features(self):
