@@ -3,13 +3,13 @@
 import dataclasses
 
 import numpy as np
-from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf import files, model_folder
 from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks import KINDS
 from data_prep.tasks import classification, multiple_choice, squad, tagging
 from run.finetuning.label_order import labels_of_model
 from run.finetuning.settings import TuningSettings
@@ -41,6 +41,11 @@ class Request:
         """All its texts, a list of str."""
         return [self.text_a, *([self.text_b] if self.text_b is not None else []), *self.choices]
 
+    def check(self, kind, argument="`text_b`"):
+        """This Request; InputError, naming the second text by `argument`, where it does not fit a kind."""
+        KINDS[kind].question(self.text_a, self.text_b, self.choices, argument)
+        return self
+
 
 def given(looked_at, kind):
     """The Requests that LookedAtSettings with `text` or `input_file` name; InputError where texts do not fit `kind`."""
@@ -50,14 +55,13 @@ def given(looked_at, kind):
         decoder.tell(looked_at.input_file)
         return found
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
-    if kind == "multiple_choice":
+    if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
             raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
         return [Request(first[0], choices=tuple(second))]
     if second and len(second) != len(first):
         raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")
-    return [_checked(Request(text, other), kind, "`text_b`")
-            for text, other in zip(first, second or [None] * len(first), strict=True)]
+    return [Request(text, other).check(kind) for text, other in zip(first, second or [None] * len(first), strict=True)]
 
 
 def _lines(path, most, kind, decoder):
@@ -69,30 +73,22 @@ def _lines(path, most, kind, decoder):
             if not text:
                 continue
             first, *others = text.split(SEPARATOR)
-            if kind != "multiple_choice" and others:
+            if not KINDS[kind].takes_choices and others:
                 others = [SEPARATOR.join(others)]
             place = f"line {number}"
-            if kind == "multiple_choice":
+            if KINDS[kind].takes_choices:
                 if len(others) < 2:
                     raise InputError(f"{path}:{number}: of multiple choice ` ||| ` must stand between the text and "
                                      "each of at least two choices")
                 yield Request(first, choices=tuple(others), source=place)
             else:
-                yield _checked(Request(first, others[0] if others else None, source=place), kind,
-                               f"{path}:{number}: a second text, after ` ||| `,")
+                yield Request(first, others[0] if others else None, source=place).check(
+                    kind, f"{path}:{number}: a second text, after ` ||| `,")
             found += 1
             if found == most:
                 return
     if not found:
         raise InputError(f"`input_file`={path}: holds no text")
-
-
-def _checked(request, kind, what):
-    if kind == "span_labeler" and request.text_b is None:
-        raise InputError(f"{what} is required: a span labeler reads a question and its context")
-    if kind == "token_classifier" and request.text_b is not None:
-        raise InputError(f"{what} is one too many: a tagger reads one text")
-    return request
 
 
 def _without_other_bytes(text):
@@ -108,8 +104,7 @@ def wrong(settings, served, answer):
     Args:
       settings: AttentionReportSettings.
       served: run.inference.loading.Served.
-      answer: function from a list of Requests to their answers as run.inference.formats.answer_files.rows_of gives
-        them.
+      answer: function from a list of Requests to their answers, as Kind.rows gives them.
 
     Raises:
       InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
@@ -122,11 +117,11 @@ def wrong(settings, served, answer):
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = _ROWS[kind](task, served.metadata)
-    is_number = kind == "classifier" and not served.metadata.labels
+    is_number = KINDS[kind].gives_number(served.metadata)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
         for (request, right), answered in zip(batch, answer([each for each, _ in batch]), strict=True):
             num_rows += 1
-            off = abs(answered["value"] - right) if is_number else float(not _is_right(kind, answered, right))
+            off = abs(answered["value"] - right) if is_number else float(not KINDS[kind].is_right(answered, right))
             if off:
                 found.append((off, request))
         if not is_number and len(found) >= most:
@@ -135,14 +130,6 @@ def wrong(settings, served, answer):
         raise InputError(f"`wrong_examples`: the model gets all {num_rows} rows right")
     found.sort(key=lambda each: -each[0])  # stable: rows that are merely wrong stay in their order
     return [request for _, request in found[:most]], num_rows
-
-
-def _is_right(kind, answered, right):
-    if kind == "span_labeler":
-        given = answered["answer"]
-        return any(squad_evaluate_v2_0.compute_exact(each, given) for each in right) or not (given or right)
-    key = {"token_classifier": "tags", "multiple_choice": "choice"}.get(kind, "label")
-    return answered.get(key, answered.get("labels")) == right
 
 
 def _classifier(task, metadata):

@@ -1,6 +1,7 @@
 """What the fine-tuning job, export and the terminal ask of a task; run.finetuning.tasks has a module for each.
 
-A new task is a module there, its settings in run.finetuning.task_settings, and a script that names both.
+A new task is a module there and in bert_tf.tasks and bert_tf.tasks.graphs, its settings in
+run.finetuning.task_settings, and a script that names its settings.
 """
 
 import abc
