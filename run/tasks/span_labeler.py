@@ -33,7 +33,8 @@ class SpanLabelerTask(Task):
             # Windows take long to create: first see that there are any steps.
             settings.fitting(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
-        self._has_answers = bool(self._examples) and self._can_score("dev" in splits or settings.task.use_best_threshold)
+        self._has_answers = bool(self._examples) and self._can_score(
+            is_needed="dev" in splits or settings.task.use_best_threshold)
 
     def read(self, tokenizer, ignore_padding):
         """See Task."""
@@ -52,9 +53,10 @@ class SpanLabelerTask(Task):
         return len(self.data.examples("train"))
 
     def training_batches(self, seed, first_step, share, static_shapes):
+        features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
         return training_batches(
-            self._train_records, squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True), self._num_records,
-            self.settings.training.train_batch_size, seed, first_step, share, group_by_length=not static_shapes)
+            self._train_records, features, self._num_records, self.settings.training.train_batch_size, seed, first_step,
+            share, group_by_length=not static_shapes)
 
     @property
     def eval_features(self):

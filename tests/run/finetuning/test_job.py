@@ -12,7 +12,7 @@ from bert_tf.tasks.graphs import GRAPHS
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference.served_settings import KINDS as served_kinds
+from run.inference import served_settings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.training import strategies
@@ -84,7 +84,7 @@ def test_a_published_task_is_the_same_by_any_spelling():
 
 
 def test_every_task_can_be_named_before_tensorflow_is_imported():
-    assert set(served_kinds) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
+    assert set(served_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
     assert all(name == kind.name for name, kind in KINDS.items())
 
 
