@@ -25,7 +25,8 @@ ODD = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
 class Task(base.Task):
     """A task that reads nothing."""
 
-    kind, metric, data_class = "classifier", "eval_accuracy", mock.Mock
+    kind, metric = "classifier", "eval_accuracy"
+    data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
     read = loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
 
