@@ -32,9 +32,9 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.litert import LiteRTModel, signatures
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
-from bert_tf.litert.inputs import Row
 from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.rows import Row
 
 ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
 PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, int8"}

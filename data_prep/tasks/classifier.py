@@ -101,7 +101,7 @@ class ClassifierData(TaskData):
         self.windows = text_windows.Windows(stride, settings.max_windows) if settings.long_texts == "windows" else None
 
     def check(self):
-        """Says on standard error which labels those of a model are taken for, if they have no names or another order."""
+        """See TaskData: says which labels those of a model are taken for, if they have no names or another order."""
         kept, labels = self.kept, self.dataset.labels
         if kept and kept.as_task.is_generic and kept.labels != labels:
             print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in "

@@ -1,6 +1,5 @@
 """What a model is asked: texts that are given, lines of a file, rows of development data that it gets wrong."""
 
-from official.nlp.tools import squad_evaluate_v2_0
 
 from bert_tf import files, model_folder
 from bert_tf.cli import places
@@ -16,20 +15,20 @@ ROWS_AT_A_TIME = 64  # of development data, answered together
 
 
 def given(looked_at, kind):
-    """The Questions that LookedAtSettings with `text` or `input_file` name; InputError where texts do not fit `kind`."""
+    """The Questions that LookedAtSettings with `text` or `input_file` name; InputError where they do not fit `kind`."""
     if looked_at.input_file:
         decoder = files.LineDecoder()
         found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
         decoder.tell(looked_at.input_file)
         return found
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
-    if kind == "multiple_choice":
+    if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
             raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
         return [Question(first[0], choices=tuple(second))]
     if second and len(second) != len(first):
         raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")
-    return [_checked(Question(text, other), kind, "`text_b`")
+    return [_check(Question(text, other), kind, "`text_b`")
             for text, other in zip(first, second or [None] * len(first), strict=True)]
 
 
@@ -42,17 +41,17 @@ def _lines(path, most, kind, decoder):
             if not text:
                 continue
             first, *others = text.split(SEPARATOR)
-            if kind != "multiple_choice" and others:
+            if not KINDS[kind].takes_choices and others:
                 others = [SEPARATOR.join(others)]
             place = f"line {number}"
-            if kind == "multiple_choice":
+            if KINDS[kind].takes_choices:
                 if len(others) < 2:
                     raise InputError(f"{path}:{number}: of multiple choice ` ||| ` must stand between the text and "
                                      "each of at least two choices")
                 yield Question(first, choices=tuple(others), source=place)
             else:
-                yield _checked(Question(first, others[0] if others else None, source=place), kind,
-                               f"{path}:{number}: a second text, after ` ||| `,")
+                yield _check(Question(first, others[0] if others else None, source=place), kind,
+                             f"{path}:{number}: a second text, after ` ||| `,")
             found += 1
             if found == most:
                 return
@@ -60,12 +59,10 @@ def _lines(path, most, kind, decoder):
         raise InputError(f"`input_file`={path}: holds no text")
 
 
-def _checked(request, kind, what):
-    if kind == "span_labeler" and request.text_b is None:
-        raise InputError(f"{what} is required: a span labeler reads a question and its context")
-    if kind == "token_classifier" and request.text_b is not None:
-        raise InputError(f"{what} is one too many: a tagger reads one text")
-    return request
+def _check(question, kind, argument):
+    """Returns a Question; InputError, naming its second text by `argument`, if it does not fit a kind."""
+    KINDS[kind].question(question.text_a, question.text_b, question.choices, argument)
+    return question
 
 
 def _without_other_bytes(text):
@@ -81,8 +78,7 @@ def wrong(settings, served, answer):
     Args:
       settings: AttentionReportSettings.
       served: run.inference.loading.Served.
-      answer: function from a list of Questions to their answers as run.inference.formats.answer_files.rows_of gives
-        them.
+      answer: function from a list of Questions to their answers, as Kind.rows gives them.
 
     Raises:
       InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
@@ -100,7 +96,7 @@ def wrong(settings, served, answer):
         for question, answered in zip(batch, answer(batch), strict=True):
             num_rows += 1
             off = abs(answered["value"] - question.right) if is_number else float(
-                not _is_right(kind, answered, question.right))
+                not KINDS[kind].is_right(answered, question.right))
             if off:
                 found.append((off, question))
         if not is_number and len(found) >= most:
@@ -109,11 +105,3 @@ def wrong(settings, served, answer):
         raise InputError(f"`wrong_examples`: the model gets all {num_rows} rows right")
     found.sort(key=lambda each: -each[0])  # stable: rows that are merely wrong stay in their order
     return [question for _, question in found[:most]], num_rows
-
-
-def _is_right(kind, answered, right):
-    if kind == "span_labeler":
-        given = answered["answer"]
-        return any(squad_evaluate_v2_0.compute_exact(each, given) for each in right) or not (given or right)
-    key = {"token_classifier": "tags", "multiple_choice": "choice"}.get(kind, "label")
-    return answered.get(key, answered.get("labels")) == right

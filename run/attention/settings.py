@@ -6,6 +6,7 @@ from typing import ClassVar
 from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.tasks import Encoder
 from data_prep import tasks
 from run.compression.data_settings import FineTunedSettings
 from run.finetuning.settings import TuningSettings
@@ -62,7 +63,7 @@ class EvaluationDataSettings(Settings):
 class AttentionReportSettings(ServedSettings):
     """A model, texts, and the file that shows its attention."""
 
-    task_without_card: ClassVar = "encoder"
+    task_without_card: ClassVar = Encoder.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -125,7 +126,7 @@ class ImportanceSettings(Settings):
 class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
     """A model, what it reads, and where what is found goes."""
 
-    task_without_card: ClassVar = "encoder"
+    task_without_card: ClassVar = Encoder.name
     needs_of_groups: ClassVar = {"data": "importance_examples"}
 
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)

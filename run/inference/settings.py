@@ -13,6 +13,8 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
+from bert_tf.tasks import MaskedLM, SpanLabeler
+from bert_tf.tasks.masked_lm import MASK
 from data_prep.tasks import DATA
 from run.inference.formats import request_files
 from run.inference.served_settings import (
@@ -29,14 +31,13 @@ LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
            **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
 COMPUTE_TYPES = ("float32", "bfloat16")
-MASK = "[MASK]"
 
 
 @dataclasses.dataclass(frozen=True)
 class FillMaskSettings(AnyModelSettings):
     """Texts with masks to fill."""
 
-    task = "masked_lm"
+    task = MaskedLM.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -61,7 +62,7 @@ class FillMaskSettings(AnyModelSettings):
 class AnswerSettings(AnyModelSettings):
     """Questions about a text."""
 
-    task = "span_labeler"
+    task = SpanLabeler.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)

@@ -1,6 +1,7 @@
 """The contract of a kind of task in fine-tuning. A subclass for each is in the module of its name.
 
-A kind has three more modules of its name, in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.tasks.graphs, and a script.
+A kind has three more modules of its name, in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.tasks.graphs,
+and a script.
 """
 
 import abc
@@ -97,6 +98,7 @@ class Task(abc.ABC):
 
     def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
+        del folder
 
     @property
     def metadata(self):

@@ -35,7 +35,8 @@ class SpanLabelerTask(Task):
             # Windows take long to create: first see that there are any steps.
             settings.fitting(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
-        self._has_answers = bool(self._examples) and self._can_score("dev" in splits or settings.task.use_best_threshold)
+        self._has_answers = bool(self._examples) and self._can_score(
+            is_needed="dev" in splits or settings.task.use_best_threshold)
 
     def read(self, tokenizer, ignore_padding):
         """See Task."""

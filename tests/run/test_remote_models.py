@@ -107,7 +107,8 @@ def test_settings_look_at_remote_files(folder):
     assert AnswerSettings(context_file=f"{folder}/article.txt").read_context() == "Mary Shelley wrote it."
     put(f"{folder}/labels.txt", "bad\ngood\n")
     assert ExportSettings(labels_file=f"{folder}/labels.txt").labels == ("bad", "good")
-    places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(do_train=True))
+    race = multiple_choice.Settings(train_file=f"{folder}/data", data_format="race")
+    places.check(race, TuningSettings(do_train=True))
     for check, message in (
         (lambda: places.check(classifier.Settings(task_name="own", data_dir=f"{folder}/none")),
          "^`data_dir`=ram://.*/none: no such folder$"),

@@ -11,9 +11,9 @@ from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.export.request_checks import check_same_size
 from bert_tf.export.servable import Servable
-from bert_tf.litert.question_answering import N_BEST_SIZE, NO_SPAN
 from bert_tf.tasks.graphs import question_windows
 from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
 from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.windows import cut_into_windows
@@ -89,7 +89,7 @@ class ServedSpanLabeler(Servable):
         """string [B] each -> what serving_default answers; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
         logits = self.answered(features)
-        spans = self._rank(windows, features, logits, pieces.ids)
+        spans = rank_spans(windows, features, logits, pieces.ids, self._max_answer_length)
         contexts = ragged.row_numbers(spans.scores)
         texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
         starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
@@ -117,43 +117,55 @@ class ServedSpanLabeler(Servable):
         features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
         return pieces, windows, features, windows.was_cut | query_cut
 
-    def _rank(self, windows, features, logits, ids):
-        """The N_BEST_SIZE best spans of each context, best first."""
-        is_real = features["input_mask"] > 0
-        num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
-        start_scores, starts = _best_positions(logits["start_logits"], is_real, num_positions)  # [W, K]
-        end_scores, ends = _best_positions(logits["end_logits"], is_real, num_positions)
-        # A window comes last in its row, before a [SEP]; where it is empty, so is the list of its spans.
-        begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
-        starts, ends = starts - begin, ends - begin  # within the window
-        begins = question_windows.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
-        begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
-        lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
-        is_span = (begins[:, :, tf.newaxis] & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
-                   & (lengths >= 1) & (lengths <= self._max_answer_length))
-        scores = tf.where(is_span, start_scores[:, :, tf.newaxis] + end_scores[:, tf.newaxis, :], NO_SPAN)
 
-        pairs = tf.cast(num_positions**2, tf.int64)
-        by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(),
-                                                       validate=False)
-        most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
-        scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
-        scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
-        window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
-        window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
-        to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
-        start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
-        first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
-        last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
-        return _Spans(*(ragged.kept_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
-
-
-class _Spans(NamedTuple):
+class Spans(NamedTuple):
     """RaggedTensors [B, (K)]: float32 scores, falling; int64 first and last pieces, counted over all contexts."""
 
     scores: tf.RaggedTensor
     first: tf.RaggedTensor
     last: tf.RaggedTensor
+
+
+def rank_spans(windows, features, logits, ids, max_answer_length):
+    """Finds the N_BEST_SIZE best spans of each context; see bert_tf.tasks.span_decoding, which does the same in NumPy.
+
+    Args:
+      windows: bert_tf.tokenization.windows.Windows.
+      features: dict with input_mask int32 [W, S], rows that hold a window each.
+      logits: dict of start_logits and end_logits, float32 [W, S].
+      ids: RaggedTensor int32 [B, (pieces)] of the contexts.
+      max_answer_length: int, most pieces of a span.
+
+    Returns:
+      Spans.
+    """
+    is_real = features["input_mask"] > 0
+    num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
+    start_scores, starts = _best_positions(logits["start_logits"], is_real, num_positions)  # [W, K]
+    end_scores, ends = _best_positions(logits["end_logits"], is_real, num_positions)
+    # A window comes last in its row, before a [SEP]; where it is empty, so is the list of its spans.
+    begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
+    starts, ends = starts - begin, ends - begin  # within the window
+    begins = question_windows.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
+    begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
+    lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
+    is_span = (begins[:, :, tf.newaxis] & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
+               & (lengths >= 1) & (lengths <= max_answer_length))
+    scores = tf.where(is_span, start_scores[:, :, tf.newaxis] + end_scores[:, tf.newaxis, :], NO_SPAN)
+
+    pairs = tf.cast(num_positions**2, tf.int64)
+    by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(),
+                                                   validate=False)
+    most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
+    scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
+    scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
+    window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
+    window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
+    to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
+    start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
+    first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
+    last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
+    return Spans(*(ragged.kept_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
 
 
 def _best_positions(logits, is_real, count):

@@ -4,6 +4,7 @@ Each round has a folder in output_dir, `round_1` and so on: the pruned model, an
 made of it. A command that was stopped goes on with the round that has no scores yet. What comes out lies in output_dir.
 """
 
+import dataclasses
 import os
 
 import tensorflow as tf
@@ -11,24 +12,28 @@ import tensorflow as tf
 from bert_tf import files, model_folder
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
+from bert_tf.compression.importance import importance
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.tables import factorise, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
+from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint
 from run.compression.distillation.settings import check_sizes
 from run.compression.folders import Origin, write_json
 from run.compression.pruning import report
 from run.compression.pruning.selection import select
-from run.compression.pruning.steps import importance_of, train
-from run.compression.stages import Stage, scores_of
+from run.compression.stages import Stage, make_model, scores_of
 from run.compression.vocabularies import smaller_vocabulary
+from run.finetuning import runs
 from run.finetuning.job import choose_techniques
 from run.finetuning.settings import FineTuningSettings
+from run.settings import ModelSettings
 from run.tasks import TASKS
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher
-from run.training import strategies
+from run.training import model_files, strategies
+from run.training.host_batches import WHOLE
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
 ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
@@ -149,7 +154,7 @@ class _Pruning:
                 raise InputError(f"{finished}: has no {self._origin.task.metric}; remove it to judge the model again")
             return Stage(os.path.join(folder, TUNED) if trains else folder, stage.config), scores
         if trains:
-            stage, scores = train(stage, self._origin, self._strategy, os.path.join(folder, TUNED), self._techniques)
+            stage, scores = _train(stage, self._origin, self._strategy, os.path.join(folder, TUNED), self._techniques)
         else:
             scores = scores_of(stage, self._origin.task)
         write_json(finished, {name: float(value) for name, value in scores.items()})
@@ -163,7 +168,7 @@ class _Pruning:
         stage = self._without_layers_and_table(before) if number == 1 else before
         tensors, config, said = stage.tensors(), stage.config, {}
         if self._settings.takes_out_units:
-            scores = importance_of(stage, self._origin.task, self._settings.importance_examples, self._seed)
+            scores = _measure_importance(stage, self._origin.task, self._settings.importance_examples, self._seed)
             kept = select(scores, config, drop_layers({}, whole, self._settings.drop_layers)[1], self._settings,
                           number / self._settings.rounds, self._length)
             tensors, config = prune(tensors, config, kept)
@@ -215,6 +220,40 @@ class _Pruning:
                              f"of round {chosen}, with {metric} {score:.4f}")
         stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
         print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
+
+
+def _measure_importance(stage, task, num_examples, seed):
+    """The Importance of a Stage's heads and neurons over so many training examples, rounded up to whole batches."""
+    batch_size = task.settings.training.train_batch_size
+    batches = task.training_batches(seed, 0, WHOLE, static_shapes=False).take(-(-num_examples // batch_size))
+    return importance(make_model(stage, task, remove_padding=False), task.loss, batches)
+
+
+def _train(stage, origin, strategy, folder, techniques):
+    """Trains a Stage's model as the task's settings say, in a folder of its own; goes on where a run there was stopped.
+
+    Args:
+      stage: Stage.
+      origin: run.compression.folders.Origin.
+      strategy: tf.distribute.Strategy.
+      folder: of the run.
+      techniques: Technique objects to train with.
+
+    Returns:
+      The Stage of the trained model, and its scores.
+    """
+    task = origin.task
+    settings = dataclasses.replace(
+        task.settings, model=ModelSettings(init_checkpoint=stage.folder),
+        training=dataclasses.replace(task.settings.training, output_dir=folder))
+    model_files.keep(folder, stage.config, origin.vocab_file)
+    task_metadata.keep(folder, task.metadata)
+    shared = runs.Shared(strategy, stage.config, task, techniques)
+    tuned = runs.one_run(settings, shared)
+    runs.write_results(folder, shared, tuned.results)
+    scores = {name: value for name, value in tuned.results.items() if name != "global_step"}
+    tuned.free()
+    return Stage(folder, stage.config), scores
 
 
 def _started_with(settings, task, techniques):

@@ -1,4 +1,4 @@
-"""Token classification by frozen features as a fine-tuning task: it trains a BiLSTM, which reads vectors on disk.
+"""Token classification by frozen features as a fine-tuning task: it trains a BiLSTM, which reads vectors from disk.
 
 Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the encoder.
 """

@@ -55,7 +55,7 @@ def test_every_task(folder, name, monkeypatch):
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
     servable, served = loading.load(of_checkpoint(f"{name}_pruned"))
-    assert served.task.kind == toy_runs.TASKS[name][0].kind
+    assert served.metadata.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
 

@@ -22,7 +22,7 @@ def metadata(kind="classifier", labels=("a", "b")):
 
 
 def task_of(**values):
-    task = Task(None, None)
+    task = Task(FineTuningSettings(), None)
     task.metadata = metadata(**values)
     return task
 

@@ -12,7 +12,7 @@ from bert_tf.tasks.graphs import GRAPHS
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference.served_settings import KINDS as served_kinds
+from run.inference import served_settings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.training import strategies
@@ -25,7 +25,8 @@ ODD = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
 class Task(base.Task):
     """A task that reads nothing."""
 
-    kind, metric, data_class = "classifier", "eval_accuracy", mock.Mock
+    kind, metric = "classifier", "eval_accuracy"
+    data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
     read = loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
 
@@ -84,7 +85,7 @@ def test_a_published_task_is_the_same_by_any_spelling():
 
 
 def test_every_task_can_be_named_before_tensorflow_is_imported():
-    assert set(served_kinds) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
+    assert set(served_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
     assert all(name == kind.name for name, kind in KINDS.items())
 
 

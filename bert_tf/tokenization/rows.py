@@ -1,4 +1,4 @@
-"""A request's texts as Python strings, and rows of ids as the graph's `model_inputs.pack` makes them."""
+"""Texts as Python strings, and rows of IDs, in plain Python: the same as `model_inputs.pack` creates in a graph."""
 
 from typing import NamedTuple
 
@@ -37,6 +37,19 @@ def pack(tokenizer, first, second, max_seq_length):
         ids += [*second[:keep_second], tokenizer.sep_id]
         segments += [1] * (keep_second + 1)
     return Row(ids, segments, keep_first + keep_second < len(first) + len(second or ()))
+
+
+def pack_texts(tokenizer, max_seq_length, texts, others=None):
+    """Lists of str, `others` for pairs -> list of Row; see `pack`."""
+    if others is None:
+        return [pack(tokenizer, tokenizer.ids(text), None, max_seq_length) for text in texts]
+    return [pack(tokenizer, tokenizer.ids(text), tokenizer.ids(other), max_seq_length)
+            for text, other in zip(texts, others, strict=True)]
+
+
+def were_cut(rows):
+    """Rows -> bool [N], whether tokens were left out of each."""
+    return np.array([row.was_cut for row in rows], bool)
 
 
 def rows_of(features):
