@@ -58,24 +58,21 @@ class KeptRows:
     """
 
     def __init__(self, folder, file_name, entries, lengths):
-        self.folder, self.entries, self.lengths = folder, entries, lengths
-        self._file_name = file_name
+        self.entries, self.lengths = entries, lengths
+        self._folder, self._file_name, self._is_numpy = folder, file_name, file_name.endswith(".npy")
         self._offsets = {name: entry.get_offsets(lengths) for name, entry in entries.items()}
         self._open = contextlib.ExitStack()  # a remote file is copied once; the copy lives as long as this object
         self._values = {}
 
     def get_path(self, name):
         """Returns the path of a name's file."""
-        return os.path.join(self.folder, self._file_name.format(name))
+        return os.path.join(self._folder, self._file_name.format(name))
 
     def open(self, consequence):
-        """Maps all files, so that rows can be read.
+        """Maps all files, and returns this object.
 
         Args:
           consequence: Clause for error messages, what happens if the directory is removed.
-
-        Returns:
-          This object.
 
         Raises:
           InputError: If a file is missing or damaged.
@@ -86,20 +83,12 @@ class KeptRows:
                 self._values[name] = self._map(name, path)
             except UNREADABLE as error:
                 detail = f" ({error})" if str(error) else ""
-                raise InputError(f"{path}: is missing or damaged{detail}; remove {self.folder}, and "
+                raise InputError(f"{path}: is missing or damaged{detail}; remove {self._folder}, and "
                                  f"{consequence}") from error
         return self
 
     def look_up(self, rows, length):
-        """Reads rows.
-
-        Args:
-          rows: int [B].
-          length: int. Length of the arrays; zeros follow each row's last value.
-
-        Returns:
-          List of arrays [B, ...] in the order of `entries`.
-        """
+        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, zeros from a row's end to `length`."""
         found = []
         for name, entry in self.entries.items():
             values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)
@@ -134,32 +123,29 @@ class KeptRows:
         for each in values.values():
             each.flush()
 
-    @property
-    def _is_numpy_format(self):
-        return self._file_name.endswith(".npy")
-
-    def _get_file_shape(self, name):
-        shape = self.entries[name].shape[1:]
-        return (int(self._offsets[name][-1]) // math.prod(shape), *shape)
+    def _get_format(self, name):
+        """Returns the dtype and the shape of a file's values."""
+        entry, size = self.entries[name], int(self._offsets[name][-1])
+        shape = entry.shape[1:] if self._is_numpy else []
+        return np.dtype(entry.dtype), (size // math.prod(shape), *shape)
 
     def _map(self, name, path):
         """Returns the values of a file, a flat array."""
-        dtype = np.dtype(self.entries[name].dtype)
-        if self._is_numpy_format:
+        dtype, shape = self._get_format(name)
+        if self._is_numpy:
             values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
-            if (values.shape, values.dtype) != (self._get_file_shape(name), dtype):
+            if (values.dtype, values.shape) != (dtype, shape):
                 raise ValueError(f"it holds {values.dtype} {list(values.shape)}")
             return values.reshape(-1)
-        if not files.exists(path) or files.size(path) != self._offsets[name][-1] * dtype.itemsize:
+        if not files.exists(path) or files.size(path) != shape[0] * dtype.itemsize:
             raise ValueError
         return np.memmap(self._open.enter_context(files.local_copy(path)), dtype, "r")
 
     def _create(self, name, path):
         """Returns the values of a new file, a flat array that can be written."""
-        dtype = np.dtype(self.entries[name].dtype)
-        if self._is_numpy_format:
-            return np.lib.format.open_memmap(path, "w+", dtype, self._get_file_shape(name)).reshape(-1)
-        return np.memmap(path, dtype, "w+", shape=(self._offsets[name][-1],))
+        create = np.lib.format.open_memmap if self._is_numpy else np.memmap
+        dtype, shape = self._get_format(name)
+        return create(path, mode="w+", dtype=dtype, shape=shape).reshape(-1)
 
 
 class StackedRows(RowsOnDisk):
@@ -167,9 +153,9 @@ class StackedRows(RowsOnDisk):
 
     def __init__(self, kept):
         self._kept = kept
-        entries = list(kept.entries.values())
-        self.dtype = np.dtype(entries[0].dtype)
-        self.shape = (len(kept.lengths), int(max(kept.lengths)), len(entries), *entries[0].shape[1:])
+        first, *_ = kept.entries.values()
+        self.dtype = np.dtype(first.dtype)
+        self.shape = (len(kept.lengths), int(max(kept.lengths)), len(kept.entries), *first.shape[1:])
 
     def read(self, rows, length):
         """See RowsOnDisk: [B, length, K, ...]."""
