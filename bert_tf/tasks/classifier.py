@@ -17,7 +17,6 @@ class Classifier(Kind):
     signature = frozenset({"label", "has_label", "value"})
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
         rows = pack_texts(tokenizer, card.max_seq_length, *texts)
         logits = numbers.stack([each["logits"] for each in buckets.run(rows)], [self.num_outputs(card)])
         was_cut = were_cut(rows)
@@ -52,7 +51,6 @@ class Classifier(Kind):
         return row.get("label", row.get("labels")) == expected
 
     def logits_of(self, answer):
-        """See Kind."""
         if "value" in answer:
             return {"logits": answer["value"][:, np.newaxis]}
         if "has_label" in answer:

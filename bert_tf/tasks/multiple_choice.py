@@ -17,16 +17,12 @@ class MultipleChoice(Kind):
     has_several_rows = True
 
     def inputs(self, pairs=False):
-        """See Kind."""
-        del pairs
         return {"text_a": 1, "choices": 2}
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        """See Kind."""
         return {"text_a": text_a, "choices": choices}
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
         texts, choices = texts
         num_choices = len(choices[0]) if choices else 1
         if not num_choices:

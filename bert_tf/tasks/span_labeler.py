@@ -76,22 +76,17 @@ class SpanLabeler(Kind):
 
     def num_outputs(self, card):
         """A start and an end; see Kind."""
-        del card
         return 2
 
     def inputs(self, pairs=False):
-        """See Kind."""
-        del pairs
         return {"question": 1, "context": 1}
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        """See Kind."""
         if text_b is None:
             raise InputError(f"{argument} is required: a span labeler reads a question and its context")
         return {"question": text_a, "context": text_b}
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
         rows, asked = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)
@@ -133,7 +128,6 @@ class SpanLabeler(Kind):
         return any(normalize(each) == answer for each in expected) or not (row["answer"] or expected)
 
     def logits_of(self, answer):
-        """See Kind."""
         return {name: answer[name] for name in self.per_position}
 
 

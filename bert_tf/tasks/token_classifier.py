@@ -21,13 +21,11 @@ class TokenClassifier(Kind):
     signature = frozenset({"tags"})
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        """See Kind."""
         if text_b is not None:
             raise InputError(f"{argument} is one too many: a tagger reads one text")
         return super().question(text_a)
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
         # bytes.split() knows white space of ASCII alone, as does TensorFlow's.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]

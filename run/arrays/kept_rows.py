@@ -88,7 +88,7 @@ class KeptRows:
         return self
 
     def look_up(self, rows, length):
-        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, zeros after each row up to `length`."""
+        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, zeros after each row."""
         found = []
         for name, entry in self.entries.items():
             values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)

@@ -5,6 +5,11 @@ from run.tasks.multiple_choice import MultipleChoiceTask
 from run.tasks.span_labeler import SpanLabelerTask
 from run.tasks.token_classifier import TokenClassifierTask
 
-TASKS = {task.kind: task for task in (ClassifierTask, TokenClassifierTask, SpanLabelerTask, MultipleChoiceTask)}
+TASKS = {task.kind: task for task in (
+    ClassifierTask,
+    TokenClassifierTask,
+    SpanLabelerTask,
+    MultipleChoiceTask,
+)}
 
 __all__ = ["TASKS", "ClassifierTask", "MultipleChoiceTask", "SpanLabelerTask", "TokenClassifierTask"]

@@ -10,10 +10,6 @@ from bert_tf.tasks import KINDS
 from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tokenization.windows import pack_windows
 
-PAIR_INPUTS = {"text_a": [None], "text_b": [None]}
-PAIR_EXAMPLE = {"text_a": ["The quick brown fox jumps over the lazy dog."],
-                "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
-
 
 class ServedClassifier(Servable):
     """A BertClassifier that takes "text" string [B], or "text_a" and "text_b" for pairs.
@@ -28,12 +24,11 @@ class ServedClassifier(Servable):
 
     kind = "classifier"
 
-    def __init__(self, model, tokenizer, labels, *, pairs=False, multi_label=False, window_stride=None,
-                 max_windows=None, **options):
+    def __init__(self, model, tokenizer, labels, *, multi_label=False, window_stride=None, max_windows=None,
+                 **options):
         """Args:
           model: BertClassifier, or BertLongTextClassifier with the two arguments of windows.
           labels: label names in the order of their ids; none for a regression.
-          pairs: whether an example is two texts.
           multi_label: whether a text may have several labels.
           window_stride: pieces between the starts of two windows of a text that is longer than max_seq_length: the
             answer is of all of them; None for texts to be cut. "ids" and "tf_example" take single windows.
@@ -48,8 +43,6 @@ class ServedClassifier(Servable):
         self._labels = list(labels)
         self._multi_label = multi_label
         self._windows = {"stride": window_stride, "max_windows": max_windows} if window_stride else None
-        if pairs:
-            self.text_inputs, self.example_texts = PAIR_INPUTS, PAIR_EXAMPLE
 
     def answer_texts(self, **texts):
         if self._windows is None:
@@ -82,8 +75,7 @@ class ServedClassifier(Servable):
         if self._windows:
             raise InputError("the model reads long texts in windows, which a LiteRT file does not; train with "
                              "`long_texts`=cut for one")
-        return super().litert_metadata(labels=self._labels, multi_label=self._multi_label,
-                                       pairs=self.text_inputs is PAIR_INPUTS)
+        return super().litert_metadata(labels=self._labels, multi_label=self._multi_label)
 
 
 def check_labels(labels, num_outputs):
@@ -96,27 +88,22 @@ class ClassifierGraph(Graph):
     """See Graph."""
 
     def model(self, encoder, card):
-        """See Graph."""
         num_outputs = KINDS[card.kind].num_outputs(card)
         if card.window_pooling:
             return models.BertLongTextClassifier(encoder, num_outputs, card.window_pooling)
         return models.BertClassifier(encoder, num_outputs)
 
     def loss(self, card, ignore_padding=False):
-        """See Graph."""
-        del ignore_padding
         if KINDS[card.kind].gives_number(card):
             return losses.regression_loss
         return losses.multi_label_loss if card.multi_label else losses.classification_loss
 
     def teaching(self, card):
-        """See Graph."""
         if KINDS[card.kind].gives_number(card):
             return "number"
         return "sigmoid" if card.multi_label else "softmax"
 
     def servable(self, model, tokenizer, card, options):
-        """See Graph."""
         return ServedClassifier(
             model, tokenizer, list(card.labels), pairs=card.pairs, multi_label=card.multi_label,
             max_seq_length=card.max_seq_length, static_length=options.static_length, window_stride=card.window_stride,

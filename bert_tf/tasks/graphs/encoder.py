@@ -4,7 +4,6 @@ import tensorflow as tf
 
 from bert_tf.export.servable import Servable
 from bert_tf.tasks.graphs.base import Graph
-from bert_tf.tasks.graphs.classifier import PAIR_EXAMPLE, PAIR_INPUTS
 
 
 class ServedEncoder(Servable):
@@ -16,12 +15,6 @@ class ServedEncoder(Servable):
 
     kind = "encoder"
 
-    def __init__(self, model, tokenizer, *, pairs=False, **options):
-        """Args: model, a BertEncoder; pairs, whether an example is two texts; the others Servable's."""
-        super().__init__(model, tokenizer, **options)
-        if pairs:
-            self.text_inputs, self.example_texts = PAIR_INPUTS, PAIR_EXAMPLE
-
     def answer(self, features):
         encoded = self.model(features)
         return {**{name: tf.cast(encoded[name], tf.float32) for name in ("pooled_output", "sequence_output")},
@@ -32,19 +25,13 @@ class ServedEncoder(Servable):
         encoded = self.model(features)
         return {name: encoded[name] for name in ("pooled_output", "sequence_output")}
 
-    def litert_metadata(self):
-        return super().litert_metadata(pairs=self.text_inputs is PAIR_INPUTS)
-
 
 class EncoderGraph(Graph):
     """See Graph; without a head there is no loss."""
 
     def model(self, encoder, card):
-        """See Graph."""
-        del card
         return encoder
 
     def servable(self, model, tokenizer, card, options):
-        """See Graph."""
         return ServedEncoder(model, tokenizer, pairs=card.pairs, max_seq_length=card.max_seq_length,
                              static_length=options.static_length)

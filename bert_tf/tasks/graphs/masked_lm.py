@@ -91,11 +91,8 @@ class MaskedLMGraph(Graph):
     """See Graph; pre-training has its own loss."""
 
     def model(self, encoder, card):
-        """See Graph."""
-        del card
         return models.BertPretrainer(encoder)
 
     def servable(self, model, tokenizer, card, options):
-        """See Graph."""
         return ServedMaskedLM(model, tokenizer, top_k=options.top_k, max_seq_length=card.max_seq_length,
                               static_length=options.static_length)

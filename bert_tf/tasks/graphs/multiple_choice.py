@@ -22,7 +22,6 @@ class ServedMultipleChoice(Servable):
     """
 
     kind = "multiple_choice"
-    text_inputs: ClassVar = {"text_a": [None], "choices": [None, None]}
     example_texts: ClassVar = {
         "text_a": ["The dog sees the fox."],
         "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
@@ -73,21 +72,14 @@ class MultipleChoiceGraph(Graph):
     """See Graph."""
 
     def model(self, encoder, card):
-        """See Graph."""
-        del card
         return models.BertMultipleChoice(encoder)
 
     def loss(self, card, ignore_padding=False):
-        """See Graph."""
-        del card, ignore_padding
         return losses.classification_loss
 
     def teaching(self, card):
-        """See Graph."""
-        del card
         return "softmax"
 
     def servable(self, model, tokenizer, card, options):
-        """See Graph."""
         return ServedMultipleChoice(model, tokenizer, max_seq_length=card.max_seq_length,
                                     static_length=options.static_length)

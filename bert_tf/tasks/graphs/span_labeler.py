@@ -36,7 +36,6 @@ class ServedSpanLabeler(Servable):
     """
 
     kind = "span_labeler"
-    text_inputs: ClassVar = {"question": [None], "context": [None]}
     example_texts: ClassVar = {
         "question": ["Where did Mary Shelley go?"],
         "context": ["Mary Shelley wrote to Leigh Hunt in Genoa, and went to London with her son in 1823."],
@@ -192,22 +191,15 @@ class SpanLabelerGraph(Graph):
     """See Graph."""
 
     def model(self, encoder, card):
-        """See Graph."""
-        del card
         return models.BertSpanLabeler(encoder)
 
     def loss(self, card, ignore_padding=False):
-        """See Graph."""
-        del card
         return losses.create_span_loss(ignore_padding)
 
     def teaching(self, card):
-        """See Graph."""
-        del card
         return "spans"
 
     def servable(self, model, tokenizer, card, options):
-        """See Graph."""
         return ServedSpanLabeler(
             model, tokenizer, doc_stride=card.doc_stride, max_query_length=card.max_query_length,
             max_answer_length=options.max_answer_length, top_k=options.top_k,

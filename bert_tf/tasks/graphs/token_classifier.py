@@ -83,16 +83,11 @@ class TokenClassifierGraph(Graph):
         return models.BertTokenClassifier(encoder, len(card.labels))
 
     def loss(self, card, ignore_padding=False):
-        """See Graph."""
-        del card, ignore_padding
         return losses.token_classification_loss
 
     def teaching(self, card):
-        """See Graph."""
-        del card
         return "tokens"
 
     def servable(self, model, tokenizer, card, options):
-        """See Graph."""
         return ServedTokenClassifier(model, tokenizer, list(card.labels), max_seq_length=card.max_seq_length,
                                      static_length=options.static_length)

@@ -110,7 +110,7 @@ def test_several_labels_and_numbers(tokenizer, tmp_path):
 def test_answers_to_questions_in_long_contexts(loaded, tokenizer, options, monkeypatch):
     """The search alone: other options for the same graph."""
     servable, model = make_servable("squad", tokenizer, **options), loaded["squad"]
-    monkeypatch.setattr(model._answer, "metadata", servable.litert_metadata())
+    monkeypatch.setattr(model, "metadata", servable.litert_metadata())
     odd = "Mary\tShelley  W\u00e9nt \u2126 to\u202fLondon , and the\u0301 DOG-fox\u00adjumps . "
     contexts = [LONG, odd * 3, "\x01", "over"]
     request = {"question": ["where did it go", "?", "book", ""], "context": contexts}

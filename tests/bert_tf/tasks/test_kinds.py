@@ -80,6 +80,7 @@ def test_right_answers(kind, row, expected, is_right):
 
 
 @pytest.mark.parametrize("text", [
-    "", "The an A", "the-an", "Theater, a.m.", "an\u00a0apple \t ARE\nthe\u2009end", "U.S.A. (a)", "\u0130an \u00e4 the\u0301"])
+    "", "The an A", "the-an", "Theater, a.m.", "an\u00a0apple \t ARE\nthe\u2009end", "U.S.A. (a)",
+    "\u0130an \u00e4 the\u0301"])
 def test_answers_are_compared_like_in_squad(text):
-    assert normalize(text) == squad_evaluate_v2_0.normalize_answer(text)
+    assert normalize(text) == squad_evaluate_v2_0._normalize_answer(text)

@@ -63,3 +63,17 @@ def test_windows_by_hand():
     assert span_decoding.cut_into_windows(0, 4, 3) == ([(0, 0)], False)
     # Token 3 has no context to its left or right in the first two windows, which are equally long: the first counts.
     assert span_decoding.find_fullest_windows(windows).tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
+def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
+    windows, was_cut = span_decoding.cut_into_windows(total, room, stride)
+    spans = [(start, start + length) for start, length in windows]
+    assert sorted({token for span in spans for token in range(*span)}) == list(range(total))
+    assert not was_cut
+    expected = []
+    for token in range(total):
+        scores = {number: min(token - start, stop - 1 - token) + 0.01 * (stop - start)
+                  for number, (start, stop) in enumerate(spans) if start <= token < stop}
+        expected.append(max(scores, key=scores.get))  # the first of equal ones
+    assert span_decoding.find_fullest_windows(windows).tolist() == expected

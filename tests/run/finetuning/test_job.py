@@ -8,7 +8,6 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
-from bert_tf.tasks.graphs import GRAPHS
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
@@ -85,8 +84,7 @@ def test_a_published_task_is_the_same_by_any_spelling():
 
 
 def test_every_task_can_be_named_before_tensorflow_is_imported():
-    assert set(served_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
-    assert all(name == kind.name for name, kind in KINDS.items())
+    assert set(served_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS)
 
 
 def test_the_optimizer_is_made_of_the_settings():
