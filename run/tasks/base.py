@@ -96,7 +96,7 @@ class Task(abc.ABC):
         """Whether the model's outputs have the positions of the sequence on axis 1."""
         return bool(self._kind.per_position)
 
-    def write_training_data(self, folder):  # noqa: B027, most tasks have no such file
+    def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
         del folder
 
