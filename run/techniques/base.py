@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 @dataclasses.dataclass
 class Build:
-    """A training run under construction, in the strategy's scope. Techniques change it, one after the other.
+    """A training run under construction, in the strategy's scope. Techniques change it in sequence.
 
     Attributes:
       model: Model of bert_tf.models.
@@ -40,7 +40,7 @@ class Build:
 class Technique:
     """A change to how models are trained. Each method does nothing unless a subclass overrides it.
 
-    A command has one object for all its runs. Which techniques cannot be combined, the rules of their settings say.
+    A command has one object for all its runs. The rules of run.techniques.settings reject incompatible techniques.
     """
 
     def read(self, task, tokenizer):
@@ -55,7 +55,7 @@ class Technique:
         return training_files
 
     def resume(self):
-        """Returns a dict, JSON values: what a run is resumed with, apart from the settings that say so themselves."""
+        """Returns a dict, JSON values: the values that a resumed run must share, apart from settings with `resume=`."""
         return {}
 
     def begin(self, task, folder):

@@ -33,7 +33,7 @@ INNER_DTYPE = np.float16
 
 
 class Distillation(Technique):
-    """What all distillations share. Each training step queries the teacher.
+    """Distillation in general. Each training step queries the teacher.
 
     Args:
       origin: StudentSettings, what the student starts from.

@@ -1,4 +1,4 @@
-"""Training for int8: from a step on, a model computes with the values of its LiteRT file."""
+"""Training for int8: starting at a step, a model computes with the values of its LiteRT file."""
 
 from bert_tf.techniques.int8 import FakeQuantization, quantize
 from run.techniques.base import Technique

@@ -1,6 +1,6 @@
 """Settings of training techniques. Scripts define their flags from this module, so it does not import TensorFlow.
 
-Which techniques cannot be combined, the rules of the fields (`not_with`) say.
+The rules of the fields (`not_with`) are the only table of techniques that cannot be combined.
 """
 
 import dataclasses

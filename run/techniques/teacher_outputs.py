@@ -1,7 +1,7 @@
 """A teacher's outputs for training data, kept on disk for all epochs and runs that need the same.
 
 The subdirectories of run.arrays.kept_rows contain a file for each output, `lengths.npy`, and `answers.json`, which says
-what they are of. A subdirectory is complete or does not exist.
+what they belong to. A subdirectory is complete or does not exist.
 """
 
 import dataclasses

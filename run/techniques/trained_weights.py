@@ -1,4 +1,4 @@
-"""Which weights are trained, and how fast: LoRA, frozen layers, learning rates by layer."""
+"""The weights that are trained, and their learning rates: LoRA, frozen layers, rates by layer."""
 
 import os
 
