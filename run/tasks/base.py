@@ -104,7 +104,7 @@ class Task(abc.ABC):
         return utilisation.finetuning_flops(model.encoder.config, tokens, weights.freeze_layers or 0,
                                             trains_kernels=not weights.lora_rank)
 
-    def write_training_data(self, folder):  # noqa: B027, most tasks have no such file
+    def write_training_data(self, folder):
         """Called before training, once all is checked: for a task that trains from a file in `folder`."""
         del folder
 
