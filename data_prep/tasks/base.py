@@ -9,6 +9,7 @@ from bert_tf.cli.settings import FIXED, Settings, collect
 from bert_tf.errors import InputError
 
 TRAINS = "do_train without unlabeled_file"  # condition with which training data are required
+ALL_DATA = ("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file")  # what can name data
 ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
@@ -30,13 +31,13 @@ class TaskSettings(Settings):
 
         Args:
           kept: Dict of the settings that the model's run was started with.
-          data: Dict of settings that name data -> value or None. Values take precedence over `kept`.
+          data: Settings that may name data. Their values take precedence over `kept`.
           called: str. What the error calls the model.
 
         Raises:
           InputError: If data of another kind are given.
         """
-        data = {name: value for name, value in data.items() if value is not None}
+        data = {name: value for name in ALL_DATA if (value := getattr(data, name, None)) is not None}
         other = next((name for name in data if name not in cls.data), None)
         if other:
             raise InputError(f"`{other}`={data[other]}: the {called} is a {cls.kind}, whose data are named by "

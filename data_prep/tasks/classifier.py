@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import sys
 from typing import ClassVar
 
@@ -11,12 +12,20 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, garbled_note, read_lines
+from bert_tf.model_folder.tasks import GENERIC_LABEL
 from data_prep.tasks import glue, text_windows
 from data_prep.tasks.base import Question, TaskData, TaskSettings
-from data_prep.tasks.label_order import labels_of_model
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 OWN, XNLI = "task_name=own", "task_name=xnli"
+# What Hugging Face's data sets call labels that the published files have as 0 and 1.
+HUB_NAMES = {
+    "cola": {"unacceptable": "0", "acceptable": "1"},
+    "sst-2": {"negative": "0", "positive": "1"},
+    "mrpc": {"not_equivalent": "0", "equivalent": "1"},
+    "qqp": {"not_duplicate": "0", "duplicate": "1"},
+    "wnli": {"not_entailment": "0", "entailment": "1"},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +87,7 @@ class Settings(TaskSettings):
     @classmethod
     def of_model(cls, kept, data, called="model"):
         """See TaskSettings. Columns of a custom task do not count for another `task_name`."""
-        if (data.get("task_name") or kept.get("task_name")) != "own":
+        if (getattr(data, "task_name", None) or kept.get("task_name")) != "own":
             of_own = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
             kept = {name: value for name, value in kept.items() if name not in of_own}
         return super().of_model(kept, data, called)
@@ -115,7 +124,6 @@ class ClassifierData(TaskData):
         return glue.read_examples(self.dataset, self.settings.data_dir, split, allow_unknown)
 
     def read(self, split, tokenizer):
-        """See TaskData."""
         examples, notes = self.examples(split), []
         if self.windows:
             features = self._read_windows(examples, tokenizer, notes)
@@ -164,7 +172,6 @@ class ClassifierData(TaskData):
         return glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, True)
 
     def questions(self):
-        """See TaskData."""
         examples = glue.read_examples(self.dataset, self.settings.data_dir, "dev")
         for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
             text_b = examples.text_b[place] if examples.text_b else None
@@ -182,12 +189,10 @@ class ClassifierData(TaskData):
 
     @property
     def training_files(self):
-        """See TaskData."""
         return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
 
     @property
     def card(self):
-        """See TaskData."""
         return {"labels": self.dataset.labels, "pairs": self.dataset.splits["train"].text_b is not None,
                 "multi_label": bool(self.dataset.label_separator), **self._kept_windows}
 
@@ -198,7 +203,6 @@ class ClassifierData(TaskData):
 
     @property
     def kept_settings(self):
-        """See TaskData."""
         settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
         if settings.task_name == "xnli":
             settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
@@ -228,3 +232,36 @@ def _find_dataset(task, kept):
     if kept is None or kept.labels == dataset.labels:
         return dataset
     return dataclasses.replace(dataset, labels=labels_of_model(dataset.name, dataset.labels, kept.labels))
+
+
+def labels_of_model(task_name, labels, of_model):
+    """Returns the labels of a published task in the order of a model's outputs.
+
+    Models of Hugging Face's hub are trained with the label names of its data sets, or with none, and in any order.
+
+    Args:
+      task_name: of the published task.
+      labels: its labels, a tuple of str.
+      of_model: the model's, a tuple of str.
+
+    Returns:
+      `labels` in another order, a tuple of str; the same for a model whose labels have no names.
+
+    Raises:
+      InputError: the model has other labels, or another number of them.
+    """
+    if len(of_model) == len(labels):
+        if all(map(GENERIC_LABEL.fullmatch, of_model)):
+            return labels
+        known = {_plain(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
+        known |= {_plain(label): label for label in labels}
+        in_order = tuple(known.get(_plain(name)) for name in of_model)
+        if {*in_order} == {*labels}:
+            return in_order
+    learned, needed = (", ".join(each) or "a number" for each in (of_model, labels))
+    raise InputError(f"`task_name`={task_name}: the model was trained for another task, its labels are {learned}, "
+                     f"those of the task {needed}")
+
+
+def _plain(name):
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -46,7 +46,6 @@ class MultipleChoiceData(TaskData):
         return questions
 
     def read(self, split, tokenizer):
-        """See TaskData."""
         questions = self.examples(split)
         features = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, show_progress=True)
         pairs = questions.pairs()
@@ -68,7 +67,6 @@ class MultipleChoiceData(TaskData):
         return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, True)
 
     def questions(self):
-        """See TaskData."""
         questions = swag.READERS[self.settings.data_format](self.settings.dev_file)
         if questions.labels is None:
             raise InputError(f"`dev_file`={self.settings.dev_file}: has no labels to compare with")
@@ -78,6 +76,5 @@ class MultipleChoiceData(TaskData):
 
     @property
     def training_files(self):
-        """See TaskData."""
         path = self.settings.train_file
         return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}

@@ -121,7 +121,6 @@ class SpanLabelerData(TaskData):
         return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
 
     def questions(self):
-        """See TaskData."""
         path = self.settings.predict_file
         for example in squad.read_examples(path, False, self.settings.version_2_with_negative):
             if example.answers is None:
@@ -131,12 +130,10 @@ class SpanLabelerData(TaskData):
 
     @property
     def training_files(self):
-        """See TaskData."""
         return {"train_file": [self.settings.train_file]}
 
     @property
     def card(self):
-        """See TaskData."""
         return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
 
 

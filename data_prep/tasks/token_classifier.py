@@ -54,7 +54,6 @@ class TokenClassifierData(TaskData):
         return conll.read_sentences(getattr(self.settings, f"{split}_file"), self.settings.token_column, label_column)
 
     def read(self, split, tokenizer):
-        """See TaskData."""
         sentences, document_context = self.examples(split), self.settings.document_context
         features, num_cut = conll.convert_sentences_to_features(
             sentences, self.labels, tokenizer, self.max_seq_length,
@@ -80,17 +79,14 @@ class TokenClassifierData(TaskData):
         return conll.convert_sentences_to_features(sentences, self.kept.labels, tokenizer, self.max_seq_length)[0]
 
     def questions(self):
-        """See TaskData."""
         sentences = self.examples("dev")
         for words, labels, lines in zip(sentences.words, sentences.labels, sentences.lines, strict=True):
             yield Question(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels)
 
     @property
     def training_files(self):
-        """See TaskData."""
         return {"train_file": [self.settings.train_file]}
 
     @property
     def card(self):
-        """See TaskData."""
         return {"labels": self.labels}

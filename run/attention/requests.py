@@ -87,7 +87,7 @@ def wrong(settings, served, answer):
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
     path = model_folder.find_file(checkpoint, RUN_FILE)
-    task = settings.data.task_settings(kind, read_json_object(path) if path else {})
+    task = DATA[kind].Settings.of_model(read_json_object(path) if path else {}, settings.data)
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = DATA[kind](task, served.metadata.max_seq_length, served.metadata).questions()

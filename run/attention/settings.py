@@ -7,14 +7,12 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
-from data_prep import tasks
 from run.compression.data_settings import FineTunedSettings
 from run.finetuning.settings import TuningSettings
 from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
 
 FORMATS = ("html", "npz", "json")
-DATA = ("task_name", "data_dir", "dev_file", "predict_file")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,15 +46,6 @@ class EvaluationDataSettings(Settings):
                                   needs="wrong_examples", place=places.INPUT_PATH)
     predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.", needs="wrong_examples",
                                       place=places.INPUT_FILE)
-
-    def task_settings(self, kind, kept):
-        """The settings of a task of data_prep.tasks; InputError for data of another task.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the model's run was started with; what is given here counts more.
-        """
-        return tasks.DATA[kind].Settings.of_model(kept, {name: getattr(self, name) for name in DATA})
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,15 +28,6 @@ class DataSettings(Settings):
     dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.", place=places.INPUT)
     predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.", place=places.INPUT)
 
-    def task_settings(self, kind, kept):
-        """The settings of a task of data_prep.tasks; InputError for data of another task.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the model's run was started with; what is given here counts more.
-        """
-        return DATA[kind].Settings.of_model(kept, dataclasses.asdict(self))
-
 
 @dataclasses.dataclass(frozen=True)
 class FineTunedSettings(Settings):
@@ -75,7 +66,7 @@ class FineTunedSettings(Settings):
         if metadata is None or metadata.kind not in DATA:
             raise InputError(f"no {task_metadata.TASK_FILE} there says that it was fine-tuned for a task",
                              "init_checkpoint", checkpoint)
-        task = self.data.task_settings(metadata.kind, read_json_object(path) if path else {})
+        task = DATA[metadata.kind].Settings.of_model(read_json_object(path) if path else {}, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.reads())
 
     def reads(self):

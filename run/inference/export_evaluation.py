@@ -15,6 +15,7 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
+from data_prep.tasks import DATA
 from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.inference import feature_models, loading
@@ -111,7 +112,7 @@ def read_task(settings, served, tokenizer):
     """
     checkpoint, metadata = settings.model.init_checkpoint, served.metadata
     path = model_folder.find_file(checkpoint, RUN_FILE)
-    task_settings = settings.task_settings(metadata.kind, files.read_json_object(path) if path else {})
+    task_settings = DATA[metadata.kind].Settings.of_model(files.read_json_object(path) if path else {}, settings)
     places.check(task_settings, TuningSettings(do_eval=True))
     tokenizer_settings = TokenizerSettings(
         max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,

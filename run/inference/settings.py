@@ -15,7 +15,6 @@ from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
-from data_prep.tasks import DATA
 from run.inference.formats import request_files
 from run.inference.served_settings import (
     KINDS,
@@ -218,16 +217,6 @@ class ExportEvaluationSettings(ServedSettings):
     most_lost: float | None = setting(
         None, "End with an error if the task's first metric falls by more points, hundredths, than this.")
     output_file: str | None = setting(None, "JSON file for what is printed.", place=places.OUTPUT_FILE)
-
-    def task_settings(self, kind, kept):
-        """The settings of a task of data_prep.tasks.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the run was started with; what is given here counts more.
-        """
-        names = ("task_name", "data_dir", "dev_file", "predict_file")
-        return DATA[kind].Settings.of_model(kept, {name: getattr(self, name) for name in names})
 
 
 EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}

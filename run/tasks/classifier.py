@@ -6,8 +6,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from data_prep.tasks import glue
-from data_prep.tasks.classifier import ClassifierData
-from data_prep.tasks.label_order import labels_of_model
+from data_prep.tasks.classifier import ClassifierData, labels_of_model
 from run.evaluation import glue_submission, metrics, plots, results
 from run.tasks.base import Task
 

@@ -16,6 +16,7 @@ from data_prep.pretraining import manifest, shard_plan
 from data_prep.pretraining.shards import Counts, Shard
 from data_prep.tasks import DATA
 from data_prep.vocabulary import counts
+from run.compression.data_settings import DataSettings
 from run.techniques import teacher_outputs
 from run.training import checkpoints
 
@@ -76,9 +77,9 @@ def test_a_run_removes_no_checkpoints_of_other_folders(tmp_path, place):
 
 def test_run_json_does_not_say_where_data_are():
     kept = {"task_name": "sst-2", "data_dir": "/etc", "train_file": "/etc/passwd"}
-    assert DATA["classifier"].Settings.of_model(kept, {"data_dir": None}).data_dir is None
-    assert DATA["classifier"].Settings.of_model(kept, {"data_dir": "here"}).data_dir == "here"
-    assert DATA["token_classifier"].Settings.of_model(kept, {}).train_file is None
+    assert DATA["classifier"].Settings.of_model(kept, DataSettings()).data_dir is None
+    assert DATA["classifier"].Settings.of_model(kept, DataSettings(data_dir="here")).data_dir == "here"
+    assert DATA["token_classifier"].Settings.of_model(kept, DataSettings()).train_file is None
 
 
 def test_a_manifest_does_not_say_where_shards_are(tmp_path):

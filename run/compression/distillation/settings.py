@@ -32,11 +32,6 @@ class TeachingDataSettings(DataSettings):
               "whose labels or answers may be missing and are not read. Needs --label_weight=0.",
         needs="label_weight=0.0", place=places.INPUT_FILE)
 
-    def task_settings(self, kind, kept):
-        """As DataSettings'."""
-        return DATA[kind].Settings.of_model(kept, {
-            name: value for name, value in dataclasses.asdict(self).items() if name != "unlabeled_file"}, "teacher")
-
 
 @dataclasses.dataclass(frozen=True)
 class DistillationSettings(FineTuningSettings):
@@ -79,7 +74,7 @@ class DistillationSettings(FineTuningSettings):
         if kept.get("task_name") and asked and kept["task_name"].replace("-", "") != asked.lower().replace("-", ""):
             raise InputError(f"`teacher`={teacher.path} was trained for {kept['task_name']}", "task_name", asked)
         return dataclasses.replace(
-            self, taught_by=teacher, task=self.data.task_settings(teacher.metadata.kind, kept),
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(kept, self.data, "teacher"),
             model=start_of(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 

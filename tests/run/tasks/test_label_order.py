@@ -4,7 +4,7 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from data_prep.tasks import classifier
-from data_prep.tasks.label_order import labels_of_model
+from data_prep.tasks.classifier import labels_of_model
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import ClassifierTask
 
