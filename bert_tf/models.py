@@ -29,10 +29,14 @@ class _TaskModel(SavedLayer, tf_keras.Model):
         encoder = encoder if isinstance(encoder, BertEncoder) else BertEncoder(encoder)
         super().__init__(name=name, dtype=encoder.dtype_policy)
         self.encoder = encoder
+        vars(encoder)["num_task_models"] = vars(encoder).get("num_task_models", 0) + 1
 
     def get_config(self):
         """Returns the arguments of the constructor as a dict of plain values."""
-        return {**super().get_config(), "encoder": tf_keras.saving.serialize_keras_object(self.encoder)}
+        encoder = tf_keras.saving.serialize_keras_object(self.encoder)
+        if self.encoder.num_task_models > 1:
+            encoder["shared_object_id"] = id(self.encoder)  # Keras then reads one encoder for all of a file.
+        return {**super().get_config(), "encoder": encoder}
 
     def observe(self, features, training=False):
         """Returns a call's outputs and what the encoder computed for them, at all positions.

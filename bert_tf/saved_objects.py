@@ -31,8 +31,12 @@ def to_plain(value):
 
 def to_object(value):
     """Returns the object that `to_plain` made a plain value from."""
-    is_object = isinstance(value, dict) and {"class_name", "config"} <= value.keys()
-    return tf_keras.saving.deserialize_keras_object(value) if is_object else value
+    if not isinstance(value, dict) or not {"class_name", "config"} <= value.keys():
+        return value
+    name = value.get("registered_name")
+    if tf_keras.saving.get_registered_object(name) is not None:
+        value = {**value, "class_name": name}  # Keras looks for this name when it reads a SavedModel.
+    return tf_keras.saving.deserialize_keras_object(value)
 
 
 class SavedObject:
@@ -72,7 +76,7 @@ class SavedLayer(SavedObject):
         """
         config, layers = super().get_config(), self._saved_layers()
         for layer in layers:
-            layer._check_is_plain()  # noqa: SLF001
+            layer._check_is_plain()
         attributes = {"name": self.name, "dtype": self.dtype_policy.name}
         config |= {name: value for name, value in attributes.items() if name in config}
         frozen = [number for number, layer in enumerate(layers) if not layer.trainable]
@@ -83,7 +87,7 @@ class SavedLayer(SavedObject):
         """Creates a layer with newly initialized weights from what `get_config` returned."""
         frozen = config.get("frozen_layers", ())
         layer = super().from_config({name: value for name, value in config.items() if name != "frozen_layers"})
-        for number, each in enumerate(layer._saved_layers()):  # noqa: SLF001
+        for number, each in enumerate(layer._saved_layers()):
             each.trainable = number not in frozen  # Of the layers inside it too, which follow.
         return layer
 

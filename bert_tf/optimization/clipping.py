@@ -152,6 +152,9 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         Returns:
           The step counter, `iterations`.
         """
+        grads_and_vars = list(grads_and_vars)
+        with tf.name_scope(name or self.name), tf.init_scope():
+            self.build([variable for _, variable in grads_and_vars])  # Keras' files have moments of all of them.
         gradients, variables = zip(*((merge(gradient), variable) for gradient, variable in grads_and_vars
                                      if gradient is not None), strict=True)
         if not skip_gradients_aggregation:

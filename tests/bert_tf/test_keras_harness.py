@@ -10,11 +10,10 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-import bert_tf
 from bert_tf import losses, models
 from bert_tf.errors import InputError
-from bert_tf.layers import Hook, WeightInitializer, attach, attached
 from bert_tf.fast import CastWeights
+from bert_tf.layers import Hook, WeightInitializer, attach, attached
 from bert_tf.optimization import create_optimizer
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CASES, OBJECTS
@@ -102,26 +101,17 @@ def test_layer(name, dtype, features, tmp_path, caplog):
     assert_equal(case.call(again, features, False), eager)
     assert caplog.records == []
 
-    take_a_step(layer, lambda: case.call(layer, features, True), case.unused)
+    if layer.trainable_variables:
+        take_a_step(layer, lambda: case.call(layer, features, True), case.unused)
 
 
 def take_a_step(layer, call, unused):
-    """Trains a layer a step, in a graph: all trainable variables move, except for those that are not used."""
-    variables = layer.trainable_variables
-    if not variables:
-        return
-    optimizer = create_optimizer(0.1, 10, 0)
-    optimizer.build(variables)
-
-    @tf.function
-    def step():
-        with tf.GradientTape() as tape:
-            outputs = tf.nest.flatten(call())
-            loss = tf.add_n([tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs])
-        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
-
-    before = layer.get_weights()
-    step()
+    """Trains a layer a step: all trainable variables move, except for those that are not used."""
+    variables, before = layer.trainable_variables, layer.get_weights()
+    with tf.GradientTape() as tape:
+        outputs = tf.nest.flatten(call())
+        loss = tf.add_n([tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs])
+    create_optimizer(0.1, 10, 0).apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
     for variable, old in zip(layer.weights, before, strict=True):
         is_used = not any(part in variable.name for part in unused)
         assert np.isfinite(variable).all(), variable.name
@@ -159,7 +149,7 @@ def test_objects_from_configs_compute_the_same():
 
 
 def test_a_loss_of_a_function_that_is_not_registered():
-    with pytest.raises(InputError, match="cannot be saved; register the function with tf_keras.saving.register_keras"):
+    with pytest.raises(InputError, match="cannot be saved; register the function with tf_keras"):
         losses.TotalLoss(losses.Term("loss", lambda outputs, features: outputs, 1)).get_config()
 
 

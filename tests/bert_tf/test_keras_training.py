@@ -17,7 +17,7 @@ WORDS = ("good", "bad", "very", "film", "a", "the", "not", "it", "was", "so")
 VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
 CONFIG = BertConfig(vocab_size=len(VOCABULARY), hidden_size=12, num_hidden_layers=1, num_attention_heads=3,
                     intermediate_size=17, max_position_embeddings=16, type_vocab_size=2, initializer_range=0.2)
-TEXTS = [f"{a} {b} film" for a in WORDS for b in ("good", "bad")] * 2  # 40 texts
+TEXTS = [f"{a} {b} film" for a in WORDS for b in ("good", "bad")] * 4  # 80 texts
 LABELS = [int(text.split()[1] == "good") for text in TEXTS]
 LOSS = {"logits": tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
 RELATIVE = 1e-4
@@ -25,12 +25,12 @@ RELATIVE = 1e-4
 
 @pytest.fixture(scope="module")
 def batches(tmp_path_factory):
-    """A tf.data pipeline of raw text: 5 batches of 8."""
+    """A tf.data pipeline of raw text: 10 batches of 8."""
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
     path.write_text("\n".join(VOCABULARY) + "\n")
     tokenizer = BertTokenizer(str(path))
     return tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).shuffle(
-        40, seed=1, reshuffle_each_iteration=False).batch(8).map(
+        80, seed=1, reshuffle_each_iteration=False).batch(8).map(
         lambda texts, labels: (tokenizer.encode(texts, max_seq_length=7), labels))
 
 
@@ -49,12 +49,11 @@ class Subclassed(models.BertClassifier):
     """A subclass with a layer of its own."""
 
     def __init__(self, encoder, width):
-        super().__init__(encoder, 2)
-        self.hidden = tf_keras.layers.Dense(width, "relu", dtype="float32")
+        super().__init__(encoder, width)
         self.last = tf_keras.layers.Dense(2, dtype="float32")
 
     def call(self, features, training=False):
-        return {"logits": self.last(self.hidden(super().call(features, training=training)["logits"]))}
+        return {"logits": self.last(tf.tanh(super().call(features, training=training)["logits"]))}
 
 
 def make_subclassed(dtype=None):
@@ -63,16 +62,15 @@ def make_subclassed(dtype=None):
 
 @pytest.mark.parametrize(("where", "dtype", "make"), [
     ("one device", None, make_classifier),
-    ("one device", None, make_subclassed),
+    ("one device", "mixed_float16", make_subclassed),
     ("one device", "mixed_bfloat16", make_functional),
-    ("one device", "mixed_float16", make_classifier),
     ("two replicas", "mixed_bfloat16", make_classifier),
 ])
 def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_path, caplog):
     strategy = two_replicas if where == "two replicas" else contextlib.nullcontext()
     with strategy.scope() if where == "two replicas" else strategy:
         model = make(dtype)
-        model.compile(create_optimizer(0.01, 60, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
+        model.compile(create_optimizer(0.003, 60, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
     callbacks = [tf_keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"), save_best_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "last.weights.h5"), save_weights_only=True),
@@ -86,16 +84,13 @@ def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_pat
     assert found["accuracy"] > 0.9
     ordered = batches.map(lambda features, labels: features)
     predicted = model.predict(ordered, verbose=0)["logits"]
-    assert predicted.shape == (40, 2)
+    assert predicted.shape == (80, 2)
     assert list(tmp_path.glob("logs/*"))
-    if make is make_subclassed:
-        custom = {"Subclassed": Subclassed}
-    else:
-        custom = None
+    custom = {"Subclassed": Subclassed} if make is make_subclassed else None
     best = tf_keras.models.load_model(tmp_path / "best.keras", custom_objects=custom)
     assert best.evaluate(batches, verbose=0, return_dict=True)["loss"] == pytest.approx(
         min(history["val_loss"]), rel=1e-5 if dtype is None else 0.05)
-    assert int(best.optimizer.iterations) == 5 * (1 + int(np.argmin(history["val_loss"])))
+    assert int(best.optimizer.iterations) == 10 * (1 + int(np.argmin(history["val_loss"])))
     again = make(dtype)
     again.predict(ordered, verbose=0)  # A subclass of the user's has its weights when it was called.
     for name in ("last.weights.h5", "checkpoint"):
@@ -115,7 +110,7 @@ class Interruption(tf_keras.callbacks.Callback):
 def test_a_resumed_fit_gives_the_same_bits(batches, tmp_path):
     def train(folder, *callbacks):
         model = make_classifier()
-        model.compile(create_optimizer(0.01, 60, 5), LOSS)
+        model.compile(create_optimizer(0.003, 60, 5), LOSS)
         return model, model.fit(batches, epochs=5, verbose=0, callbacks=[
             *callbacks, tf_keras.callbacks.BackupAndRestore(str(tmp_path / folder))]).history["loss"]
 
