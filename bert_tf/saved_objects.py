@@ -91,6 +91,12 @@ class SavedLayer(SavedObject):
             each.trainable = number not in frozen  # Of the layers inside it too, which follow.
         return layer
 
+    def build_from_config(self, config):
+        """Has a user's subclass create its weights by a call on int32 features. Keras would pass floats."""
+        self.call({name: tf.zeros([size or 1 for size in shape], tf.int32)
+                   for name, shape in config["input_shape"].items()})
+        self.built = True
+
     @property
     def _must_restore_from_config(self):
         """Keras' switch: whether a SavedModel has only the config of this layer, and not the functions of its calls.

@@ -4,9 +4,12 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.test_documentation import ROOT, split_blocks
 
 
+@pytest.mark.timeout(180)
 def test_the_page_runs(tmp_path):
     blocks, _ = split_blocks((ROOT / "docs/library.md").read_text(encoding="utf-8"))
     lines = [line for language, block in blocks if language == "python" for line in block]

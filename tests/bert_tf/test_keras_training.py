@@ -21,6 +21,7 @@ TEXTS = [f"{a} {b} film" for a in WORDS for b in ("good", "bad")] * 4  # 80 text
 LABELS = [int(text.split()[1] == "good") for text in TEXTS]
 LOSS = {"logits": tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
 RELATIVE = 1e-4
+OF_THE_MACHINE = ("may run slowly", "is slow compared to the batch time")  # Keras of a CPU, and of a busy one.
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +72,8 @@ def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_pat
     with strategy.scope() if where == "two replicas" else strategy:
         model = make(dtype)
         model.compile(create_optimizer(0.003, 60, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
+    if make is make_subclassed:
+        model(next(iter(batches))[0])  # Creates the weights of its own layer.
     callbacks = [tf_keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"), save_best_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "last.weights.h5"), save_weights_only=True),
@@ -98,7 +101,8 @@ def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_pat
         if loaded is not None:
             loaded.expect_partial()
         np.testing.assert_allclose(again.predict(ordered, verbose=0)["logits"].shape, predicted.shape)
-    assert [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
+    messages = [record.getMessage() for record in caplog.records if record.levelname in ("WARNING", "ERROR")]
+    assert [each for each in messages if not any(part in each for part in OF_THE_MACHINE)] == []
 
 
 class Interruption(tf_keras.callbacks.Callback):
