@@ -32,7 +32,7 @@ import tempfile
 import types
 
 # What the scripts import directly or, as matplotlib's canvas, when they need it.
-PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "orbit", "official.common.distribute_utils",
+PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distribute_utils",
              "official.modeling.optimization", "official.nlp.modeling", "matplotlib.backends.backend_agg",
              "matplotlib.figure", "sklearn.metrics", "scipy.stats", "seqeval.metrics", "safetensors.numpy",
              "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app", "tensorboard.summary.v1")

@@ -41,7 +41,7 @@ class CheckpointManager(tf.train.CheckpointManager):
         self._last_saved = None
 
     def restore_or_initialize(self):
-        """Called by orbit before training; InputError for a checkpoint whose files are damaged or gone."""
+        """See the base class; InputError for a checkpoint whose files are damaged or gone."""
         try:
             if self._in_part and self.latest_checkpoint:
                 self.checkpoint.restore(self.latest_checkpoint).expect_partial()
@@ -55,7 +55,7 @@ class CheckpointManager(tf.train.CheckpointManager):
                              f"{os.path.join(self.directory, 'checkpoint')}") from error
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
-        """Called by orbit after each loop of steps, and with check_interval=False after the last."""
+        """Saves a checkpoint, unless this step has one; with `check_interval`, only at a multiple of the interval."""
         due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
         if not (due and self._writes) or checkpoint_number == self._last_saved:
             return None

@@ -1,17 +1,15 @@
-"""The training loop: orbit under a strategy, with checkpoints, resume, evaluation, progress and curves."""
+"""The training loop, with checkpoints, resume, evaluation, progress, and curves."""
 
 import contextlib
 import dataclasses
-import logging
 import os
 import sys
 import time
 
-import orbit
-import orbit.controller
 import tensorflow as tf
 from tqdm import tqdm
 
+from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.losses import Loss
@@ -140,23 +138,17 @@ class TrainingRun:
             if trains:
                 optimizer.build(model.trainable_variables,
                                 [variable for variable in network.trainable_variables if id(variable) not in own])
-            manager = CheckpointManager(
+            self._manager = CheckpointManager(
                 tf.train.Checkpoint(model=model, optimizer=optimizer, **aside or {}), settings.output_dir,
                 writes=self._writes, saving=self._saving, in_part=not trains, max_to_keep=settings.keep_checkpoint_max,
                 step_counter=optimizer.iterations, checkpoint_interval=settings.save_checkpoints_steps,
                 init_fn=initialize)
+            self._manager.restore_or_initialize()
         self._summaries = Summaries(settings.output_dir if self._writes else None, optimizer.iterations)
-        with _quiet_orbit():
-            self._controller = orbit.Controller(  # restores, or initializes
-                global_step=optimizer.iterations, trainer=self._trainer, strategy=strategy,
-                steps_per_loop=self._begin_loop, checkpoint_manager=manager,
-                train_actions=[self._after_loop], summary_manager=self._summaries,
-                eval_summary_manager=self._summaries)
         self._log = None
         self._eval_log = None
         self._bar = None
         self._phases = self._phase = None
-        self._loop_began = None  # step and time
         self._is_first_loop = True  # of its phase: it compiles
         self._preemption = None
         self._supersedes = False
@@ -180,6 +172,8 @@ class TrainingRun:
           What `evaluate` gave last, None if it was not called.
         """
         folder = self._settings.output_dir
+        if self._writes:
+            files.make_dirs(folder)
         self._log = metrics_log.Log(folder, metrics_log.TRAINING_LOG, self.step, writes=self._writes)
         self._eval_log = metrics_log.Log(folder, metrics_log.EVALUATION_LOG, self.step, writes=self._writes)
         ended = self._ended()
@@ -236,8 +230,7 @@ class TrainingRun:
             stop = self._begin_phase()
             if evaluate and self._evaluations.eval_steps:
                 stop = min(stop, self.step + self._evaluations.eval_steps - self.step % self._evaluations.eval_steps)
-            with _quiet_orbit():
-                self._controller.train(stop, checkpoint_at_completion=False)
+            self._train_until(stop)
         self._save()
         return results
 
@@ -279,16 +272,29 @@ class TrainingRun:
             counts = self.step >= self._evaluations.counts_from
             if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
-        self._summaries.write_summaries({"eval": results})
-        self._summaries.flush()
+        self._summaries.add(results, "eval")
         self._eval_log.add(self.step, results)
         self._eval_log.write()  # after which a run that is killed does not evaluate this step again
         self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
         return results
 
+    def _train_until(self, stop):
+        """Trains until step `stop`, saving checkpoints on the way.
+
+        The steps of a loop run in one call of a tf.function. Loops end at multiples of settings, wherever a run was
+        resumed: so do the rows of the log, and all workers run the same loops.
+        """
+        settings = self._settings
+        intervals = settings.log_steps, settings.iterations_per_loop, settings.save_checkpoints_steps
+        while self.step < stop:
+            began_at, began = self.step, time.monotonic()
+            losses = self._trainer.train(min(stop - began_at, *(every - began_at % every for every in intervals)))
+            losses = {name: float(value) for name, value in losses.items()}
+            self._after_loop(losses, self.step - began_at, time.monotonic() - began)
+            self._manager.save(self.step)
+
     def _save(self):
-        with _quiet_orbit():
-            self._controller.save_checkpoint()
+        self._manager.save(self.step, check_interval=False)
 
     @contextlib.contextmanager
     def _saving(self):
@@ -316,41 +322,28 @@ class TrainingRun:
             self._log.write()
         self._summaries.write()
 
-    def _begin_loop(self, step):
-        """Called by orbit before a loop of steps; returns how many, if no evaluation, phase or run ends before.
+    def _after_loop(self, means, steps, seconds):
+        """Reports a loop of steps.
 
-        Loops end at multiples of settings alone, whatever the clock says and wherever a run was resumed: so do the rows
-        of the log, and all workers run the same.
+        Args:
+          means: Dict of name to float, the mean losses.
+          steps: int, their number.
+          seconds: float, their duration.
         """
-        self._loop_began = step, time.monotonic()
-        settings = self._settings
-        return min(every - step % every for every in (
-            settings.log_steps, settings.iterations_per_loop, settings.save_checkpoints_steps))
-
-    def _after_loop(self, means):
-        """Called by orbit with the mean losses of the loop of steps just run; before these go to TensorBoard."""
         first_bad_step = self._trainer.first_bad_step
         if first_bad_step:
             self._write_logs()  # they show what led there
             raise self._diverged(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
-        began_at, began = self._loop_began
-        steps, seconds = self.step - began_at, time.monotonic() - began
-        tokens = float(means.pop(utilisation.TOKENS))
-        losses = {name: float(value) for name, value in means.items()}
-        self._log.add(self.step, losses)
+        tokens = means.pop(utilisation.TOKENS)
+        self._log.add(self.step, means)
         rates = {} if self._is_first_loop else self._rates(steps * self._phase.batch_size / seconds, tokens)
         self._is_first_loop = False
-        means.update(rates)
-        self._bar.set_postfix_str(", ".join([f"loss {losses['loss']:.3f}", *_described(rates)]), refresh=False)
+        self._summaries.add({**means, **rates, "steps_per_second": steps / seconds})
+        self._bar.set_postfix_str(", ".join([f"loss {means['loss']:.3f}", *_described(rates)]), refresh=False)
         self._bar.update(steps)
-        try:
-            self._preemption.check()
-        except Preempted:  # orbit would have written them after this
-            self._summaries.write_summaries(means)
-            self._summaries.flush()
-            raise
+        self._preemption.check()
 
     def _diverged(self, step, what):
         """The DivergedError that says what is wrong at a step."""
@@ -375,13 +368,3 @@ def _described(rates):
     yield f"{rates['tokens_per_second']:,.0f} tokens/s"
     if "model_flop_utilisation" in rates:
         yield f"{rates['model_flop_utilisation']:.0%} of matmul rate"
-
-
-@contextlib.contextmanager
-def _quiet_orbit():
-    """Drops what orbit, and nobody else, prints after each loop: the progress bar says it in one line."""
-    log, orbit.controller._log = orbit.controller._log, logging.getLogger(__name__).info
-    try:
-        yield
-    finally:
-        orbit.controller._log = log

@@ -1,4 +1,4 @@
-"""One training step under a tf.distribute strategy, for orbit's loop of steps.
+"""Training steps under a tf.distribute strategy.
 
 The step is the same on any number of devices: losses and gradients are those of the whole batch of
 `train_batch_size` examples, however it is spread over replicas and cut into micro-batches, and the clip sees the
@@ -7,7 +7,6 @@ gradient of all of it.
 
 import dataclasses
 
-import orbit
 import tensorflow as tf
 import tf_keras
 
@@ -33,7 +32,7 @@ class Trained:
     init_layers: tuple[int, ...] = ()
 
 
-class Trainer(orbit.StandardTrainer):
+class Trainer:
     """Runs steps: forward, loss, backward, update, on every replica.
 
     A step whose loss or gradients are not finite updates nothing, nor does any step after it: variables and moments
@@ -48,16 +47,21 @@ class Trainer(orbit.StandardTrainer):
       accumulate_steps: micro-batches that each replica cuts its part of the batch into, one after the other in
         memory; their gradients add up to one update.
       jit_compile: whether XLA compiles forward and backward; padding must then not be removed.
+
+    Attributes:
+      batches: Dataset of the replicas' batches; see `set_dataset`.
     """
 
     def __init__(self, strategy, model, optimizer, loss, *, accumulate_steps=1, jit_compile=False):
-        super().__init__(train_dataset=None)
         self._strategy = strategy
         self._model = model
         self._optimizer = optimizer
         self._loss = loss
         self._accumulate_steps = accumulate_steps
         self._jit_compile = jit_compile
+        self.batches = self._iterator = None
+        # AutoGraph would write its conversions into files, which a killed run leaves behind.
+        self._run_steps = tf.function(self._repeat_step, autograph=False)
         with strategy.scope():
             self._means = {name: tf_keras.metrics.Mean(name) for name in loss.names}
             self._first_bad_step = tf.Variable(0, trainable=False, dtype=tf.int64,
@@ -87,7 +91,7 @@ class Trainer(orbit.StandardTrainer):
             self._check_batch_size(next(iter(batches.element_spec.values())).shape[0], share)
             return batches
 
-        self.train_dataset = host_batches.endless(self._strategy, make_checked)
+        self.batches, self._iterator = host_batches.endless(self._strategy, make_checked), None
 
     def _check_batch_size(self, num_rows, share):
         """See set_dataset; num_rows: of a batch, those of one host, int or None."""
@@ -99,33 +103,34 @@ class Trainer(orbit.StandardTrainer):
                              f"examples does not divide into {replicas} replicas times {self._accumulate_steps} "
                              "micro-batches")
 
-    def create_train_loop_fn(self):
-        """Called by orbit before the first loop: what makes so many steps, (iterator, int scalar).
+    def train(self, num_steps):
+        """Runs steps on the next batches.
 
-        Orbit's own needs AutoGraph, which writes what it converts into files that a killed run leaves behind.
+        Args:
+          num_steps: int, or int32 scalar.
+
+        Returns:
+          Dict of name to float32 scalar: the mean of each loss over the steps.
         """
-        def run_steps(iterator, num_steps):
-            def step(number):
-                with tf.name_scope(""):  # else the names of all operations would begin with while/
-                    self.train_step(iterator)
-                return number + 1
-
-            tf.while_loop(lambda number: number < num_steps, step, [tf.zeros_like(num_steps)])
-
-        return tf.function(run_steps, autograph=False)
-
-    def train_loop_begin(self):
-        """Called by orbit before a loop of steps."""
         for mean in self._means.values():
             mean.reset_state()
+        if self._iterator is None:
+            self._iterator = iter(self.batches)
+        self._run_steps(self._iterator, tf.convert_to_tensor(num_steps, tf.int32))
+        return {name: mean.result() for name, mean in self._means.items()}
 
     def train_step(self, iterator):
-        """Called by orbit for each step, in its training function."""
+        """Runs one step, within a tf.function, on the next batch of an iterator."""
         self._strategy.run(self._replica_step, args=(next(iterator),))
 
-    def train_loop_end(self):
-        """Called by orbit after a loop: the mean of each loss over its steps."""
-        return {name: mean.result() for name, mean in self._means.items()}
+    def _repeat_step(self, iterator, num_steps):
+        """Runs `num_steps` steps, an int32 scalar, in one loop of the graph."""
+        def step(number):
+            with tf.name_scope(""):  # Otherwise the names of all operations would begin with "while/".
+                self.train_step(iterator)
+            return number + 1
+
+        tf.while_loop(lambda number: number < num_steps, step, [tf.zeros_like(num_steps)])
 
     @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
     def _replica_step(self, features):

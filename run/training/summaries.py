@@ -2,51 +2,55 @@
 
 import os
 
-import orbit
 import tensorflow as tf
 
 from bert_tf import files
 
 # How many events, and how long, TensorFlow keeps in memory before it writes them of its own accord.
 KEPT_EVENTS = 1 << 20
-KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # of which it makes microseconds as an int32: over half an hour
+KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # TensorFlow converts it to microseconds in an int32: over half an hour.
 
 
-class Summaries(orbit.utils.SummaryManager):
-    """Writes scalars for TensorBoard: local files as they come, remote ones when `write` is called.
+class Summaries:
+    """Writes scalars for TensorBoard: local files at once, remote files when `write` is called.
 
-    Each time that something is added to a remote file, all of it is uploaded.
+    Each addition to a remote file uploads the entire file.
 
     Args:
-      folder: of the run; None writes nothing.
-      global_step: tf.Variable.
+      folder: Path of the run's directory; None writes nothing.
+      step: tf.Variable, the step counter.
     """
 
-    def __init__(self, folder, global_step):
-        super().__init__(folder, tf.summary.scalar, global_step)
+    def __init__(self, folder, step):
         self._folder = folder
+        self._step = step
         self._is_remote = folder is not None and files.is_remote(folder)
         self._writers, self._flushes = {}, []
 
-    def summary_writer(self, relative_path=""):
-        """Called by orbit; the tf.summary writer of a folder in the run's."""
-        if not self._is_remote:
-            return super().summary_writer(relative_path)
-        if relative_path not in self._writers:
-            writer = tf.summary.create_file_writer(
-                os.path.join(self._folder, relative_path).rstrip("/"), max_queue=KEPT_EVENTS,
-                flush_millis=KEPT_MILLISECONDS)
-            self._flushes.append(writer.flush)
-            writer.flush = lambda: None  # called at the end of each `with writer.as_default()`
-            self._writers[relative_path] = writer
-        return self._writers[relative_path]
+    def add(self, values, part=""):
+        """Adds scalars at the current step.
 
-    def flush(self):
-        """Called by orbit after each loop of steps."""
+        Args:
+          values: Dict of name to float.
+          part: Name of a subdirectory, which TensorBoard shows as a curve of its own.
+        """
+        if self._folder is None:
+            return
+        if part not in self._writers:
+            self._writers[part] = self._create_writer(os.path.join(self._folder, part).rstrip("/"))
+        with self._writers[part].as_default():  # flushes at its end
+            for name, value in values.items():
+                tf.summary.scalar(name, value, step=self._step)
+
+    def _create_writer(self, path):
         if not self._is_remote:
-            super().flush()
+            return tf.summary.create_file_writer(path)
+        writer = tf.summary.create_file_writer(path, max_queue=KEPT_EVENTS, flush_millis=KEPT_MILLISECONDS)
+        self._flushes.append(writer.flush)
+        writer.flush = lambda: None
+        return writer
 
     def write(self):
-        """Writes what remote files lack."""
+        """Uploads the additions to remote files."""
         for flush in self._flushes:
             flush()

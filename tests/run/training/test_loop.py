@@ -187,9 +187,7 @@ def test_what_others_print_in_training_is_printed(tmp_path, capsys):
         lambda features: tf.py_function(lambda mask: print("a library speaks") or mask, [features["input_mask"]],
                                         tf.int32)).map(
         lambda mask: {"input_mask": tf.ensure_shape(mask, [3, 5])}))
-    printed = capsys.readouterr().out
-    assert "a library speaks" in printed
-    assert "steps/sec" not in printed  # orbit's own lines
+    assert "a library speaks" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("settings", "steps"), [
@@ -213,10 +211,10 @@ def test_a_resumed_log_is_that_of_an_undisturbed_run(tmp_path, monkeypatch, how)
     whole.train(batches)
     after_loop = loop.TrainingRun._after_loop
 
-    def disturbed(run, means):
+    def disturbed(run, *means_steps_seconds):
         if run.step == 28 and how == "preempted":
             signal.raise_signal(signal.SIGTERM)
-        after_loop(run, means)
+        after_loop(run, *means_steps_seconds)
         if run.step == 28:
             raise KeyboardInterrupt
 

@@ -123,19 +123,18 @@ def test_a_log_is_written_when_asked_for(folder):
 def test_tensorboards_files_grow_when_asked_to(folder):
     step = tf.Variable(1, dtype=tf.int64)
     summaries = Summaries(folder, step)
-    summaries.write_summaries({"loss": 0.5, "eval": {"accuracy": 1.0}})
-    summaries.flush()
+    summaries.add({"loss": 0.5})
+    summaries.add({"accuracy": 1.0}, "eval")
 
     def num_bytes():
         return sum(map(files.size, files.files_below(folder)))
 
     before = num_bytes()
-    summaries.write_summaries({"loss": 0.25})
-    summaries.flush()
+    summaries.add({"loss": 0.25})
     assert num_bytes() == before
     summaries.write()
     assert num_bytes() > before
-    Summaries(None, step).write_summaries({"loss": 0.5})
+    Summaries(None, step).add({"loss": 0.5})
 
 
 def test_what_lies_beside_the_checkpoints(folder):

@@ -129,7 +129,7 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
         with strategy.scope():
             trainer = Trainer(strategy, tf_keras.Sequential(), None, Loss())
         trainer.set_dataset(lambda share: numbers)
-        batch = next(iter(trainer.train_dataset))["x"]
+        batch = next(iter(trainer.batches))["x"]
         found = [value.device for value in strategy.experimental_local_results(batch)]
         assert [tf.DeviceSpec.from_string(device).device_index for device in found] == (
             [1] if strategy is not two_replicas else [0, 1])
