@@ -24,6 +24,7 @@ from bert_tf.cli import flags, paths, script
 from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
 from bert_tf.fast import Fast, FastEncoder
+from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from run.settings import DTYPE_POLICIES
 from run.training import strategies, utilisation
@@ -100,7 +101,7 @@ def measure(settings):
 def load_export(config, vocab_file, compute, folder):
     """The signature "ids" of an encoder that was exported to compute in a type, and loaded again."""
     encoder = FastEncoder(config, Fast(remove_padding=True), dtype=DTYPE_POLICIES[compute])
-    servable = export.ServedEncoder(encoder, BertTokenizer(vocab_file), max_seq_length=config.max_position_embeddings)
+    servable = graphs.ServedEncoder(encoder, BertTokenizer(vocab_file), max_seq_length=config.max_position_embeddings)
     path, _ = export.save(servable, os.path.join(folder, compute), weights=compute)
     return tf.saved_model.load(path).signatures["ids"]
 

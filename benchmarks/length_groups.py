@@ -19,8 +19,8 @@ from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import classification
-from run.finetuning import batches
+from data_prep.tasks import glue
+from run.arrays import batches
 from run.training.step import Trainer
 
 MEAN_LENGTH, DEVIATION = 53 / 128, 13 / 128  # of MRPC's pairs, as shares of the length that they are padded to
@@ -84,8 +84,8 @@ def make_trainer(config, arrays, batch_size, static_shapes):
 def read_mrpc(settings):
     """Features of MRPC's training pairs."""
     paths.check_file("vocab_file", settings.vocab_file)
-    examples = classification.read_examples(classification.TASKS["mrpc"], settings.data_dir, "train")
-    return classification.convert_examples_to_features(
+    examples = glue.read_examples(glue.TASKS["mrpc"], settings.data_dir, "train")
+    return glue.convert_examples_to_features(
         examples, BertTokenizer(settings.vocab_file), settings.max_seq_length)
 
 

@@ -22,7 +22,7 @@ import tensorflow as tf
 from benchmarks import encoder as encoder_benchmark
 from benchmarks import measurements, serving
 from benchmarks.measurements import Comparison
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.cli import flags, paths, script
 from bert_tf.cli.resolution import read_config
 from bert_tf.cli.settings import setting
@@ -32,8 +32,9 @@ from bert_tf.fast import Fast, FastEncoder
 from bert_tf.litert import LiteRTModel, signatures
 from bert_tf.litert.buckets import Buckets
 from bert_tf.litert.compiled_graphs import CompiledGraphs
-from bert_tf.litert.inputs import Row
+from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.rows import Row
 
 ONNX_PACKAGES = ("onnx", "onnxruntime", "torch", "transformers")
 PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, int8"}
@@ -91,7 +92,7 @@ def make_servable(config, settings, max_seq_length, **options):
     """A classifier with random weights."""
     encoder = FastEncoder(config, Fast(remove_padding=not options, last_where_read=True))
     model = models.BertClassifier(encoder, serving.NUM_LABELS)
-    return export.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
+    return graphs.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
                                    max_seq_length=max_seq_length, **options)
 
 

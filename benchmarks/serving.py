@@ -32,6 +32,7 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import read_text
+from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from run.demo import topics
 
@@ -102,7 +103,7 @@ def make_callers(config, settings, folder):
     for name, remove_padding in (("ours", True), ("padding kept", False)):
         encoder = FastEncoder(config, Fast(remove_padding=remove_padding, last_where_read=True))
         model = models.BertClassifier(encoder, NUM_LABELS)
-        servable = export.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length)
+        servable = graphs.ServedClassifier(model, tokenizer, ["no", "yes"], max_seq_length=settings.max_seq_length)
         path, _ = export.save(servable, os.path.join(folder, name))
         callers[name] = tf.saved_model.load(path).signatures["serving_default"]
     callers["official"] = export_official(config, settings, os.path.join(folder, "official"))

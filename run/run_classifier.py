@@ -7,10 +7,10 @@
 """
 
 from bert_tf.cli import script
+from data_prep.tasks import classifier
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import ClassificationSettings
 
-COMMAND = script.Command(FineTuningSettings(task=ClassificationSettings()), "run.finetuning.tasks.job")
+COMMAND = script.Command(FineTuningSettings(task=classifier.Settings()), "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -11,8 +11,8 @@ SETTINGS = DistillationSettings()
 # The teacher's count; answers are of examples apart.
 NOT_ASKED = {"do_train", "keep_head", "vocab_file", "do_lower_case", "strip_accents", "pack_sequences"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation.job", only=SETTINGS.names(
-    "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning")
-    - NOT_ASKED)
+    "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning",
+    "trained_weights", "int8") - NOT_ASKED)
 
 if __name__ == "__main__":
     COMMAND.run()

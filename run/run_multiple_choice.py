@@ -6,10 +6,10 @@
 """
 
 from bert_tf.cli import script
+from data_prep.tasks import multiple_choice
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import MultipleChoiceSettings
 
-COMMAND = script.Command(FineTuningSettings(task=MultipleChoiceSettings()), "run.finetuning.tasks.job")
+COMMAND = script.Command(FineTuningSettings(task=multiple_choice.Settings()), "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

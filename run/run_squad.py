@@ -7,13 +7,13 @@
 """
 
 from bert_tf.cli import script
+from data_prep.tasks import span_labeler
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import QuestionAnsweringSettings
 from run.settings import TokenizerSettings
 
 COMMAND = script.Command(
-    FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=QuestionAnsweringSettings()),
-    "run.finetuning.tasks.job")
+    FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=span_labeler.Settings()),
+    "run.finetuning.job")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -13,13 +13,13 @@ from bert_tf.config import BertConfig
 from bert_tf.export.request_checks import check_features
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.optimization import create_optimizer
+from bert_tf.tasks.graphs import GRAPHS, ServingOptions
 from bert_tf.tokenization import BertTokenizer, TokensWithOffsets
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning.prediction import Predictor
-from run.finetuning.tasks import TASKS
+from run.arrays.prediction import Predictor
 from run.inference.extraction import chosen_layers
-from run.inference.loading import SERVED, ServingOptions
 from run.pretraining.evaluation import PretrainingEvaluator
+from run.tasks import TASKS
 from run.training import utilisation
 from run.training.step import Trainer
 from tests import gpu_kernels
@@ -65,7 +65,7 @@ def task_inputs(kind, length):
 
 
 def task_model(kind, num_labels, **options):
-    return SERVED[kind].make_model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
+    return GRAPHS[kind].model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
 
 
 def pretrainer(**options):
@@ -198,11 +198,11 @@ def tokenizer(tmp_path_factory):
     return WordTokenizer(str(path))
 
 
-@pytest.mark.parametrize("kind", SERVED)
+@pytest.mark.parametrize("kind", GRAPHS)
 def test_served_models(kind, tokenizer):
     """From texts, and from ids of one length. Texts and labels are the host's, and so is the layout of answers."""
     kind, num_labels = SERVED_AS[kind]
-    from_texts, from_ids = (SERVED[kind].make_servable(
+    from_texts, from_ids = (GRAPHS[kind].servable(
         task_model(kind, num_labels, remove_padding=not static_length), tokenizer, metadata(kind, num_labels),
         ServingOptions(static_length=static_length)) for static_length in (False, True))
     texts = {name: tf.TensorSpec(shape, tf.string) for name, shape in from_texts.text_inputs.items()}

@@ -1,7 +1,8 @@
 """Servables of a toy model for each task, and a request of each, for tests of exports."""
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.config import BertConfig
+from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from tests.encoders import make_encoder
 
@@ -26,12 +27,12 @@ def make_model(name, **options):
 def make_servable(name, tokenizer, remove_padding=True, **options):
     model = make_model(name, remove_padding=remove_padding, last_where_read=True)  # as exports are made
     options = {"max_seq_length": MAX_SEQ_LENGTH, **options}
-    return {"encoder": lambda: export.ServedEncoder(model, tokenizer, **options),
-            "classifier": lambda: export.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),
-            "masked_lm": lambda: export.ServedMaskedLM(model, tokenizer, top_k=TOP_K, **options),
-            "tagger": lambda: export.ServedTagger(model, tokenizer, list("ABCDE"), **options),
-            "choice": lambda: export.ServedMultipleChoice(model, tokenizer, **options),
-            "squad": lambda: export.ServedSpanLabeler(model, tokenizer, max_query_length=6, doc_stride=4, **options),
+    return {"encoder": lambda: graphs.ServedEncoder(model, tokenizer, **options),
+            "classifier": lambda: graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], pairs=True, **options),
+            "masked_lm": lambda: graphs.ServedMaskedLM(model, tokenizer, top_k=TOP_K, **options),
+            "tagger": lambda: graphs.ServedTokenClassifier(model, tokenizer, list("ABCDE"), **options),
+            "choice": lambda: graphs.ServedMultipleChoice(model, tokenizer, **options),
+            "squad": lambda: graphs.ServedSpanLabeler(model, tokenizer, max_query_length=6, doc_stride=4, **options),
             }[name]()
 
 

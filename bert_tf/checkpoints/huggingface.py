@@ -21,9 +21,10 @@ from bert_tf.errors import InputError
 from bert_tf.files import exists, local_copy, new_files, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME, of_bert
 from bert_tf.model_folder import Task, check_no_pickle
-from bert_tf.model_folder.tasks import ARCHITECTURES, generic_labels, settings_of_task
+from bert_tf.model_folder.tasks import generic_labels, settings_of_task
 from bert_tf.model_folder.tokenizers import TOKENIZER_CONFIG_NAME
 from bert_tf.model_folder.weights import SHARDED_NAME, WEIGHTS_NAME
+from bert_tf.tasks import KINDS, Classifier
 
 KIND = "Hugging Face model"
 
@@ -219,13 +220,14 @@ def settings_of_model(tensors, task):
     if "cls/predictions/output_bias" in tensors:
         return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else
                                   "BertForMaskedLM"]}
-    if "cls/squad/output_weights" in tensors:
-        return settings_of_task(Task("span_labeler"))
+    for kind in KINDS.values():
+        if kind.head_scope and f"{kind.head_scope}output_weights" in tensors:
+            return settings_of_task(Task(kind.name))
     if "output_weights" not in tensors:
         return {"architectures": ["BertModel"]}
     outputs = tensors["output_bias"].shape[0]
-    if task is None or task.kind not in ARCHITECTURES:
-        settings = settings_of_task(Task("classifier", generic_labels(outputs)))
+    if task is None or task.kind not in KINDS or not KINDS[task.kind].hugging_face:
+        settings = settings_of_task(Task(Classifier.name, generic_labels(outputs)))
         del settings["problem_type"]  # which nothing tells
         return settings
     if (len(task.labels) or 1) != outputs:

@@ -7,8 +7,9 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.model_folder import TASK_FILE, find_file
 from bert_tf.model_folder.finding import as_vocab_txt
-from bert_tf.model_folder.task_metadata import DEFAULTS, UNTRAINED_KINDS, TaskMetadata
+from bert_tf.model_folder.task_metadata import DEFAULTS, TaskMetadata
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks import UNTRAINED_KINDS
 
 CASING = ("do_lower_case", "strip_accents")
 OF_ANY_TASK = (*CASING, "max_seq_length")  # used from task.json if the model serves another task

@@ -19,13 +19,13 @@ from bert_tf.errors import InputError
 from bert_tf.fast.arithmetic import FastArithmetic
 from bert_tf.litert import compaction, metadata
 from bert_tf.litert.buckets import Buckets
-from bert_tf.litert.inputs import rows_of
 from bert_tf.litert.signatures import BATCH_SIZES, HEAD, LENGTHS, ROWS
+from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
+from bert_tf.tokenization.rows import rows_of
 
-KINDS = ("float32", "float16", "int8")
+WEIGHTS = ("float32", "float16", "int8")
 HEAD_SIZES = (1, 8, 32)
-KINDS_OF_ROWS = ("classifier", "multiple_choice")  # whose numbers are of rows, not of tokens
 
 
 def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZES):
@@ -33,7 +33,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
 
     Args:
       servable: Servable whose encoder keeps padding (made with static_length).
-      weights: how they are stored, one of KINDS; with int8, "dynamic range", matrix products are computed in integers
+      weights: how they are stored, one of WEIGHTS; with int8, "dynamic range", matrix products are computed in integers
         too, and activations quantized on the way, each row by itself.
       lengths: lengths of the buckets; those over the servable's max_seq_length become one of that length.
       batch_sizes: batch sizes of the buckets.
@@ -44,8 +44,8 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     Raises:
       InputError: another kind of weights, a servable with dynamic lengths, no or impossible sizes.
     """
-    if weights not in KINDS:
-        raise InputError(f"`weights`={weights}: it must be one of {', '.join(KINDS)}")
+    if weights not in WEIGHTS:
+        raise InputError(f"`weights`={weights}: it must be one of {', '.join(WEIGHTS)}")
     if not servable.static_length:
         raise InputError("a LiteRT model has fixed lengths: make the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
@@ -110,7 +110,7 @@ def largest_difference(servable, path):
     differences = [0.0]
     for place, answer in enumerate(Buckets(path).run(rows)):
         for name, value in answer.items():
-            length = None if name == "pooled_output" or servable.kind in KINDS_OF_ROWS else len(rows[place].ids)
+            length = len(rows[place].ids) if name in KINDS[servable.kind].per_position else None
             differences.append(np.abs(value[:length] - expected[name][place][:length]).max())
     return float(max(differences))
 

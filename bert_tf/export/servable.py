@@ -7,7 +7,11 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.export.request_checks import after, check, check_features, check_same_size
 from bert_tf.litert.metadata import Metadata
+from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES, pack, to_dense
+
+PAIR_EXAMPLE = {"text_a": ["The quick brown fox jumps over the lazy dog."],
+                "text_b": ["A lazy dog is jumped over by a fox, which is quick and brown."]}
 
 
 class Servable:
@@ -22,19 +26,19 @@ class Servable:
     A request that cannot be answered fails alone, with InvalidArgumentError.
 
     Attributes:
-      kind: str, the task's, as in task.json.
+      kind: str, the task's, a key of bert_tf.tasks.KINDS.
       text_inputs: dict from the name of each input of serving_default to its shape.
       example_texts: dict of the same names: a request to warm up with, in lists of str.
     """
 
     kind: ClassVar[str]
-    text_inputs: ClassVar = {"text": [None]}
     example_texts: ClassVar = {"text": ["The quick brown fox jumps over the lazy dog."]}
 
-    def __init__(self, model, tokenizer, *, max_seq_length=128, static_length=False):
+    def __init__(self, model, tokenizer, *, pairs=False, max_seq_length=128, static_length=False):
         """Args:
           model: a model of bert_tf.models. Made with remove_padding it answers batches of mixed lengths faster.
           tokenizer: BertTokenizer that the model was trained with.
+          pairs: whether an example is two texts, for a kind that may read one or two.
           max_seq_length: longest input in pieces, [CLS] and [SEP] included.
           static_length: whether inputs always have max_seq_length columns, as TPUs and XLA need; else texts are padded
             to the longest of a request.
@@ -44,6 +48,10 @@ class Servable:
         """
         self.model = model
         self.tokenizer = tokenizer
+        self.text_inputs = {name: [None] * rank for name, rank in KINDS[self.kind].inputs(pairs).items()}
+        self._pairs = pairs
+        if pairs:
+            self.example_texts = PAIR_EXAMPLE
         self.max_seq_length = max_seq_length
         self.static_length = static_length
         self.config = getattr(model, "encoder", model).config
@@ -75,7 +83,7 @@ class Servable:
     def litert_metadata(self, **options):
         """The bert_tf.litert.Metadata of the model; `options` are those that the subclass has."""
         return Metadata(self.kind, self.max_seq_length, self.tokenizer.lower_case, self.tokenizer.strip_accents,
-                        self.config.hidden_size, **options)
+                        self.config.hidden_size, pairs=self._pairs, **options)
 
     def encode(self, text_a, text_b=None):
         """Strings [B] -> features and was_cut, as `model_inputs.pack` gives them."""

@@ -36,6 +36,7 @@ from bert_tf.files.reading import (
     read_json_object,
     read_lines,
     read_text,
+    without_surrogates,
 )
 from bert_tf.files.temporary import own_temporary_folder
 from bert_tf.files.writing import (
@@ -85,4 +86,5 @@ __all__ = [
     "remove",
     "remove_tree",
     "size",
+    "without_surrogates",
 ]

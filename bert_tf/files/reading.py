@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 
@@ -12,6 +13,8 @@ from bert_tf.files import remote
 from bert_tf.files.remote import is_remote
 
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a pair, which JSON's escapes can hold and UTF-8 cannot
+_STAND_IN = "\U0010ffff"  # no character, and so in no vocabulary: [UNK], as half a pair is in the original
 
 
 def open_bytes(path):
@@ -133,3 +136,8 @@ def read_json_object(path):
     if not isinstance(value, dict):
         raise InputError(f"{os.fsdecode(path)}: expected a JSON object, found {type(value).__name__}")
     return value
+
+
+def without_surrogates(text):
+    """A text that UTF-8 can encode: a character that is in no vocabulary stands for half a surrogate pair."""
+    return text if text.isascii() else _LONE_SURROGATE.sub(_STAND_IN, text)

@@ -25,8 +25,7 @@ class Metadata:
     """How a model's texts become rows of ids, and its numbers answers.
 
     Attributes:
-      kind: of the task, as in task.json: classifier, token_classifier, span_labeler, multiple_choice, masked_lm or
-        encoder.
+      kind: of the task, as in task.json.
       max_seq_length: longest row in pieces, [CLS] and [SEP] included.
       lower_case, strip_accents: BertTokenizer's.
       hidden_size: width of the encoder's vectors.

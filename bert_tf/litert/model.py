@@ -4,21 +4,10 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.litert import metadata as metadata_file
-from bert_tf.litert.answers import (
-    ClassifierAnswerer,
-    EncoderAnswerer,
-    MaskedLMAnswerer,
-    MultipleChoiceAnswerer,
-    TaggerAnswerer,
-)
 from bert_tf.litert.buckets import Buckets
-from bert_tf.litert.inputs import as_texts, rows_of
-from bert_tf.litert.question_answering import SpanLabelerAnswerer
+from bert_tf.tasks import KINDS
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-
-ANSWERERS = {"classifier": ClassifierAnswerer, "token_classifier": TaggerAnswerer,
-             "span_labeler": SpanLabelerAnswerer, "multiple_choice": MultipleChoiceAnswerer,
-             "masked_lm": MaskedLMAnswerer, "encoder": EncoderAnswerer}
+from bert_tf.tokenization.rows import as_texts, rows_of
 
 
 class LiteRTModel:
@@ -28,7 +17,7 @@ class LiteRTModel:
     ready when it is first needed, which takes a part of a second.
 
     Attributes:
-      kind: what it does: classifier, token_classifier, span_labeler, multiple_choice, masked_lm or encoder.
+      kind: what it does, a key of bert_tf.tasks.KINDS.
       metadata: Metadata.
       text_inputs: dict from the name of each input to its shape, as Servable.text_inputs.
     """
@@ -42,12 +31,12 @@ class LiteRTModel:
         """
         self.metadata, vocabulary = metadata_file.read(path)
         self.kind = self.metadata.kind
-        if self.kind not in ANSWERERS:
-            raise InputError(f"{path}: is a model of kind {self.kind!r}, which is not one of {', '.join(ANSWERERS)}")
-        tokenizer = PlainTokenizer(vocabulary, self.metadata.lower_case, self.metadata.strip_accents)
+        if self.kind not in KINDS:
+            raise InputError(f"{path}: is a model of kind {self.kind!r}, which is not one of {', '.join(KINDS)}")
+        self._tokenizer = PlainTokenizer(vocabulary, self.metadata.lower_case, self.metadata.strip_accents)
         self._buckets = Buckets(path, num_threads)
-        self._answer = ANSWERERS[self.kind](self.metadata, tokenizer, self._buckets)
-        self.text_inputs = {name: [None] * rank for name, rank in self._answer.text_inputs.items()}
+        self._ranks = KINDS[self.kind].inputs(self.metadata.pairs)
+        self.text_inputs = {name: [None] * rank for name, rank in self._ranks.items()}
 
     def __call__(self, **texts):
         """Answers a request.
@@ -62,7 +51,7 @@ class LiteRTModel:
         Raises:
           InputError: missing or unknown inputs, no texts in one, or inputs of different sizes.
         """
-        ranks = self._answer.text_inputs
+        ranks = self._ranks
         if texts.keys() != ranks.keys():
             raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {self.kind} takes "
                              f"{', '.join(ranks)}")
@@ -71,14 +60,13 @@ class LiteRTModel:
         for other in others:
             if len(values[other]) != len(values[first]):
                 raise InputError(f"`{other}` must hold as many examples as `{first}`")
-        return self._answer(*values.values())
+        return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *values.values())
 
-    def numbers(self, features, per_position, rows_at_a_time=None, progress=None):
+    def numbers(self, features, rows_at_a_time=None, progress=None):
         """What the graphs give of rows of ids, before it is made answers of; for those who judge a model.
 
         Args:
           features: dict of input_ids, input_mask and segment_ids, int arrays [N, S]; real tokens come first in a row.
-          per_position: whether the outputs are of tokens.
           rows_at_a_time: after how many rows to report.
           progress: function that takes the number of rows done since the last call.
 
@@ -86,15 +74,16 @@ class LiteRTModel:
           Dict from the names of outputs to float32 arrays [N, ...], of tokens [N, S, ...] with 0 at padding.
         """
         rows, width = rows_of(features), features["input_ids"].shape[1]
+        per_position = KINDS[self.kind].per_position
         results, step = {}, rows_at_a_time or len(rows)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
             for place, (row, output) in enumerate(zip(part, self._buckets.run(part), strict=True), start):
                 for name, value in output.items():
-                    shape = [width, *value.shape[1:]] if per_position else value.shape
+                    shape = [width, *value.shape[1:]] if name in per_position else value.shape
                     result = results.setdefault(name, np.zeros([len(rows), *shape], np.float32))
                     count = len(row.ids)
-                    if per_position:
+                    if name in per_position:
                         result[place, :count] = value[:count]
                     else:
                         result[place] = value

@@ -14,8 +14,6 @@ from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.model_folder.places import TASK_FILE, find_file
 from bert_tf.model_folder.tasks import Task, read_task
 
-UNTRAINED_KINDS = ("encoder", "masked_lm")  # what any checkpoint can serve as, fine-tuned or not
-
 # What counts where nothing says otherwise; the original's.
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
 
@@ -25,7 +23,7 @@ class TaskMetadata:
     """A task and how its inputs were made.
 
     Attributes:
-      kind: of the task, a key of run.finetuning.tasks.TASKS.
+      kind: of the task, a key of bert_tf.tasks.KINDS.
       max_seq_length: longest input in WordPieces, [CLS] and [SEP] included.
       do_lower_case: casing of the tokenizer.
       labels: names in the order of their ids; none for a regression, a span labeler and multiple choice.

@@ -7,19 +7,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.model_folder.places import find_file
+from bert_tf.tasks import KINDS
 
-# Model class of transformers -> the kind of task, by the names that this project's task.json has for them.
-KINDS = {
-    "BertForSequenceClassification": "classifier",
-    "BertForTokenClassification": "token_classifier",
-    "BertForQuestionAnswering": "span_labeler",
-    "BertForMultipleChoice": "multiple_choice",
-    "BertForMaskedLM": "masked_lm",
-    "BertForPreTraining": "masked_lm",
-}
-ARCHITECTURES = {kind: architecture for architecture, kind in reversed(KINDS.items())}
-
-LABELLED_KINDS = ("classifier", "token_classifier")
 PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
 DEFAULT_LABELS = 2  # transformers' number of labels where config.json has none
 GENERIC_LABEL = re.compile(r"LABEL_\d+")  # transformers' name of a label that was given none
@@ -30,7 +19,7 @@ class Task:
     """What a model does.
 
     Attributes:
-      kind: a value of KINDS.
+      kind: a key of KINDS.
       labels: names in the order of their ids; none for a regression and for tasks without labels.
       multi_label: whether a text may have several of the labels.
     """
@@ -54,28 +43,30 @@ def read_task(checkpoint):
     path = find_file(checkpoint, CONFIG_NAME)
     values = read_json_object(path) if path else {}
     architectures = values.get("architectures")
-    kinds = [KINDS[name] for name in KINDS if isinstance(architectures, list) and name in architectures]
-    if not kinds:
+    kind = next((kind for kind in KINDS.values() if isinstance(architectures, list) and any(
+        name in architectures for name in kind.hugging_face)), None)
+    if kind is None:
         return None
-    if kinds[0] not in LABELLED_KINDS:
-        return Task(kinds[0])
+    if not kind.has_labels:
+        return Task(kind.name)
     problem_type, labels = values.get("problem_type"), _labels(path, values)
     if problem_type not in PROBLEM_TYPES:
         raise InputError(f"{path}: problem_type is {problem_type!r}: it must be one of "
                          f"{', '.join(filter(None, PROBLEM_TYPES))}")
     if problem_type == "regression" and len(labels) > 1:
         raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
-    is_regression = kinds[0] == "classifier" and len(labels) == 1 and problem_type in (None, "regression")
-    return Task(kinds[0], () if is_regression else labels, problem_type == "multi_label_classification")
+    is_regression = kind.may_give_number and len(labels) == 1 and problem_type in (None, "regression")
+    return Task(kind.name, () if is_regression else labels, problem_type == "multi_label_classification")
 
 
 def settings_of_task(task):
     """The keys of a config.json that say what a Task is, a dict."""
-    values = {"architectures": [ARCHITECTURES[task.kind]]}
-    if task.kind == "classifier":
+    kind = KINDS[task.kind]
+    values = {"architectures": [kind.hugging_face[0]]}
+    if kind.may_give_number:
         values["problem_type"] = ("multi_label_classification" if task.multi_label else
                                   "single_label_classification" if task.labels else "regression")
-    if task.kind in LABELLED_KINDS:
+    if kind.has_labels:
         labels = task.labels or ("LABEL_0",)
         values["id2label"] = {str(number): label for number, label in enumerate(labels)}
         values["label2id"] = {label: number for number, label in enumerate(labels)}

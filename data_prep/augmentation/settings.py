@@ -6,7 +6,7 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import tables
-from data_prep.tasks.classification import find_task
+from data_prep.tasks.glue import find_task
 
 NO_STOP_WORDS, ENGLISH = STOP_WORDS = ("none", "english")
 

@@ -1,1 +1,19 @@
-"""Fine-tuning data sets as published -> features, and predictions -> the files that are asked for; a module each."""
+"""Fine-tuning data: a module for each kind of task, by its name in task.json, and for each format of published files.
+
+Imports without TensorFlow.
+"""
+
+from data_prep.tasks.base import Question, TaskData, TaskSettings
+from data_prep.tasks.classifier import ClassifierData
+from data_prep.tasks.multiple_choice import MultipleChoiceData
+from data_prep.tasks.span_labeler import SpanLabelerData
+from data_prep.tasks.token_classifier import TokenClassifierData
+
+DATA = {data.Settings.kind: data for data in (
+    ClassifierData,
+    TokenClassifierData,
+    SpanLabelerData,
+    MultipleChoiceData,
+)}
+
+__all__ = ["DATA", "Question", "TaskData", "TaskSettings"]

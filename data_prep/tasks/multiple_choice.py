@@ -1,206 +1,80 @@
-"""Questions of which one of several choices is the answer: SWAG's CSV files and RACE's JSON files -> features.
-
-Each choice becomes a pair of texts. SWAG (section 4.4 of the paper): A is the sentence, B how its continuation begins
-and an ending. RACE: A is the article, B the question and an option, which takes the place of "_" where there is one.
-"""
+"""Questions of which one of several choices is the answer (section 4.4 of the paper: SWAG; RACE)."""
 
 import dataclasses
-import os
-import re
-
-import numpy as np
+import sys
+from typing import ClassVar
 
 from bert_tf import files
+from bert_tf.cli import paths, places
+from bert_tf.cli.settings import FIXED, setting
 from bert_tf.errors import InputError
-from bert_tf.files import read_json
-from data_prep.tasks import classification, tables
-from data_prep.tasks.surrogates import without_surrogates
+from data_prep.tasks import glue, swag
+from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
-ENDING = re.compile(r"ending(\d{1,9})")
+QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
+QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
 
 
 @dataclasses.dataclass(frozen=True)
-class Questions:
-    """The questions of a file or folder, in order; all have the same number of choices.
+class Settings(TaskSettings):
+    """Questions with some choices each."""
 
-    Attributes:
-      guids: list of str: the row's index in SWAG, the article's id and the question's number in RACE.
-      text_a: list of str.
-      text_b: for each question a list of str, one a choice.
-      labels: int32 [n], the number of the right choice, from 0; None where there are none, as in SWAG's test file.
-      num_garbled: lines of which bytes that are not UTF-8 were dropped.
-    """
+    kind: ClassVar = "multiple_choice"
+    data: ClassVar = ("train_file", "dev_file", "test_file")
 
-    guids: list
-    text_a: list
-    text_b: list
-    labels: np.ndarray | None
-    num_garbled: int = 0
+    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required=TRAINS,
+                                      place=QUESTIONS_PLACE)
+    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.", required="do_eval",
+                                    place=QUESTIONS_PLACE)
+    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.", required="do_predict",
+                                     place=QUESTIONS_PLACE)
+    data_format: str = setting(
+        "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
+                "keys article, questions, options and answers.", choices=("swag", "race"), resume=FIXED)
 
-    def __len__(self):
-        return len(self.text_a)
+
+class MultipleChoiceData(TaskData):
+    """See TaskData; examples are data_prep.tasks.swag.Questions."""
+
+    Settings = Settings
+
+    def _read_examples(self, split):
+        path = getattr(self.settings, f"{split}_file")
+        questions = swag.READERS[self.settings.data_format](path)
+        if questions.labels is None and split != "test":
+            raise InputError(f"`{split}_file`={path}: has no answers")
+        return questions
+
+    def read(self, split, tokenizer):
+        questions = self.examples(split)
+        features = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, show_progress=True)
+        pairs = questions.pairs()
+        notes = [f"{split}: {len(questions):,} questions of {questions.num_choices} choices"]
+        num_empty = sum(not text.strip() for text in questions.text_a + pairs.text_b)
+        if num_empty:
+            notes.append(f"{num_empty:,} texts are empty")
+        cut = glue.count_cut(pairs, tokenizer, self.max_seq_length)
+        if cut.num_examples:
+            notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length}: "
+                         f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+        if questions.num_garbled:
+            notes.append(files.garbled_note(questions.num_garbled))
+        print("; ".join(notes), file=sys.stderr)
+        return features
+
+    def _read_unlabeled(self, path, tokenizer):
+        questions = swag.READERS[self.settings.data_format](path)
+        return swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, True)
+
+    def questions(self):
+        questions = swag.READERS[self.settings.data_format](self.settings.dev_file)
+        if questions.labels is None:
+            raise InputError(f"`dev_file`={self.settings.dev_file}: has no labels to compare with")
+        for guid, text_a, choices, label in zip(questions.guids, questions.text_a, questions.text_b, questions.labels,
+                                                strict=True):
+            yield Question(text_a, choices=tuple(choices), expected=f"choice {label}", source=guid, right=int(label))
 
     @property
-    def num_choices(self):
-        return len(self.text_b[0])
-
-    def pairs(self):
-        """Each choice of each question as an example of its own, classification.Examples."""
-        return classification.Examples(
-            [f"{guid}-{choice}" for guid in self.guids for choice in range(self.num_choices)],
-            [text for text in self.text_a for _ in range(self.num_choices)],
-            [text for choices in self.text_b for text in choices], None)
-
-
-def read_swag(path):
-    """Reads a file with columns named sent1, sent2, ending0, ending1, ... and, where it has answers, label.
-
-    Returns:
-      Questions.
-
-    Raises:
-      InputError: where the file or a column is missing, or there are no rows; naming file and line, where a row has
-        another number of columns or a label is not the number of an ending.
-    """
-    decoder = files.LineDecoder()
-    rows = tables.read_rows(path, decoder)
-    header = next(rows, (1, []))[1]
-    first, second = (tables.position(name, header, path) for name in ("sent1", "sent2"))
-    names = sorted(filter(ENDING.fullmatch, header), key=_number_of)
-    missing = next((f"ending{number}" for number, name in enumerate(names) if _number_of(name) != number), None)
-    if len(names) < 2 or missing:
-        expected = f"the column {missing} is" if missing else "columns ending0, ending1, ... are"
-        raise InputError(f"{path}:1: {expected} expected: the columns are {', '.join(header)}")
-    endings = list(map(header.index, names))
-    answers = header.index("label") if "label" in header else None
-    guids, text_a, text_b, labels = [], [], [], []
-    for number, (line, fields) in enumerate(rows):
-        if len(fields) != len(header):
-            raise InputError(f"{path}:{line}: {len(header)} columns are expected, {len(fields)} found")
-        guids.append(fields[0] if not header[0] else str(number))  # pandas wrote it: its index has no name
-        text_a.append(fields[first])
-        text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
-        if answers is not None:
-            labels.append(_swag_label(fields[answers], len(endings), f"{path}:{line}"))
-    return dataclasses.replace(_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
-
-
-def read_race(path):
-    """Reads JSON files of an article each, with the keys article, questions, options and answers ("A", "B", ...).
-
-    Args:
-      path: a file, or a folder of which all .json and .txt files are read, those in folders within too, by name.
-
-    Returns:
-      Questions.
-
-    Raises:
-      InputError: where there is no file; naming the file, where it is not JSON of these keys; naming the question too,
-        where it has another number of options than others or its answer is none of them.
-    """
-    guids, text_a, text_b, labels = [], [], [], []
-    for file in _race_files(path):
-        article = _read_article(file)
-        answers = article.get("answers")
-        if guids and (answers is not None) != bool(labels):
-            raise InputError(f"{file}: has {'no ' if answers is None else ''}answers, unlike the files before it")
-        for number, (question, options) in enumerate(zip(article["questions"], article["options"], strict=True)):
-            place = f"{file}, question {number + 1}"
-            if not isinstance(question, str) or not _are_texts(options):
-                raise InputError(f"{place}: a text, and as options a list of texts, are expected")
-            expected = len(text_b[0]) if text_b else len(options)
-            if len(options) != expected or expected < 2:
-                raise InputError(f"{place}: {max(2, expected)} options are expected, {len(options)} found")
-            guids.append(without_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
-            text_a.append(without_surrogates(article["article"]))
-            text_b.append([without_surrogates(_statement(question, option)) for option in options])
-            if answers is not None:
-                labels.append(_race_label(answers[number], len(options), place))
-    return _questions(path, guids, text_a, text_b, labels)
-
-
-READERS = {"swag": read_swag, "race": read_race}
-
-
-def convert_questions_to_features(questions, tokenizer, max_seq_length, show_progress=False):
-    """Features of questions, one sequence a choice; pairs that are too long lose pieces of the longer text.
-
-    Args:
-      questions: Questions.
-      tokenizer: BertTokenizer.
-      max_seq_length: length that each sequence is cut or padded to, S.
-      show_progress: whether to draw a progress bar on standard error.
-
-    Returns:
-      dict of "input_ids", "input_mask" and "segment_ids", int32 [n, choices, S], as
-      `classification.convert_examples_to_features` makes them of pairs; and "label_ids", int32 [n], where the questions
-      have answers.
-
-    Raises:
-      InputError: where `max_seq_length` leaves no room for a piece of each text.
-    """
-    flat = classification.convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length, show_progress)
-    features = {name: values.reshape(-1, questions.num_choices, max_seq_length) for name, values in flat.items()}
-    if questions.labels is not None:
-        features["label_ids"] = questions.labels
-    return features
-
-
-def _number_of(ending):
-    return int(ENDING.fullmatch(ending)[1])
-
-
-def _swag_label(text, num_choices, place):
-    if text not in map(str, range(num_choices)):
-        raise InputError(f"{place}: label {text!r}: the number of an ending is expected, 0 to {num_choices - 1}")
-    return int(text)
-
-
-def _race_files(path):
-    if files.is_file(path):
-        return [path]
-    if not files.is_dir(path):
-        raise InputError(f"{path}: no such file or folder")
-    found = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
-    if not found:
-        raise InputError(f"{path}: holds no .json or .txt files")
-    return found
-
-
-def _read_article(path):
-    """The object in a RACE file, checked as far as the lengths of its lists."""
-    article = read_json(path)
-    kinds = {"article": str, "questions": list, "options": list}
-    if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
-        raise InputError(f"{path}: an object with the keys article, a text, questions and options, lists, is expected")
-    num_questions = len(article["questions"])
-    if not isinstance(article.get("answers", []), list):
-        raise InputError(f"{path}: a list is expected under the key answers")
-    for key in ("options", "answers"):
-        if key in article and len(article[key]) != num_questions:
-            raise InputError(f"{path}: {num_questions} {key} are expected, one a question, {len(article[key])} found")
-    return article
-
-
-def _are_texts(options):
-    return isinstance(options, list) and all(isinstance(option, str) for option in options)
-
-
-def _statement(question, option):
-    """A question with an option: in its gap, marked by "_", or after it."""
-    if "_" in question:
-        return re.sub("_+", lambda _: option, question, count=1)
-    return f"{question} {option}"
-
-
-def _race_label(answer, num_choices, place):
-    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:num_choices]
-    if not (isinstance(answer, str) and len(answer) == 1 and answer in letters):
-        raise InputError(f"{place}: answer {answer!r}: one of {', '.join(letters)} is expected")
-    return letters.index(answer)
-
-
-def _questions(path, guids, text_a, text_b, labels):
-    if not guids:
-        raise InputError(f"{path}: has no questions")
-    return Questions(guids, text_a, text_b, np.array(labels, np.int32) if labels else None)
+    def training_files(self):
+        path = self.settings.train_file
+        return {"train_file": paths.files_below(path) if files.is_dir(path) else [path]}

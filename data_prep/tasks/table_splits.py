@@ -1,4 +1,4 @@
-"""The rows of one split of a data set, as data_prep.tasks.classification.Split describes them."""
+"""The rows of one split of a data set, as data_prep.tasks.glue.Split describes them."""
 
 import dataclasses
 import itertools

@@ -6,7 +6,7 @@ import numpy as np
 from tqdm import tqdm
 
 from bert_tf.errors import InputError
-from data_prep.tasks.classification import ROWS_AT_A_TIME
+from data_prep.tasks.glue import ROWS_AT_A_TIME
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,7 +26,7 @@ def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, sh
     """Features of examples, each in as many windows as it needs.
 
     Args:
-      examples: data_prep.tasks.classification.Examples; of pairs the second text is cut into windows.
+      examples: data_prep.tasks.glue.Examples; of pairs the second text is cut into windows.
       tokenizer: BertTokenizer.
       max_seq_length: S, of a window.
       windows: Windows.
@@ -34,7 +34,7 @@ def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, sh
 
     Returns:
       (features, counts, was_cut): dict of "input_ids", "input_mask" and "segment_ids" as
-      `classification.convert_examples_to_features` has them, int32 [n, W, S], where W is the most windows that an
+      `glue.convert_examples_to_features` has them, int32 [n, W, S], where W is the most windows that an
       example has, and those that it does not have are 0, and "label_ids", where there are some; int64 [n], windows of
       each example; bool [n], whether some of it is in no window.
 

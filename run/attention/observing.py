@@ -10,13 +10,12 @@ from bert_tf.analysis import behaviours, words
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.files import read_json_object
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from bert_tf.tokenization.unicode_rules import is_punctuation
 from run.inference import loading
-from run.inference.formats import answer_files
 
-MASK = "[MASK]"
-MASKED_LM_SCOPE = "cls/predictions/"
 ROWS_AT_A_TIME = 32  # of copies of a text, in each of which another piece is masked
 
 
@@ -38,7 +37,7 @@ class Observation:
     """A sequence as the model reads it. Legend: S pieces, W words, K heads of all layers, M measures.
 
     Attributes:
-      request: run.attention.requests.Request.
+      request: data_prep.tasks.Question.
       part: which of several sequences of a request this is, "" of one alone.
       was_cut: whether pieces of the text were left out.
       pieces: list of S str.
@@ -47,7 +46,7 @@ class Observation:
       surfaces: list of W str, what stands in the text.
       attention: float32 [K, S, S].
       measures: float64 [K, M] of bert_tf.analysis.behaviours.MEASURES, NaN where no token has one.
-      answer: dict as of run.inference.formats.answer_files; None where the model answers nothing.
+      answer: dict as of Kind.rows; None where the model answers nothing.
       candidates: list of S, Candidates or None; None where the model is no masked LM.
     """
 
@@ -72,7 +71,7 @@ class Observer:
       answers: whether a fine-tuned model is asked its task's answers; if not, it is looked at as an encoder.
 
     Attributes:
-      kind: what the model does here, of run.inference.settings.KINDS.
+      kind: what the model does here, a key of KINDS.
       served: run.inference.loading.Served.
       tokenizer: BertTokenizer.
       encoder: BertEncoder.
@@ -85,16 +84,18 @@ class Observer:
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
+        card = dataclasses.replace(settings.card, window_stride=None)  # a text is one sequence
         if not (settings.task or settings.found.cards) and _is_masked_lm(checkpoint):
-            settings = settings.with_values({"card": dataclasses.replace(settings.card, kind="masked_lm")})
+            card = dataclasses.replace(card, kind=MaskedLM.name)
         run_file = model_folder.find_file(checkpoint, RUN_FILE)  # task.json says nothing of answers that are none
         may_be_none = bool(run_file and read_json_object(run_file).get("version_2_with_negative"))
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.served = loading.load(
-            settings, remove_padding=False, version_2_with_negative=may_be_none, top_k=self.top_k)
-        self.kind = self.served.task.kind
-        if not answers and self.kind != "masked_lm":
-            self.kind = "encoder"
+            settings.with_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
+            top_k=self.top_k)
+        self.kind = self.served.metadata.kind
+        if not answers and self.kind != MaskedLM.name:
+            self.kind = Encoder.name
         self.tokenizer = self.servable.tokenizer
         self.encoder = getattr(self.servable.model, "encoder", self.servable.model)
         layers = [self.encoder.encoder_layers[number] for number in range(self.encoder.config.num_hidden_layers)]
@@ -104,9 +105,9 @@ class Observer:
                                             for piece in self.tokenizer.vocabulary])
 
     def __call__(self, request):
-        """Yields the Observations of a Request: one, but one a window of a long context, and one a choice."""
+        """Yields the Observations of a Question: one, but one a window of a long context, and one a choice."""
         features, was_cut = self._encode(request)
-        answer = self.answers([request])[0] if self.kind not in ("encoder", "masked_lm") else None
+        answer = self.answers([request])[0] if KINDS[self.kind].is_fine_tuned else None
         rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
         for row in range(rows):
             length = int(tf.reduce_sum(tf.reshape(features["input_mask"], [rows, -1])[row]))
@@ -115,34 +116,35 @@ class Observer:
             yield self._observe(request, part, bool(was_cut), one, answer)
 
     def answers(self, requests):
-        """What the model answers to a list of Requests: dicts as of run.inference.formats.answer_files.rows_of."""
-        kind = self.kind
-        if kind == "multiple_choice":  # whose requests may have different numbers of choices
-            return [answer_files.rows_of(kind, _numpy(self.servable.answer_texts(
-                text_a=tf.constant([each.text_a]), choices=tf.constant([each.choices]))))[0] for each in requests]
-        texts = [tf.constant([each.text_a for each in requests])]
-        if kind == "span_labeler" or (kind == "classifier" and any(each.text_b is not None for each in requests)):
-            texts.append(tf.constant([each.text_b or "" for each in requests]))
-        if kind == "classifier":
-            features, was_cut = self.servable.encode(*texts)
+        """What the model answers to a list of Questions: dicts as of Kind.rows."""
+        kind = KINDS[self.kind]
+        if kind.takes_choices and len(requests) > 1:  # they may have different numbers of choices
+            return [self.answers([request])[0] for request in requests]
+        are_pairs = any(request.text_b is not None for request in requests)
+        questions = [kind.question(request.text_a, (request.text_b or "") if are_pairs else None, request.choices)
+                     for request in requests]
+        texts = {name: tf.constant([question[name] for question in questions]) for name in questions[0]}
+        if texts.keys() == self.servable.text_inputs.keys():
+            outputs = self.servable.answer_texts(**texts)
+        else:  # a pair for a model of single texts, or the other way around
+            features, was_cut = self.servable.encode(*texts.values())
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
-        else:
-            outputs = self.servable.answer_texts(**dict(zip(self.servable.text_inputs, texts, strict=True)))
-        return answer_files.rows_of(kind, _numpy(outputs))
+        return kind.rows({name: value.numpy() for name, value in outputs.items()})
 
     def _encode(self, request):
         """Features int32 [1, S], [choices, S] or [windows, S], and whether anything was cut."""
-        if self.kind in ("span_labeler", "multiple_choice"):
-            other = tf.constant([request.text_b]) if self.kind == "span_labeler" else tf.constant([request.choices])
-            features, was_cut = self.servable.encode(tf.constant([request.text_a]), other)
+        kind = KINDS[self.kind]
+        texts = kind.question(request.text_a, request.text_b, request.choices).values()
+        if kind.has_several_rows:
+            features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
         else:
-            pieces = [self._pieces(text) for text in (request.text_a, request.text_b) if text is not None]
-            features, was_cut = pack(self.tokenizer, *pieces, max_seq_length=self.served.metadata.max_seq_length)
+            features, was_cut = pack(self.tokenizer, *map(self._pieces, texts),
+                                     max_seq_length=self.served.metadata.max_seq_length)
         return features, tf.reduce_any(was_cut)
 
     def _pieces(self, text):
         """A text as RaggedTensor int32 [1, (pieces)]; of a masked LM each [MASK] in it is one piece."""
-        if self.kind != "masked_lm" or MASK not in text:
+        if self.kind != MaskedLM.name or MASK not in text:
             return self.tokenizer.tokenize([text])
         parts = [self.tokenizer.tokenize([part])[0] for part in text.split(MASK)]
         mask = tf.constant([self.tokenizer.mask_id])
@@ -187,7 +189,7 @@ class Observer:
 
     def _candidates(self, features):
         """Of a masked LM the Candidates of each place of features int32 [1, S]; None of [CLS] and [SEP]."""
-        if self.kind != "masked_lm":
+        if self.kind != MaskedLM.name:
             return None
         ids = features["input_ids"][0].numpy()
         places = [place for place, id_ in enumerate(ids)
@@ -211,8 +213,4 @@ class Observer:
 
 def _is_masked_lm(checkpoint):
     """Whether a checkpoint has the weights that pre-training gives a masked LM."""
-    return any(name.startswith(MASKED_LM_SCOPE) for name in open_checkpoint(checkpoint).tensors)
-
-
-def _numpy(outputs):
-    return {name: value.numpy() for name, value in outputs.items()}
+    return any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors)

@@ -6,14 +6,13 @@ from typing import ClassVar
 from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.tasks import Encoder
 from run.compression.data_settings import FineTunedSettings
-from run.finetuning import task_settings
 from run.finetuning.settings import TuningSettings
 from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
 
 FORMATS = ("html", "npz", "json")
-DATA = ("task_name", "data_dir", "dev_file", "predict_file")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,21 +47,12 @@ class EvaluationDataSettings(Settings):
     predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.", needs="wrong_examples",
                                       place=places.INPUT_FILE)
 
-    def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the model's run was started with; what is given here counts more.
-        """
-        return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in DATA})
-
 
 @dataclasses.dataclass(frozen=True)
 class AttentionReportSettings(ServedSettings):
     """A model, texts, and the file that shows its attention."""
 
-    task_without_card: ClassVar = "encoder"
+    task_without_card: ClassVar = Encoder.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -125,7 +115,7 @@ class ImportanceSettings(Settings):
 class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
     """A model, what it reads, and where what is found goes."""
 
-    task_without_card: ClassVar = "encoder"
+    task_without_card: ClassVar = Encoder.name
     needs_of_groups: ClassVar = {"data": "importance_examples"}
 
     corpus: CorpusSettings = dataclasses.field(default_factory=CorpusSettings)

@@ -10,7 +10,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
-from run.finetuning import task_settings
+from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
 from run.settings import ModelSettings, TokenizerSettings
 
@@ -28,15 +28,6 @@ class DataSettings(Settings):
     dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.", place=places.INPUT)
     predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.", place=places.INPUT)
 
-    def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings; InputError for data of another task.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the model's run was started with; what is given here counts more.
-        """
-        return task_settings.of_model(kind, kept, dataclasses.asdict(self))
-
 
 @dataclasses.dataclass(frozen=True)
 class FineTunedSettings(Settings):
@@ -44,7 +35,7 @@ class FineTunedSettings(Settings):
 
     Attributes:
       metadata: TaskMetadata of the model, once resolved; None of one without, where `needs_task` is False.
-      task: the task's settings, of run.finetuning.task_settings, once resolved.
+      task: the task's settings, of data_prep.tasks, once resolved.
       tuning: TuningSettings of which data are read, once resolved.
     """
 
@@ -72,10 +63,10 @@ class FineTunedSettings(Settings):
         settings = dataclasses.replace(self, metadata=metadata, tokenizer=tokenizer)
         if not self.needs_task:
             return settings
-        if metadata is None or metadata.kind not in task_settings.KINDS:
+        if metadata is None or metadata.kind not in DATA:
             raise InputError(f"no {task_metadata.TASK_FILE} there says that it was fine-tuned for a task",
                              "init_checkpoint", checkpoint)
-        task = self.data.task_settings(metadata.kind, read_json_object(path) if path else {})
+        task = DATA[metadata.kind].Settings.of_model(read_json_object(path) if path else {}, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.reads())
 
     def reads(self):

@@ -9,7 +9,7 @@ from bert_tf.checkpoints import FORMATS
 from bert_tf.files import new_file
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
-from run.finetuning.task import FineTuningTask
+from run.tasks.base import Task
 from run.training.model_files import VOCAB_FILE
 
 
@@ -18,11 +18,11 @@ class Origin:
     """What a model that is made of another takes over from it.
 
     Attributes:
-      task: FineTuningTask that has read its data.
+      task: Task that has read its data.
       vocab_file: path of the vocabulary.
     """
 
-    task: FineTuningTask
+    task: Task
     vocab_file: str
 
     def write(self, folder, tensors, config):

@@ -7,11 +7,11 @@ import tensorflow as tf
 
 from bert_tf.files import new_file
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
+from run.arrays.prediction import Predictor
 from run.compression.stages import Stage, make_model
-from run.finetuning.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.tasks import TASKS
 from run.settings import TrainingSettings
+from run.tasks import TASKS
 
 HEADINGS = ("in int8", "score", "change", "decisions changed", "largest difference of logits")
 

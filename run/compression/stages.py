@@ -8,7 +8,7 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from run.finetuning.prediction import Predictor
+from run.arrays.prediction import Predictor
 
 
 @dataclasses.dataclass(frozen=True)

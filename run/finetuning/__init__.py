@@ -1,1 +1,1 @@
-"""Fine-tuning: what all tasks share, and a module a task in `tasks`."""
+"""Fine-tuning: the job, its runs over seeds, and the search."""

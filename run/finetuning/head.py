@@ -18,7 +18,7 @@ def new_variables(task, checkpoint, keep_head, config):
     Unless told, it is taken if it fits and nothing says that it was trained for other labels.
 
     Args:
-      task: FineTuningTask that has read its data.
+      task: Task that has read its data.
       checkpoint: what open_checkpoint reads, or None.
       keep_head: whether to take it, None to decide.
       config: BertConfig.

@@ -1,6 +1,6 @@
 """Fine-tuning from settings to results: data, model, runs over seeds, evaluation, the best weights, predictions.
 
-`run_task` does what all tasks share; what is a task's own it asks of a run.finetuning.task.FineTuningTask.
+`run_task` does what all tasks share; what is a task's own it asks of a run.tasks.base.Task.
 """
 
 import atexit
@@ -22,19 +22,40 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint, holds_run
 from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
+from run.tasks import TASKS
+from run.techniques.int8 import Int8
+from run.techniques.trained_weights import TrainedWeights
+from run.techniques.weight_pruning import WeightPruning
 from run.training import model_files, strategies
 
 # Of a task, with which alone a run is resumed; lengths may change.
 KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
+def run(settings):
+    """Trains, evaluates and predicts the task whose settings FineTuningSettings have; see `run_task`."""
+    return run_task(TASKS[settings.task.kind], settings, choose_techniques(settings))
+
+
+def choose_techniques(settings, *others):
+    """Returns the Technique objects that FineTuningSettings ask for, and `others`, those of the command."""
+    techniques = [TrainedWeights(settings.trained_weights), *others]
+    if settings.weight_pruning.weight_pruning:
+        techniques.append(WeightPruning(settings.weight_pruning))
+    if settings.int8.quantize_from_step is not None:
+        techniques.append(Int8(settings.int8.quantize_from_step))
+    return tuple(techniques)
+
+
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run_task(task_class, settings):
+def run_task(task_class, settings, techniques, metadata=None):
     """Trains, evaluates and predicts as `settings` say.
 
     Args:
-      task_class: a subclass of FineTuningTask.
+      task_class: a subclass of Task.
       settings: FineTuningSettings, resolved.
+      techniques: tuple of Technique objects.
+      metadata: TaskMetadata that the task follows; None for the one of the weights, if they are used untrained.
 
     Returns:
       runs.FineTuned: what was evaluated and predicts, the best of several runs.
@@ -45,7 +66,7 @@ def run_task(task_class, settings):
     """
     config = settings.model.config
     settings.trained_weights.check_model(config)
-    task = task_class(settings, _kept_metadata(settings, task_class.kind))
+    task = task_class(settings, metadata or _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
     if settings.tuning.pack_sequences:
         task.check_packs()
@@ -53,10 +74,12 @@ def run_task(task_class, settings):
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
-    task.read(tokenizer, runs.may_group_by_length(settings, strategy))
+    task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
+    for technique in techniques:
+        technique.read(task, tokenizer)
     settings = _with_batch_that_fits(settings, task, strategy)
     task = task.with_settings(settings)
-    shared, states = _check(settings, runs.Shared(strategy, config, task))
+    shared, states = _check(settings, runs.Shared(strategy, config, task, techniques))
     output_dir, trains_here = settings.training.output_dir, settings.tuning.do_train and shared.writes
     with folder_for(output_dir), (
             only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
@@ -89,6 +112,8 @@ def _begin(settings, shared, states, folder):
             model_files.keep(each, shared.config, settings.tokenizer.vocab_file)
             task_metadata.keep(each, shared.task.metadata)
     shared.task.write_training_data(folder)
+    for technique in shared.techniques:
+        technique.begin(shared.task, folder)
 
 
 def _with_batch_that_fits(settings, task, strategy):
@@ -120,7 +145,7 @@ def _check(settings, shared):
         if not any(model_files.began(each.training.output_dir) for each in settings.runs):
             model_files.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
     states = {}
-    for folder, values in {settings.training.output_dir: ({},), **dict(_kept_of_runs(settings, task))}.items():
+    for folder, values in {settings.training.output_dir: ({},), **dict(_kept_of_runs(settings, shared))}.items():
         check_metadata(folder, task.metadata)
         model_files.check(folder, shared.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
@@ -181,7 +206,7 @@ def _results_dir(settings, strategy):
     return folder
 
 
-def _kept_of_runs(settings, task):
+def _kept_of_runs(settings, shared):
     """Yields each run's folder, and `started_with` and `may_change` of its RunState, empty without training."""
     if not settings.tuning.do_train:
         yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
@@ -189,19 +214,24 @@ def _kept_of_runs(settings, task):
     # Results of several runs are compared, so that all of them must begin alike; of one run its checkpoint counts.
     of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
                   "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    fingerprints = {name: fingerprint(files) for name, files in task.training_files.items()}
+    training_files, resumed = shared.task.training_files, dict(shared.task.kept_settings)
+    for technique in shared.techniques:
+        training_files = technique.choose_files(training_files)
+        resumed |= technique.resume()
+    fingerprints = {name: fingerprint(files) for name, files in training_files.items()}
     for each in settings.runs:
         started_with = {
             **fingerprints,
             **(of_several if len(settings.runs) > 1 else {}),
-            **task.kept_settings,
+            **resumed,
             **collect(FIXED, each.tokenizer, each.training, each.tuning, each.optimizer),
             "random_seed": each.training.random_seed,
             **collect(FIXED, each.trained_weights, each.weight_pruning),
         }
         if each.weight_pruning.weight_pruning:  # whose schedule counts the epochs
             started_with["num_train_epochs"] = each.tuning.num_train_epochs
-        yield each.training.output_dir, (started_with, collect(MAY_CHANGE, each.optimizer, each.step, each.tuning))
+        may_change = collect(MAY_CHANGE, each.optimizer, each.step, each.tuning, each.int8)
+        yield each.training.output_dir, (started_with, may_change)
 
 
 def _check_search(settings):

@@ -13,13 +13,8 @@ from bert_tf.files import exists, new_file, remove
 from bert_tf.run_state import TRIAL_FILE, RunState
 from run.evaluation import plots
 from run.finetuning import head, runs
-from run.finetuning.settings import (
-    SEARCH_FOLDER,
-    FineTuningSettings,
-    TrainedWeightsSettings,
-    WeightPruningSettings,
-    short,
-)
+from run.finetuning.settings import SEARCH_FOLDER, FineTuningSettings, short
+from run.techniques.settings import TrainedWeightsSettings, WeightPruningSettings
 from run.training import checkpoints
 from run.training.loop import DivergedError
 

@@ -5,15 +5,7 @@ import itertools
 import os
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import (
-    FIXED,
-    FIXED_IF_USED,
-    LARGEST_NUMBER,
-    MAY_CHANGE,
-    MAY_CHANGE_IF_USED,
-    Settings,
-    setting,
-)
+from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from run.settings import (
     DeviceSettings,
@@ -24,6 +16,7 @@ from run.settings import (
     TrainingSettings,
     check_positions,
 )
+from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
 # What runs of all tasks write into output_dir, beside files for which no data could be taken.
@@ -63,82 +56,12 @@ class TuningSettings(Settings):
         False, "Train with several examples in a row, each with its own positions and attention, where padding is "
                "computed (--jit_compile, TPU): the same examples in each step, in fewer rows. Of run_classifier and "
                "run_tagger.", resume=FIXED)
-    quantize_from_step: int | None = setting(
-        None, "From this step on train for int8: matrices and what they are multiplied with are rounded as in a LiteRT "
-              "file with int8 weights, which then answers as the model does. The score is of the rounded model; unset, "
-              "nothing is rounded.", lower=0, resume=MAY_CHANGE_IF_USED)
 
     @property
     def splits(self):
         """The data that is read: "train", "dev" and "test", as far as there is something to do with them."""
         wanted = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
         return [split for split, is_wanted in wanted.items() if is_wanted]
-
-
-@dataclasses.dataclass(frozen=True)
-class WeightPruningSettings(Settings):
-    """Weights of the encoder's matrices that are set to 0 while training."""
-
-    weight_pruning: str | None = setting(
-        None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
-              "the least magnitude. Files compress better, nothing gets faster. Needs --do_train.",
-        choices=("magnitude",), needs="do_train", resume=FIXED)
-    keep_weights: float = setting(
-        0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1,
-        needs="weight_pruning", resume=FIXED_IF_USED)
-    pruning_begin: float = setting(
-        0.1, "With --weight_pruning: share of the training steps after which it begins.", lower=0, upper=1,
-        needs="weight_pruning", resume=FIXED_IF_USED)
-    pruning_end: float = setting(
-        0.7, "With --weight_pruning: share of the training steps after which it has ended; the weights that stay then "
-             "are trained on.", lower=0, upper=1, needs="weight_pruning", resume=FIXED_IF_USED)
-
-    def check(self):
-        if not self.keep_weights:
-            raise InputError("`keep_weights`=0.0: it must be over 0")
-        if self.pruning_begin > self.pruning_end:
-            raise InputError(f"`pruning_begin`={self.pruning_begin}: it must be at most `pruning_end`="
-                             f"{self.pruning_end}")
-
-
-@dataclasses.dataclass(frozen=True)
-class TrainedWeightsSettings(Settings):
-    """Which of the model's weights are trained, and how fast each."""
-
-    freeze_layers: int | None = setting(
-        None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
-              "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0,
-        needs="do_train", not_with="weight_pruning", resume=FIXED)
-    layerwise_learning_rate_decay: float = setting(
-        1.0, "Each layer learns at so many times the rate of the one above it, over 0, and the embeddings at so many "
-             "times that of the lowest; the top layer, the pooler and the head at --learning_rate. 1 for one rate.",
-        lower=0, upper=1, needs="do_train", resume=FIXED)
-    lora_rank: int | None = setting(
-        None, "LoRA: keep the encoder as it is, and train adapters of this rank on the kernels of attention and "
-              "feed-forward network, with the pooler and the head; 8 is usual, with a --learning_rate of 1e-4 to 1e-3. "
-              "OUTPUT_DIR/adapter.safetensors has what was trained.", lower=1, needs="do_train",
-        not_with=("weight_pruning", "quantize_from_step"), resume=FIXED)
-    lora_alpha: float = setting(
-        16.0, "With --lora_rank: adapters add their product times this over the rank; over 0.", lower=0,
-        needs="lora_rank", resume=FIXED)
-
-    def check(self):
-        for name in ("layerwise_learning_rate_decay", "lora_alpha"):
-            if not getattr(self, name):
-                raise InputError(f"`{name}`=0.0: it must be over 0")
-
-    def check_model(self, config):
-        """Raises InputError for a model, a BertConfig, of which no such part can be trained."""
-        if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
-            raise InputError(f"`freeze_layers`={self.freeze_layers}: the model has {config.num_hidden_layers} layers")
-        if self.lora_rank and self.lora_rank > config.hidden_size:
-            raise InputError(f"`lora_rank`={self.lora_rank}: it must be at most the model's width, "
-                             f"{config.hidden_size}")
-        if self.lora_rank and self.freeze_layers == config.num_hidden_layers:
-            raise InputError(f"`freeze_layers`={self.freeze_layers}: leaves no layer for `lora_rank`={self.lora_rank}")
-        if self.layerwise_learning_rate_decay != 1 and config.num_hidden_groups is not None:
-            raise InputError(f"`layerwise_learning_rate_decay`={self.layerwise_learning_rate_decay}: the model's "
-                             "layers share their weights, and cannot each learn at a rate of its own")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +91,7 @@ class SearchSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
-    """A fine-tuning run; `task` holds the settings of its task, of run.finetuning.task_settings."""
+    """A fine-tuning run; `task` holds the settings of its task, of data_prep.tasks."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -179,6 +102,7 @@ class FineTuningSettings(Settings):
     tuning: TuningSettings = dataclasses.field(default_factory=TuningSettings)
     trained_weights: TrainedWeightsSettings = dataclasses.field(default_factory=TrainedWeightsSettings)
     weight_pruning: WeightPruningSettings = dataclasses.field(default_factory=WeightPruningSettings)
+    int8: Int8Settings = dataclasses.field(default_factory=Int8Settings)
     search: SearchSettings = dataclasses.field(default_factory=SearchSettings)
     task: Settings = dataclasses.field(default_factory=Settings)
 
@@ -196,6 +120,11 @@ class FineTuningSettings(Settings):
         names = ("train_file", "dev_file", "test_file", "predict_file")
         paths.check_not_replaced("output_dir", self.training.output_dir, WRITTEN, {
             name: getattr(self.task, name, None) for name in names})
+
+    @property
+    def splits(self):
+        """The data that the task reads, see TuningSettings."""
+        return self.tuning.splits
 
     @property
     def runs(self):

@@ -6,7 +6,6 @@ Both see the same features and are judged by the task's own metrics, so that a d
 import json
 import time
 
-import numpy as np
 import tensorflow as tf
 
 from bert_tf import files, model_folder
@@ -14,14 +13,14 @@ from bert_tf.cli import places
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
+from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning.prediction import Predictor
+from data_prep.tasks import DATA
+from run.arrays.prediction import Predictor
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.tasks import TASKS
 from run.inference import feature_models, loading
 from run.settings import TokenizerSettings
-
-LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
+from run.tasks import TASKS
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
@@ -53,8 +52,8 @@ def run(settings):
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
     features = {name: features[name] for name in FEATURES}
     whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
-    answer, seconds = _timed(export, features, settings.eval_batch_size, task.per_position)
-    report = compare(task, whole, (logits_of(kind, answer), seconds))
+    answer, seconds = _timed(export, features, settings.eval_batch_size)
+    report = compare(task, whole, (KINDS[kind].logits_of(answer), seconds))
     print(as_text(report))
     if settings.output_file:
         with files.new_file(settings.output_file) as file:
@@ -69,7 +68,7 @@ def compare(task, whole, export):
     """What two models come to on the development data of a task.
 
     Args:
-      task: FineTuningTask that has read it.
+      task: Task that has read it.
       whole, export: of each model its outputs, dict of arrays, and the seconds they took.
 
     Returns:
@@ -99,28 +98,6 @@ def as_text(report):
     return "\n".join(lines)
 
 
-def logits_of(kind, answer):
-    """The outputs of a model of bert_tf.models, up to a constant, of what its export answers.
-
-    Args:
-      kind: of the model, a key of TASKS.
-      answer: dict of arrays.
-
-    Returns:
-      Dict of arrays with which FineTuningTask.score judges.
-    """
-    if "logits" in answer:
-        return answer
-    if "value" in answer:
-        return {"logits": answer["value"][:, np.newaxis]}
-    if kind == "span_labeler":
-        return {name: answer[name] for name in ("start_logits", "end_logits")}
-    probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
-    if "has_label" in answer:
-        return {"logits": np.log(probabilities) - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))}
-    return {"logits": np.log(probabilities)}
-
-
 def _timed(model, *arguments):
     """What a model gives, and the seconds that it took."""
     start = time.perf_counter()
@@ -129,18 +106,18 @@ def _timed(model, *arguments):
 
 
 def read_task(settings, served, tokenizer):
-    """The FineTuningTask of a loading.Served, with its development data read.
+    """The Task of a loading.Served, with its development data read.
 
     What shapes the features, such as the name of a GLUE task, is what the checkpoint's run.json says, unless given.
     """
     checkpoint, metadata = settings.model.init_checkpoint, served.metadata
     path = model_folder.find_file(checkpoint, RUN_FILE)
-    task_settings = settings.task_settings(metadata.kind, files.read_json_object(path) if path else {})
+    task_settings = DATA[metadata.kind].Settings.of_model(files.read_json_object(path) if path else {}, settings)
     places.check(task_settings, TuningSettings(do_eval=True))
     tokenizer_settings = TokenizerSettings(
         max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
         strip_accents=metadata.strip_accents)
-    task = served.task(FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True),
-                                          task=task_settings), task_metadata.read(checkpoint))
+    settings = FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True), task=task_settings)
+    task = TASKS[metadata.kind](settings, task_metadata.read(checkpoint))
     task.read(tokenizer, ignore_padding=True)
     return task

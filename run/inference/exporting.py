@@ -29,7 +29,7 @@ def export_saved_model(servable, served, settings, litert_content=None):
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
     labels = f", labels {', '.join(served.metadata.labels)}" if served.metadata.labels else ""
-    print(f"{path}: SavedModel of a {served.task.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
+    print(f"{path}: SavedModel of a {servable.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
           f"({', '.join(servable.text_inputs)}), ids and tf_example{labels}")
     if litert_content:
         print(f"{os.path.join(path, export.LITERT_FILE)}: LiteRT model with {settings.with_litert} weights, "

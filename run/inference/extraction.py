@@ -10,7 +10,7 @@ from tqdm import tqdm
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.files import LineDecoder, open_bytes
-from run.finetuning import prediction
+from run.arrays import prediction
 from run.inference.formats import vector_files
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
@@ -132,7 +132,7 @@ class CutTexts:
 
 
 def chosen_layers(encoder, layers):
-    """A model that gives the outputs of some of an encoder's layers, for run.finetuning.prediction.
+    """A model that gives the outputs of some of an encoder's layers, for run.arrays.prediction.
 
     Args:
       encoder: BertEncoder.
@@ -154,7 +154,7 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
     Args:
       texts: iterable of (text_a, text_b).
       tokenizer: BertTokenizer.
-      predictor: run.finetuning.prediction.Predictor of `chosen_layers`.
+      predictor: run.arrays.prediction.Predictor of `chosen_layers`.
       max_seq_length: length that texts are cut to.
       batch_size: texts that go through the model together.
       window_batches: how many batches of consecutive texts are sorted by length together.

@@ -7,7 +7,8 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
-from run.finetuning.prediction import Predictor
+from bert_tf.tasks import KINDS
+from run.arrays.prediction import Predictor
 from run.inference import exports, loading, tensorflow_models
 
 ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar
@@ -20,7 +21,7 @@ class SavedModelOfFeatures:
       path: folder of the SavedModel, with version or without.
 
     Attributes:
-      kind: of the model, a key of loading.SERVED.
+      kind: of the model, a key of KINDS.
 
     Raises:
       InputError: no SavedModel, or not one of these scripts.
@@ -34,7 +35,7 @@ class SavedModelOfFeatures:
             raise InputError(f"`model`={path}: is not of a model of these scripts")
         self._loaded, self._signature = loaded, loaded.signatures["ids"]  # the first keeps the variables
 
-    def __call__(self, features, batch_size, per_position):
+    def __call__(self, features, batch_size):
         """features as Predictor's -> what the signature answers, dict of arrays [n, ...], without strings."""
         static_length = self._static_length
         if static_length not in (None, features["input_ids"].shape[-1]):
@@ -43,13 +44,11 @@ class SavedModelOfFeatures:
         def answer(features, training):
             return self._numbers(features)
 
-        return Predictor(tf.distribute.get_strategy(), answer, per_position=per_position,
+        return Predictor(tf.distribute.get_strategy(), answer, per_position=bool(KINDS[self.kind].per_position),
                          static_shapes=static_length is not None)(features, batch_size, "export")
 
-
-    def answer(self, features, per_position):
+    def answer(self, features):
         """A call for one batch alone, without anything around it, to be timed."""
-        del per_position
         return {name: value.numpy() for name, value in self._numbers(features).items()}
 
     @property
@@ -81,19 +80,19 @@ class LiteRTModelOfFeatures:
             self._model = LiteRTModel(local)
         self.kind = self._model.kind
 
-    def __call__(self, features, batch_size, per_position):
+    def __call__(self, features, batch_size):
         """features as Predictor's -> logits as of the model that it was made from, dict of arrays [n, ...]."""
         shape, flat = features["input_ids"].shape, self._flat(features)  # [n, S] or [n, choices, S]
         with tqdm(total=shape[0], desc="export", unit="example", dynamic_ncols=True) as progress:
-            outputs = self._model.numbers(flat, per_position, ROWS_AT_A_TIME,
+            outputs = self._model.numbers(flat, ROWS_AT_A_TIME,
                                           lambda rows: progress.update(rows * shape[0] // len(flat["input_ids"])))
         if len(shape) == 3:
             return {name: values.reshape(shape[:2]) for name, values in outputs.items()}
         return outputs
 
-    def answer(self, features, per_position):
+    def answer(self, features):
         """A call for one batch alone, without anything around it, to be timed."""
-        return self._model.numbers(self._flat(features), per_position)
+        return self._model.numbers(self._flat(features))
 
     def _flat(self, features):
         """Features with a row for each text."""

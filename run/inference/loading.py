@@ -6,25 +6,10 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS
-from run.finetuning.task import ServedTask
-from run.finetuning.tasks import TASKS
-from run.inference.pretrained import Encoder, MaskedLM
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS, ServingOptions
 from run.settings import DTYPE_POLICIES
 from run.settings.model import read_tokenizer
-
-SERVED = {task.kind: task for task in (Encoder, MaskedLM)} | TASKS
-
-
-@dataclasses.dataclass(frozen=True)
-class ServingOptions:
-    """How a model answers, beside what its TaskMetadata says: settings of the same names of run.inference.settings."""
-
-    max_answer_length: int = 30
-    top_k: int = 5
-    version_2_with_negative: bool = False
-    null_score_diff_threshold: float = 0.0
-    static_length: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,19 +17,17 @@ class Served:
     """What a checkpoint is served as.
 
     Attributes:
-      task: ServedTask.
       metadata: TaskMetadata.
       options: ServingOptions.
     """
 
-    task: type[ServedTask]
     metadata: task_metadata.TaskMetadata
     options: ServingOptions
 
 
 def kind_of(outputs):
-    """The kind of model whose serving_default has these outputs, names; None if it is none of SERVED."""
-    return next((kind for kind, task in SERVED.items() if not task.answers.isdisjoint(outputs)), None)
+    """The kind of model whose serving_default has these outputs, names; None if it is none of KINDS."""
+    return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
 
 
 def load(settings, *, remove_padding=True, compute="float32", **options):
@@ -63,17 +46,17 @@ def load(settings, *, remove_padding=True, compute="float32", **options):
       InputError: a checkpoint that lacks weights of the task.
     """
     place, checkpoint = next(iter(settings.found.places.items()))
-    values, metadata, task = settings.values(), settings.card, SERVED[settings.card.kind]
+    values, metadata = settings.values(), settings.card
+    kind, graph = KINDS[metadata.kind], GRAPHS[metadata.kind]
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
                                 if field.name in values} | options)
     tokenizer = read_tokenizer(values["vocab_file"], metadata.do_lower_case, checkpoint, settings.config,
                                metadata.strip_accents)
     fast = Fast(remove_padding=remove_padding and not options.static_length, last_where_read=True, float32_scores=True)
     encoder = FastEncoder(settings.config, fast, dtype=DTYPE_POLICIES[compute])
-    model = task.make_model(encoder, metadata)
-    missing = [name for name in load_pretrained(model, checkpoint).missing if task.needs(name)]
+    model = graph.model(encoder, metadata)
+    missing = [name for name in load_pretrained(model, checkpoint).missing if kind.needs(name)]
     if missing:
-        needed = "pre-trained model" if task.kind in UNTRAINED_KINDS else f"fine-tuned {task.kind}"
+        needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
         raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", place, checkpoint)
-    return task.make_servable(model, tokenizer, metadata, options), Served(task, metadata, options)
-
+    return graph.servable(model, tokenizer, metadata, options), Served(metadata, options)

@@ -6,6 +6,7 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.tasks import KINDS
 from run.inference import served_models
 from run.inference.formats import answer_files, request_files
 
@@ -42,7 +43,7 @@ def run(settings):
 
 
 def answers(model, requests, batch_size):
-    """Yields the answer to each request, in their order, as answer_files.rows_of makes them.
+    """Yields the answer to each request, in their order, as Kind.rows makes them.
 
     Args:
       model: ServedModel.
@@ -59,7 +60,7 @@ def answers(model, requests, batch_size):
             for start in range(0, len(group), batch_size):
                 batch = group[start : start + batch_size]
                 texts = {name: [window[place][name] for place in batch] for name in model.text_inputs}
-                for place, row in zip(batch, answer_files.rows_of(model.kind, model(**texts)), strict=True):
+                for place, row in zip(batch, KINDS[model.kind].rows(model(**texts)), strict=True):
                     rows[place] = row
         yield from rows
 

@@ -11,12 +11,13 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.model_folder.finding import Found, find
-from bert_tf.model_folder.task_metadata import UNTRAINED_KINDS, TaskMetadata
-from run.finetuning import task_settings
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks import UNTRAINED_KINDS
+from data_prep.tasks import DATA
 from run.inference.exports import is_export
 from run.settings import ModelSettings, TokenizerSettings
 
-KINDS = (*UNTRAINED_KINDS, *task_settings.KINDS)
+KINDS = (*UNTRAINED_KINDS, *DATA)
 LATENCY_CALLS = 20
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings that say where a model is, of any form
 

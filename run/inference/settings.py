@@ -13,7 +13,8 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
-from run.finetuning import task_settings
+from bert_tf.tasks import MaskedLM, SpanLabeler
+from bert_tf.tasks.masked_lm import MASK
 from run.inference.formats import request_files
 from run.inference.served_settings import (
     KINDS,
@@ -29,14 +30,13 @@ LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
            **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
 COMPUTE_TYPES = ("float32", "bfloat16")
-MASK = "[MASK]"
 
 
 @dataclasses.dataclass(frozen=True)
 class FillMaskSettings(AnyModelSettings):
     """Texts with masks to fill."""
 
-    task = "masked_lm"
+    task = MaskedLM.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -61,7 +61,7 @@ class FillMaskSettings(AnyModelSettings):
 class AnswerSettings(AnyModelSettings):
     """Questions about a text."""
 
-    task = "span_labeler"
+    task = SpanLabeler.name
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -217,16 +217,6 @@ class ExportEvaluationSettings(ServedSettings):
     most_lost: float | None = setting(
         None, "End with an error if the task's first metric falls by more points, hundredths, than this.")
     output_file: str | None = setting(None, "JSON file for what is printed.", place=places.OUTPUT_FILE)
-
-    def task_settings(self, kind, kept):
-        """The settings of a task of run.finetuning.task_settings.
-
-        Args:
-          kind: of the task.
-          kept: dict of what the run was started with; what is given here counts more.
-        """
-        names = ("task_name", "data_dir", "dev_file", "predict_file")
-        return task_settings.of_model(kind, kept, {name: getattr(self, name) for name in names})
 
 
 EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}

@@ -7,6 +7,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf.errors import InputError
+from bert_tf.tasks import KINDS
 from run.inference import loading
 
 
@@ -24,8 +25,8 @@ def load_saved_model(kind, path, folder, top_k):
     found = loading.kind_of(outputs)
     if found is None or kind not in (None, found):
         raise InputError(f"`saved_model`={folder}: is not of a {kind or 'model of these scripts'}")
-    if top_k and (candidates := outputs.get("pieces" if kind == "masked_lm" else "answers")) is not None and (
-            top_k > candidates.shape[-1]):
+    candidates = outputs.get(KINDS[found].candidates)
+    if top_k and candidates is not None and top_k > candidates.shape[-1]:
         raise InputError(f"`top_k`={top_k}: {path} was exported with `top_k`={candidates.shape[-1]}")
     inputs = {name: spec.shape.as_list() for name, spec in signature.structured_input_signature[1].items()}
     return _call(signature), found, inputs, path

@@ -3,15 +3,16 @@
 import itertools
 import sys
 
+from bert_tf.tasks import MaskedLM
+from bert_tf.tasks.masked_lm import MASK
 from run.inference import served_models
 from run.inference.served_settings import LATENCY_CALLS
-from run.inference.settings import MASK
 
 
 def run(settings):
     """Loads the model once and answers, as resolved FillMaskSettings or AnswerSettings say."""
     model = served_models.load(settings)
-    if settings.task == "masked_lm":
+    if settings.task == MaskedLM.name:
         fill_masks(model, settings.texts or lines(), settings.top_k)
     else:
         answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)

@@ -14,9 +14,9 @@ from bert_tf.run_state import RunState, fingerprint
 from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
+from run.techniques.base import Build
 from run.training import loop, model_files, strategies, utilisation
 from run.training.optimizer import make_optimizer
-from run.training.step import Trained
 
 RESULTS_FILE = "eval_results.txt"
 GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 bits
@@ -24,13 +24,12 @@ HEADS = "cls/"  # how the names of the variables begin that an evaluation scores
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
-def run(settings, teaching=None):
+def run(settings, techniques=()):
     """Trains and evaluates as `settings` say.
 
     Args:
       settings: PretrainingSettings, resolved.
-      teaching: what the model learns from beside the records: its `started_with` is a dict of what it is, as JSON can
-        hold it, and `in_training(model, optimizer, num_train_steps)` gives a run.training.step.Trained; None for none.
+      techniques: run.techniques.base.Technique objects.
 
     Raises:
       InputError: settings that do not suit the devices, the records or the run that output_dir holds; a loss that
@@ -43,9 +42,9 @@ def run(settings, teaching=None):
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     started_with = _started_with(settings, data) if schedule.do_train else {}
-    if teaching and started_with:
-        started_with |= teaching.started_with
     if schedule.do_train:
+        for technique in techniques:
+            started_with |= technique.resume()
         model_files.check_place(output_dir, config)
     model_files.check(output_dir, config)
     state = RunState(output_dir, started_with,
@@ -53,7 +52,7 @@ def run(settings, teaching=None):
     trains_here = schedule.do_train and strategies.is_chief(strategy)
     with files.folder_for(output_dir), (
             files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
-        training_run, model = start(settings, strategy, config, teaching)  # nothing is written if that fails
+        training_run, model = start(settings, strategy, config, techniques)  # nothing is written if that fails
         if trains_here:
             if changes := state.changes:
                 print(with_flags(f"{output_dir}: {changes}"))
@@ -130,7 +129,7 @@ def _flops_of(settings, config):
     return lambda tokens: utilisation.pretraining_flops(config, tokens, settings.records.max_predictions_per_seq)
 
 
-def start(settings, strategy, config, teaching=None):
+def start(settings, strategy, config, techniques=()):
     """Makes the model and opens its run; arguments as `run`'s, and the strategy.
 
     Returns:
@@ -146,13 +145,14 @@ def start(settings, strategy, config, teaching=None):
         model = models.BertPretrainer(encoder, sentence_label=sentence_label(settings))
         optimizer = make_optimizer(
             settings.optimizer, settings.step, schedule.num_train_steps, schedule.num_warmup_steps)
-        trained = Trained(model, losses.create_pretraining_loss(sentence_label(settings)))
-        if teaching:
-            trained = teaching.in_training(model, optimizer, schedule.num_train_steps)
+        build = Build(model, optimizer, losses.create_pretraining_loss(sentence_label(settings)),
+                      settings.training.random_seed, schedule.num_train_steps if schedule.do_train else None)
+        for technique in techniques:
+            technique.build(build)
     training_run = loop.TrainingRun(
-        strategy, model, optimizer, trained.loss, settings.training, schedule.num_train_steps,
+        strategy, model, optimizer, build.loss, settings.training, schedule.num_train_steps,
         step_settings=settings.step, evaluations=loop.Evaluations(schedule.eval_steps), init_checkpoint=checkpoint,
-        init_layers=trained.init_layers, network=trained.network, aside=trained.aside)
+        init_layers=build.init_layers, network=build.network, aside=build.aside)
     if not (schedule.do_train or training_run.step):
         if not checkpoint:
             raise InputError(f"`output_dir`={settings.training.output_dir}: holds no checkpoint to evaluate; train "

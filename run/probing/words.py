@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, garbled_note
-from data_prep.tasks import tagging, treebank
+from data_prep.tasks import conll, treebank
 from run.attention.corpus import reading
 
 VECTOR_TYPE = np.float16  # of the vectors that are kept: half the memory, and no probe sees the difference
@@ -85,10 +85,10 @@ def _sentences(path, settings, decoder):
     if settings.reads_treebanks:
         yield from treebank.read_sentences(path, decoder)
         return
-    read = tagging.read_sentences(path, settings.token_column, settings.label_column)
+    read = conll.read_sentences(path, settings.token_column, settings.label_column)
     if read.num_garbled:
         print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
-    if settings.label == "spans" and not tagging.are_entity_labels(set(itertools.chain(*read.labels))):
+    if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
         raise InputError(f"`label`=spans: the labels of {path} are not those of entities, as O, B-PER and I-PER")
     for words, labels in zip(read.words, read.labels, strict=True):
         yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))

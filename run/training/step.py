@@ -5,31 +5,11 @@ The step is the same on any number of devices: losses and gradients are those of
 gradient of all of it.
 """
 
-import dataclasses
-
 import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization import gradients as gradient_sums
 from run.training import host_batches
-
-
-@dataclasses.dataclass(frozen=True)
-class Trained:
-    """What a training step runs.
-
-    Attributes:
-      network: maps features to what `loss` takes, `network(features, training=True)`; its `trainable_variables` are
-        trained: the model, or what runs it.
-      loss: `bert_tf.losses.Loss` of the network's outputs.
-      aside: dict of name -> what is trained and kept in checkpoints along with the model, and is no part of it.
-      init_layers: the layers of the initial checkpoint that the model's start as; see load_pretrained.
-    """
-
-    network: object
-    loss: object
-    aside: dict = dataclasses.field(default_factory=dict)
-    init_layers: tuple[int, ...] = ()
 
 
 class Trainer:

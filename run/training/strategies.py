@@ -182,6 +182,12 @@ def allows_dynamic_shapes(strategy):
     return not isinstance(strategy, tf.distribute.TPUStrategy)
 
 
+def may_group_by_length(settings, strategy):
+    """Whether batches may be of examples of similar length, and padding left out."""
+    return (settings.tuning.group_by_length and not settings.step.jit_compile
+            and allows_dynamic_shapes(strategy))
+
+
 def is_multi_worker(strategy):
     """Whether other processes run the same training, and must call collective operations in the same order."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
@@ -197,6 +203,16 @@ def wait_for_all_workers(strategy):
     if is_multi_worker(strategy):
         strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
+
+
+def free(variables):
+    """Takes the values out of variables that nothing uses any more.
+
+    TensorFlow holds on to the variables of a function as long as the process lives, whoever else lets go of them.
+    """
+    for variable in variables:
+        for part in variable.values if isinstance(variable, tf.distribute.DistributedValues) else (variable,):
+            tf.raw_ops.AssignVariableOp(resource=part.handle, value=tf.zeros([0], part.dtype), validate_shape=False)
 
 
 def check_batch_size(argument, batch_size, strategy, micro_batches=1):

@@ -11,7 +11,7 @@ FREE_OF_TENSORFLOW = ("bert_tf.cli.flags", "bert_tf.cli.paths", "bert_tf.cli.scr
                       "data_prep.pretraining.shards", "run.inference.served_models",
                       "run.inference.terminal")
 FREE_OF_FLAGS_TOO = ("bert_tf.cli.settings", "bert_tf.config", "bert_tf.errors", "bert_tf.files",
-                     "bert_tf.litert.model", "bert_tf.model_folder", "bert_tf.tokenization",
+                     "bert_tf.litert.model", "bert_tf.model_folder", "bert_tf.tasks", "bert_tf.tokenization",
                      "bert_tf.tokenization.unicode_rules", "bert_tf.tokenization.vocabulary")
 
 

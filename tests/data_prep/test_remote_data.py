@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 from data_prep.pretraining import InstanceSettings, JobSettings, shards
 from data_prep.pretraining import job as pretraining_job
 from data_prep.records import InspectionSettings, inspection
-from data_prep.tasks import classification, multiple_choice, squad, tagging
+from data_prep.tasks import conll, glue, squad, swag
 from data_prep.vocabulary import VocabularySettings
 from data_prep.vocabulary import job as vocabulary_job
 from tests import remote_folders
@@ -91,23 +91,23 @@ def test_records_are_those_of_a_local_folder_though_the_run_was_stopped(folder, 
 def test_data_sets(folder):
     put(f"{folder}/own/train.csv", 'text,label\n"a, film",good\nbad one,bad\n')
     put(f"{folder}/own/dev.tsv", "text\tlabel\nx\tgood\n")
-    task = classification.own_task(f"{folder}/own", "text")
+    task = glue.own_task(f"{folder}/own", "text")
     assert task.labels == ("bad", "good")
-    assert classification.read_examples(task, f"{folder}/own", "train").text_a == ["a, film", "bad one"]
+    assert glue.read_examples(task, f"{folder}/own", "train").text_a == ["a, film", "bad one"]
     with pytest.raises(InputError, match=rf"^{folder}/own/test\.tsv: no such file$"):
-        classification.read_examples(task, f"{folder}/own", "test")
+        glue.read_examples(task, f"{folder}/own", "test")
 
     put(f"{folder}/words.txt", "EU B-ORG\nrejects O\n\nPeter B-PER\n")
-    assert tagging.read_sentences(f"{folder}/words.txt", 0, -1).words == [["EU", "rejects"], ["Peter"]]
+    assert conll.read_sentences(f"{folder}/words.txt", 0, -1).words == [["EU", "rejects"], ["Peter"]]
 
     for name in ("high/2.txt", "middle/1.json"):
         put(f"{folder}/race/{name}", json.dumps({
             "id": name, "article": "A.", "questions": ["Q?"], "options": [["a", "b"]], "answers": ["B"]}))
-    questions = multiple_choice.read_race(f"{folder}/race")
+    questions = swag.read_race(f"{folder}/race")
     assert questions.guids == ["high/2.txt-0", "middle/1.json-0"]
     np.testing.assert_array_equal(questions.labels, [1, 1])
     with pytest.raises(InputError, match="none: no such file or folder"):
-        multiple_choice.read_race(f"{folder}/none")
+        swag.read_race(f"{folder}/none")
 
     question = {"id": "1", "question": "What?", "answers": [{"text": "cat", "answer_start": 2}]}
     put(f"{folder}/squad.json", json.dumps({"data": [{"paragraphs": [{"context": "A cat.", "qas": [question]}]}]}))

@@ -14,9 +14,10 @@ from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from data_prep.pretraining import manifest, shard_plan
 from data_prep.pretraining.shards import Counts, Shard
+from data_prep.tasks import DATA
 from data_prep.vocabulary import counts
-from run.compression.distillation import answers
-from run.finetuning import task_settings
+from run.compression.data_settings import DataSettings
+from run.techniques import teacher_outputs
 from run.training import checkpoints
 
 
@@ -48,7 +49,7 @@ def test_pickles_are_not_opened(tmp_path, trap):
     (folder / "answers.json").write_text('{"entries": {}}')
     np.save(folder / "lengths.npy", np.array([Hostile(trap)], object), allow_pickle=True)
     with pytest.raises(InputError, match="is damaged"):
-        answers.Answers(str(folder))
+        teacher_outputs.read(str(folder))
 
 
 def test_yaml_makes_no_objects(tmp_path, trap):
@@ -76,9 +77,9 @@ def test_a_run_removes_no_checkpoints_of_other_folders(tmp_path, place):
 
 def test_run_json_does_not_say_where_data_are():
     kept = {"task_name": "sst-2", "data_dir": "/etc", "train_file": "/etc/passwd"}
-    assert task_settings.of_model("classifier", kept, {"data_dir": None}).data_dir is None
-    assert task_settings.of_model("classifier", kept, {"data_dir": "here"}).data_dir == "here"
-    assert task_settings.of_model("token_classifier", kept, {}).train_file is None
+    assert DATA["classifier"].Settings.of_model(kept, DataSettings()).data_dir is None
+    assert DATA["classifier"].Settings.of_model(kept, DataSettings(data_dir="here")).data_dir == "here"
+    assert DATA["token_classifier"].Settings.of_model(kept, DataSettings()).train_file is None
 
 
 def test_a_manifest_does_not_say_where_shards_are(tmp_path):
@@ -95,7 +96,7 @@ def test_answers_of_a_teacher_stay_in_their_folder(tmp_path):
     np.save(tmp_path / "lengths.npy", np.ones(3, np.int32))
     (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
     with pytest.raises(InputError, match="it names files of other folders"):
-        answers.Answers(str(tmp_path))
+        teacher_outputs.read(str(tmp_path))
 
 
 def test_text_that_is_a_bomb_when_it_is_decompressed(tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from bert_tf import export, models, run_state
 from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import local_runner
 from data_prep.pretraining.settings import InstanceSettings
@@ -68,7 +69,7 @@ def make(folder):
         FORMATS[kind].write(str(folder / name), model_tensors(models.BertPretrainer(sizes)), sizes)
         shutil.copy(vocabulary, folder / name)
     tokenizer = BertTokenizer(str(folder / "vocab.txt"))
-    served = export.ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer, ["0", "1"],
+    served = graphs.ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer, ["0", "1"],
                                      max_seq_length=16)
     export.save(served, str(folder / "served"))
     local_runner.create_pretraining_data(

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -82,9 +81,9 @@ def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
     servable, served = loading.load(of_checkpoint(name))
     class Export:
-        kind = served.task.kind
+        kind = served.metadata.kind
 
-        def __call__(self, features, batch_size, per_position):
+        def __call__(self, features, batch_size):
             return {name: value.numpy() for name, value in servable.answer(features).items()}
 
     monkeypatch.setattr(feature_models, "open_export", lambda path: Export())
@@ -126,16 +125,6 @@ def test_another_model_scores_otherwise(folder, reference):
     done = scripts.run_script("run.evaluate_export", folder, most_lost=-101, **asked)
     assert done.returncode == 1
     assert "--most_lost=-101.0: eval_accuracy fell by " in done.stderr.splitlines()[-1]
-
-
-def test_probabilities_become_logits():
-    logits = np.array([[1.5, -2.0, 0.25]], np.float32)
-    several = export_evaluation.logits_of("classifier", {"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
-    np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
-    one = export_evaluation.logits_of("classifier", {"probabilities": tf.nn.softmax(logits).numpy()})["logits"]
-    np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
-    certain = {"probabilities": np.array([[0.0, 1.0]])}
-    assert np.isfinite(export_evaluation.logits_of("classifier", certain)["logits"]).all()
 
 
 @pytest.mark.parametrize(("flags", "message"), [

@@ -13,7 +13,7 @@ from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from run.finetuning import prediction
+from run.arrays import prediction
 from run.inference import extraction
 from run.inference import nearest as search
 from run.inference.formats import vector_files

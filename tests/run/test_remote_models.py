@@ -11,10 +11,9 @@ from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from data_prep.tasks import classifier, multiple_choice
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings, MultipleChoiceSettings
-from run.finetuning.tasks import Classification
 from run.inference import exporting, exports, extraction
 from run.inference.settings import AnswerSettings, ConversionSettings, ExportSettings, ExtractionSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
@@ -51,9 +50,9 @@ def tuned(folder):
         **model_settings(folder),
         training=TrainingSettings(output_dir=f"{folder}/tuned", train_batch_size=4, save_checkpoints_steps=2),
         tuning=TuningSettings(do_train=True, do_eval=True, do_predict=True, num_train_epochs=1, eval_steps=2),
-        task=ClassificationSettings(task_name="own", data_dir=f"{folder}/data"))
+        task=classifier.Settings(task_name="own", data_dir=f"{folder}/data"))
     for _ in range(2):  # the second finds it finished
-        job.run_task(Classification, resolved(settings))
+        job.run(resolved(settings))
     return f"{folder}/tuned"
 
 
@@ -108,11 +107,12 @@ def test_settings_look_at_remote_files(folder):
     assert AnswerSettings(context_file=f"{folder}/article.txt").read_context() == "Mary Shelley wrote it."
     put(f"{folder}/labels.txt", "bad\ngood\n")
     assert ExportSettings(labels_file=f"{folder}/labels.txt").labels == ("bad", "good")
-    places.check(MultipleChoiceSettings(train_file=f"{folder}/data", data_format="race"), TuningSettings(do_train=True))
+    race = multiple_choice.Settings(train_file=f"{folder}/data", data_format="race")
+    places.check(race, TuningSettings(do_train=True))
     for check, message in (
-        (lambda: places.check(ClassificationSettings(task_name="own", data_dir=f"{folder}/none")),
+        (lambda: places.check(classifier.Settings(task_name="own", data_dir=f"{folder}/none")),
          "^`data_dir`=ram://.*/none: no such folder$"),
-        (lambda: places.check(MultipleChoiceSettings(train_file=f"{folder}/data"), TuningSettings(do_train=True)),
+        (lambda: places.check(multiple_choice.Settings(train_file=f"{folder}/data"), TuningSettings(do_train=True)),
          "^`train_file`=ram://.*/data: is a directory, a file is needed$"),
         (ConversionSettings(f"{folder}/a", f"{folder}/data").check_files, "data: is not empty; give"),
         (ConversionSettings(f"{folder}/data", f"{folder}/data/").check_files, "is the folder of `input`; give"),

@@ -10,7 +10,7 @@ from data_prep import records
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from run.evaluation import squad_scores
-from run.finetuning.tasks import question_answering
+from run.tasks import span_labeler
 from run.training.host_batches import WHOLE, HostShare
 from tests import scripts
 
@@ -88,7 +88,7 @@ def record_file(tmp_path_factory):
 
 
 def batches(record_file, num_batches, first_step=0, seed=3, group_by_length=True, share=WHOLE):
-    data = question_answering.training_batches(record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step, share,
+    data = span_labeler.training_batches(record_file, FEATURES, NUM_RECORDS, BATCH_SIZE, seed, first_step, share,
                                                group_by_length)
     return list(data.take(num_batches).as_numpy_iterator())
 

@@ -11,11 +11,10 @@ from seqeval import metrics as entity_metrics
 from bert_tf.config import BertConfig
 from bert_tf.model_folder import task_metadata
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import tagging
+from data_prep.tasks import conll, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import TaggingSettings
-from run.finetuning.tasks import Tagging
 from run.settings import TokenizerSettings, TrainingSettings
+from run.tasks import TokenClassifierTask
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -73,8 +72,8 @@ def trained(folder):
 
 def test_the_entities_are_learned_and_every_word_has_its_prediction(folder, trained):
     """The predictions for the test file, whose words are the development file's, give the reported scores."""
-    dev = tagging.read_sentences(str(folder / "dev.txt"), label_column=-1)
-    predicted = tagging.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
+    dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
+    predicted = conll.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
     assert predicted.words == dev.words
     assert [row.rsplit(" ", 1)[0] for rows in predicted.rows for row in rows] == [
         row.rsplit(" ", 1)[0] for rows in dev.rows for row in rows]
@@ -142,17 +141,17 @@ def test_labels_of_a_model_that_is_to_be_used(tmp_path):
     (tmp_path / "dev.txt").write_text("one O\n")
     settings = FineTuningSettings(
         training=TrainingSettings(output_dir=str(tmp_path / "out")), tuning=TuningSettings(do_eval=True),
-        task=TaggingSettings(dev_file=str(tmp_path / "dev.txt")))
+        task=token_classifier.Settings(dev_file=str(tmp_path / "dev.txt")))
     with pytest.raises(ValueError, match=r"`output_dir`=.*out: holds no tagger; train first, or give `init"):
-        Tagging(settings, None).read(None, ignore_padding=False)
+        TokenClassifierTask(settings, None).read(None, ignore_padding=False)
 
 
 def test_a_model_that_finds_no_entity_where_there_is_none(tmp_path, reference):
     (tmp_path / "dev.txt").write_text("one O\ntwo O\n\nthree O\n")
     kept = task_metadata.TaskMetadata("token_classifier", 7, True, ("O", "B-X", "I-X"))
     settings = FineTuningSettings(tuning=TuningSettings(do_eval=True),
-                                  task=TaggingSettings(dev_file=str(tmp_path / "dev.txt")))
-    tagging_task = Tagging(settings, kept)
+                                  task=token_classifier.Settings(dev_file=str(tmp_path / "dev.txt")))
+    tagging_task = TokenClassifierTask(settings, kept)
     tagging_task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
     rows, length = tagging_task.eval_features["input_ids"].shape
     outputs = {"logits": np.tile(np.float32([3, 1, 2]), [rows, length, 1])}
@@ -167,8 +166,8 @@ def test_predictions_with_document_context_are_those_of_the_words(tmp_path, refe
                                       + "-DOCSTART- O\n\nnumber B-X\n")
     settings = FineTuningSettings(
         tuning=TuningSettings(do_eval=True), tokenizer=TokenizerSettings(max_seq_length=9),
-        task=TaggingSettings(dev_file=str(tmp_path / "dev.txt"), document_context=True))
-    task = Tagging(settings, task_metadata.TaskMetadata("token_classifier", 9, True, ("O", "B-X", "I-X")))
+        task=token_classifier.Settings(dev_file=str(tmp_path / "dev.txt"), document_context=True))
+    task = TokenClassifierTask(settings, task_metadata.TaskMetadata("token_classifier", 9, True, ("O", "B-X", "I-X")))
     task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
     label_ids = task.eval_features["label_ids"]
     assert len(label_ids) > 3

@@ -11,6 +11,7 @@ import numpy as np
 
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
+from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
 from data_prep.tasks.squad.final_text import final_text
 
 PREDICTIONS_FILE = "predictions.json"
@@ -111,28 +112,22 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
                          f"{len(features)} features need one each")
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
-        windows_of_example[feature.example_index].append(
-            _Window(feature, np.asarray(starts, np.float64), np.asarray(ends, np.float64)))
+        windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision
+            feature.context_start, feature.is_max_context, *(np.asarray(each, np.float64) for each in (starts, ends)))))
     nbest, null_odds = {}, {}
     for index, example in enumerate(examples):
-        windows = windows_of_example[index]
+        windows = [window for _, window in windows_of_example[index]]
+        features_of_example = [feature for feature, _ in windows_of_example[index]]
         null = _null(windows) if version_2_with_negative else None
         spans = _best_spans(windows, null, n_best_size, max_answer_length)
-        candidates = _distinct(spans, windows, example.doc_tokens, n_best_size, (do_lower_case, strip_accents))
+        candidates = _distinct(spans, features_of_example, example.doc_tokens, n_best_size,
+                               (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
             null_odds[example.qas_id] = _null_odds(null, candidates)
         nbest[example.qas_id] = candidates or [Candidate("empty", 0.0, 0.0)]
     return Answers(nbest, null_odds if version_2_with_negative else None)
-
-
-class _Window(NamedTuple):
-    """A Feature and its scores, float64 [S]: Python adds the original's scores in this precision."""
-
-    feature: object
-    start_logits: np.ndarray
-    end_logits: np.ndarray
 
 
 class _Span(NamedTuple):
@@ -147,7 +142,7 @@ class _Span(NamedTuple):
 
 def _null(windows):
     """The Candidate of no answer, from the window that is least in favour of it."""
-    scores = [(float(window.start_logits[0]), float(window.end_logits[0])) for window in windows]
+    scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
 
 
@@ -160,42 +155,20 @@ def _null_odds(null, candidates):
 
 def _best_spans(windows, null, n_best_size, max_answer_length):
     """Yields the _Spans that can be an answer, the best first; of equal ones in the original's order."""
-    windows_spans = [_spans(window, n_best_size, max_answer_length) for window in windows]
-    numbers = np.repeat(np.arange(len(windows)), [len(starts) for starts, _ in windows_spans])
-    starts, ends = np.concatenate([np.zeros([2, 0], np.int64), *windows_spans], axis=1)
-    start_logits, end_logits = (
-        np.concatenate([[], *(getattr(window, name)[positions[which]]
-                              for window, positions in zip(windows, windows_spans, strict=True))])
-        for which, name in enumerate(("start_logits", "end_logits")))
+    spans = find_spans(windows, n_best_size, max_answer_length)
     if null:
-        numbers, starts, ends = np.append(numbers, 0), np.append(starts, 0), np.append(ends, 0)
-        start_logits, end_logits = np.append(start_logits, null.start_logit), np.append(end_logits, null.end_logit)
-    order = np.argsort(-(start_logits + end_logits), kind="stable")
-    columns = (numbers, starts, ends, start_logits, end_logits)
-    for row in order:
-        yield _Span(*(column[row].item() for column in columns))
+        spans = Spans(*map(np.append, spans, (0, 0, 0, null.start_logit, null.end_logit)))
+    for row in rank(spans.start_scores + spans.end_scores):
+        yield _Span(*(column[row].item() for column in spans))
 
 
-def _spans(window, n_best_size, max_answer_length):
-    """Starts and ends int64 [2, spans] of what may be an answer among a window's best starts and ends."""
-    feature = window.feature
-    first, stop = feature.context_start, feature.context_start + len(feature.words)
-    starts, ends = (np.argsort(-logits, kind="stable")[:n_best_size]
-                    for logits in (window.start_logits, window.end_logits))
-    starts, ends = (positions[(positions >= first) & (positions < stop)] for positions in (starts, ends))
-    starts = starts[feature.is_max_context[starts - first]]
-    lengths = ends - starts[:, np.newaxis] + 1
-    row, column = np.nonzero((lengths > 0) & (lengths <= max_answer_length))
-    return np.stack([starts[row], ends[column]])
-
-
-def _distinct(spans, windows, doc_tokens, n_best_size, casing):
+def _distinct(spans, features, doc_tokens, n_best_size, casing):
     """The Candidates of the first `n_best_size` spans whose texts differ; `casing` as final_text's last arguments."""
     candidates, seen = [], set()
     for span in spans:
         if len(candidates) >= n_best_size:
             break
-        text = _text(span, windows[span.window].feature, doc_tokens, casing) if span.start else ""
+        text = _text(span, features[span.window], doc_tokens, casing) if span.start else ""
         if text not in seen:
             seen.add(text)
             candidates.append(Candidate(text, span.start_logit, span.end_logit))

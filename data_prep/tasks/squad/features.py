@@ -6,9 +6,10 @@ import itertools
 import numpy as np
 
 from bert_tf.errors import InputError
+from bert_tf.files import without_surrogates
+from bert_tf.tasks.span_decoding import cut_into_windows, find_fullest_windows
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
-from data_prep.tasks.surrogates import without_surrogates
 
 FIRST_UNIQUE_ID = 1_000_000_000  # the original's
 EXAMPLES_AT_A_TIME = 512
@@ -136,11 +137,12 @@ class FeatureStream:
         """Yields the Features of one example; `question`, `answer`: int32 arrays of their pieces."""
         begin = np.concatenate([[self._tokenizer.cls_id], question, [self._tokenizer.sep_id]])
         # The original's 3: [CLS] and two [SEP].
-        spans = _spans(len(document.pieces), self._max_seq_length - len(question) - 3, self._doc_stride)
-        fullest = _fullest_windows(spans, len(document.pieces))
+        windows, _ = cut_into_windows(len(document.pieces), self._max_seq_length - len(question) - 3, self._doc_stride)
+        fullest = find_fullest_windows(windows)
         has_answer = self._is_training and not example.is_impossible
         first, last = document.answer_span(example, answer) if has_answer else (-1, -1)
-        for span_index, (start, stop) in enumerate(spans):
+        for span_index, (start, length) in enumerate(windows if len(document.pieces) else ()):
+            stop = start + length
             positions = (None, None)
             if self._is_training:
                 positions = (0, 0)
@@ -262,32 +264,3 @@ class _Document:
             if pieces[start : start + len(answer)] == answer:
                 return first + start, first + start + len(answer) - 1
         return first, last
-
-
-def _spans(num_pieces, room, stride):
-    """The windows over a context: list of half-open (start, stop), the last one ending with the context."""
-    spans, start = [], 0
-    while start < num_pieces:
-        stop = min(start + room, num_pieces)
-        spans.append((start, stop))
-        if stop == num_pieces:
-            break
-        start += min(room, stride)
-    return spans
-
-
-def _fullest_windows(spans, num_pieces):
-    """For each piece the window that shows most context of it, int32 [num_pieces].
-
-    That is the smaller of what is left and right of it, and a hundredth of the window's length, which decides
-    between equal ones; then the first (the original's `_check_is_max_context`).
-    """
-    fullest = np.zeros(num_pieces, np.int32)
-    best = np.full(num_pieces, -1.0)
-    for index, (start, stop) in enumerate(spans):
-        left = np.arange(stop - start)
-        score = np.minimum(left, left[::-1]) + 0.01 * (stop - start)
-        is_better = score > best[start:stop]
-        best[start:stop][is_better] = score[is_better]
-        fullest[start:stop][is_better] = index
-    return fullest

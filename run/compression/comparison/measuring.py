@@ -10,11 +10,12 @@ import numpy as np
 from bert_tf import export, files
 from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
+from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
-from run.finetuning.batches import take_rows
-from run.finetuning.tasks import TASKS
+from run.arrays.batches import take_rows
 from run.inference import export_evaluation, feature_models, loading
 from run.inference.served_settings import of_checkpoint
+from run.tasks import TASKS
 
 TEXTS_TOGETHER = (1, 8)  # that latency is measured with
 WARM_UP_CALLS = 2
@@ -98,19 +99,19 @@ def _export(servable, model, kind, place):
 class _Timed:
     """An export that is asked by features, and its median times."""
 
-    def __init__(self, path, per_position):
-        self._model, self._per_position = feature_models.open_export(path), per_position
+    def __init__(self, path):
+        self._model = feature_models.open_export(path)
         self._seconds = {count: [] for count in TEXTS_TOGETHER}
 
     def outputs(self, task, batch_size):
         """The outputs for the development data."""
         features = {name: task.eval_features[name] for name in FEATURES}
-        return export_evaluation.logits_of(task.kind, self._model(features, batch_size, self._per_position))
+        return KINDS[task.kind].logits_of(self._model(features, batch_size))
 
     def answer(self, features, keep):
         """Answers a batch; with `keep` its time counts."""
         start = time.perf_counter()
-        self._model.answer(features, self._per_position)
+        self._model.answer(features)
         if keep:
             self._seconds[len(features["input_ids"])].append(time.perf_counter() - start)
 
@@ -120,8 +121,8 @@ class _Timed:
 
 
 def _scored(name, kind, parameters, path, task, batch_size):
-    """(Measured without times, _Timed, FineTuningTask) of an export."""
-    model = _Timed(path, task.per_position)
+    """(Measured without times, _Timed, Task) of an export."""
+    model = _Timed(path)
     score = task.score(model.outputs(task, batch_size))[task.metric]
     size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)
     print(f"{name}, {kind}: {size / 1e6:.1f} MB, {task.metric} {score:.4f}", flush=True)

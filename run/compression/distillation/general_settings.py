@@ -6,8 +6,9 @@ from typing import ClassVar
 from bert_tf.cli.resolution import read_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.compression.distillation.settings import LossSettings, StudentSettings, check_sizes, start_of
+from run.compression.distillation.settings import check_sizes, start_of
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
+from run.techniques.settings import LossSettings, StudentSettings
 
 
 @dataclasses.dataclass(frozen=True)

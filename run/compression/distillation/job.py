@@ -1,8 +1,8 @@
-"""Distillation from settings to a student: the fine-tuning job with a task that learns from a teacher."""
+"""Distillation of a fine-tuned model: the fine-tuning job of the student, with one more technique."""
 
-from run.compression.distillation.distilled_task import distilled
 from run.finetuning import job
-from run.finetuning.tasks import TASKS
+from run.tasks import TASKS
+from run.techniques.distillation import TaskDistillation
 
 
 def run(settings):
@@ -12,4 +12,7 @@ def run(settings):
       InputError: as run.finetuning.job's; a teacher that does not suit the data; answers of another teacher.
     """
     teacher = settings.taught_by
-    job.run_task(distilled(TASKS[teacher.metadata.kind], teacher, settings.model.config), settings)
+    distillation = TaskDistillation(settings.student, settings.losses, settings.answers, teacher,
+                                    settings.model.config, settings.data.unlabeled_file)
+    job.run_task(TASKS[teacher.metadata.kind], settings, job.choose_techniques(settings, distillation),
+                 teacher.metadata)

@@ -12,26 +12,30 @@ import tensorflow as tf
 from bert_tf import files, model_folder
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
+from bert_tf.compression.importance import importance
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.tables import factorise, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
+from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint
-from run.compression.distillation.distilled_task import distilled
-from run.compression.distillation.settings import DistillationSettings, StudentSettings, check_sizes
-from run.compression.distillation.teachers import Teacher
+from run.compression.distillation.settings import check_sizes
 from run.compression.folders import Origin, write_json
 from run.compression.pruning import report
 from run.compression.pruning.selection import select
-from run.compression.pruning.steps import importance_of, train
-from run.compression.stages import Stage, scores_of
+from run.compression.stages import Stage, make_model, scores_of
 from run.compression.vocabularies import smaller_vocabulary
+from run.finetuning import runs
+from run.finetuning.job import choose_techniques
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.tasks import TASKS
-from run.training import strategies
+from run.settings import ModelSettings
+from run.tasks import TASKS
+from run.techniques.distillation import TaskDistillation
+from run.techniques.settings import StudentSettings, Teacher
+from run.training import model_files, strategies
+from run.training.host_batches import WHOLE
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
-ANSWERS_FOLDER = "answers"  # of a teacher, of output_dir
 ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
 
 
@@ -60,40 +64,38 @@ def run(settings):
         raise InputError(f"`predict_file`={settings.data.predict_file}: has no answers to compare with")
     if settings.pruning.num_train_epochs:
         task_settings.num_train_steps(task.num_train_examples)
-    learner = _learning(settings, task, config) if settings.pruning.distill else task
-    state = RunState(settings.training.output_dir, _started_with(settings, learner), name=SETTINGS_FILE, alone=True)
+    techniques = choose_techniques(
+        task_settings, *([_make_distillation(settings, task, config)] if settings.pruning.distill else []))
+    for technique in techniques:
+        technique.read(task, tokenizer)
+    state = RunState(settings.training.output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE,
+                     alone=True)
     files.make_dirs(settings.training.output_dir)
     with files.only_writer("output_dir", settings.training.output_dir):
         state.begin()
         task.write_training_data(settings.training.output_dir)
-        if settings.pruning.distill:
-            learner = _learning(settings, task, config)
-            learner.ask_teacher(settings.training.output_dir)
-        _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy, learner).run(
+        for technique in techniques:
+            technique.begin(task, settings.training.output_dir)
+        _Pruning(settings, Origin(task, (vocabulary or settings.tokenizer).vocab_file), strategy, techniques).run(
             Stage(settings.model.init_checkpoint, config), vocabulary)
 
 
-def _learning(settings, task, config):
-    """The task that learns from the model before anything is taken out of it.
+def _make_distillation(settings, task, config):
+    """The TaskDistillation from the model before anything is taken out of it.
 
     Args:
       settings: PruneModelSettings.
-      task: FineTuningTask that has read its data.
+      task: Task that has read its data.
       config: BertConfig of that model.
     """
-    of_task = {field.name: getattr(task.settings, field.name) for field in dataclasses.fields(task.settings)}
-    answers, path = settings.answers, settings.model.init_checkpoint
-    if answers.keep_answers and not answers.answers_dir:
-        answers = dataclasses.replace(answers, answers_dir=os.path.join(settings.training.output_dir, ANSWERS_FOLDER))
-    learning = DistillationSettings(**of_task, student=StudentSettings(path, student_checkpoint=path),
-                                    losses=settings.losses, answers=answers)
-    pruning, losses = settings.pruning, settings.losses
+    path, pruning, losses = settings.model.init_checkpoint, settings.pruning, settings.losses
     student = drop_layers({}, config, pruning.drop_layers)[1]  # heads and neurons decide about no loss but one
     check_sizes(losses, student, config)
     if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
         raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "
                          "give 0")
-    return distilled(type(task), Teacher(path, task.metadata, config), student).taking_over(task, learning)
+    return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
+                            Teacher(path, task.metadata, config), student)
 
 
 class _Pruning:
@@ -103,16 +105,16 @@ class _Pruning:
       settings: PruneModelSettings.
       origin: Origin of all its models.
       strategy: tf.distribute.Strategy to train with.
-      learner: FineTuningTask to train for.
+      techniques: Technique objects to train with.
     """
 
-    def __init__(self, settings, origin, strategy, learner):
+    def __init__(self, settings, origin, strategy, techniques):
         self._settings = settings.pruning
         self._output_dir = settings.training.output_dir
         self._seed = settings.training.random_seed
         self._origin = origin
         self._strategy = strategy
-        self._learner = learner
+        self._techniques = techniques
         self._length = origin.task.settings.tokenizer.max_seq_length
 
     def run(self, whole, vocabulary):
@@ -152,7 +154,7 @@ class _Pruning:
                 raise InputError(f"{finished}: has no {self._origin.task.metric}; remove it to judge the model again")
             return Stage(os.path.join(folder, TUNED) if trains else folder, stage.config), scores
         if trains:
-            stage, scores = train(stage, self._origin, self._strategy, os.path.join(folder, TUNED), self._learner)
+            stage, scores = _train(stage, self._origin, self._strategy, os.path.join(folder, TUNED), self._techniques)
         else:
             scores = scores_of(stage, self._origin.task)
         write_json(finished, {name: float(value) for name, value in scores.items()})
@@ -166,7 +168,7 @@ class _Pruning:
         stage = self._without_layers_and_table(before) if number == 1 else before
         tensors, config, said = stage.tensors(), stage.config, {}
         if self._settings.takes_out_units:
-            scores = importance_of(stage, self._origin.task, self._settings.importance_examples, self._seed)
+            scores = _measure_importance(stage, self._origin.task, self._settings.importance_examples, self._seed)
             kept = select(scores, config, drop_layers({}, whole, self._settings.drop_layers)[1], self._settings,
                           number / self._settings.rounds, self._length)
             tensors, config = prune(tensors, config, kept)
@@ -220,12 +222,47 @@ class _Pruning:
         print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
 
 
-def _started_with(settings, task):
+def _measure_importance(stage, task, num_examples, seed):
+    """The Importance of a Stage's heads and neurons over so many training examples, rounded up to whole batches."""
+    batch_size = task.settings.training.train_batch_size
+    batches = task.training_batches(seed, 0, WHOLE, static_shapes=False).take(-(-num_examples // batch_size))
+    return importance(make_model(stage, task, remove_padding=False), task.loss, batches)
+
+
+def _train(stage, origin, strategy, folder, techniques):
+    """Trains a Stage's model as the task's settings say, in a folder of its own; goes on where a run there was stopped.
+
+    Args:
+      stage: Stage.
+      origin: run.compression.folders.Origin.
+      strategy: tf.distribute.Strategy.
+      folder: of the run.
+      techniques: Technique objects to train with.
+
+    Returns:
+      The Stage of the trained model, and its scores.
+    """
+    task = origin.task
+    settings = dataclasses.replace(
+        task.settings, model=ModelSettings(init_checkpoint=stage.folder),
+        training=dataclasses.replace(task.settings.training, output_dir=folder))
+    model_files.keep(folder, stage.config, origin.vocab_file)
+    task_metadata.keep(folder, task.metadata)
+    shared = runs.Shared(strategy, stage.config, task, techniques)
+    tuned = runs.one_run(settings, shared)
+    runs.write_results(folder, shared, tuned.results)
+    scores = {name: value for name, value in tuned.results.items() if name != "global_step"}
+    tuned.free()
+    return Stage(folder, stage.config), scores
+
+
+def _started_with(settings, task, techniques):
     """Dict of what a pruning is started with, with which alone it goes on."""
     return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-        **task.kept_settings, "max_seq_length": task.settings.tokenizer.max_seq_length,
+        **task.kept_settings, **{name: value for each in techniques for name, value in each.resume().items()},
+        "max_seq_length": task.settings.tokenizer.max_seq_length,
         **settings.pruning.values(), **collect(FIXED, settings.training),
         "random_seed": settings.training.random_seed,
         **collect(MAY_CHANGE, settings.optimizer, settings.step), **collect(FIXED, settings.optimizer),

@@ -9,9 +9,9 @@ from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from run.compression.data_settings import FineTunedSettings
-from run.compression.distillation.settings import AnswerSettings, LossSettings
 from run.finetuning.settings import TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
+from run.techniques.settings import AnswerSettings, LossSettings
 
 
 @dataclasses.dataclass(frozen=True)

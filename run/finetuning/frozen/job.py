@@ -2,8 +2,7 @@
 
 from run.finetuning import job
 from run.finetuning.frozen import table
-from run.finetuning.frozen.task import FrozenTagging
-from run.finetuning.tasks import Tagging
+from run.finetuning.frozen.task import TECHNIQUES, FrozenTagging
 
 
 def run(settings):
@@ -15,8 +14,10 @@ def run(settings):
     Raises:
       InputError: as run.finetuning.job's; an encoder with too few layers, or vectors that are damaged.
     """
-    frozen = settings.frozen
-    if frozen.all_features:
+    kind = settings.frozen.frozen_features
+    if settings.frozen.all_features:
         table.run(settings)
+    elif kind:
+        job.run_task(FrozenTagging, settings.of_run(kind), TECHNIQUES)
     else:
-        job.run_task(FrozenTagging if frozen.frozen_features else Tagging, settings.of_run(frozen.frozen_features))
+        job.run(settings.of_run())

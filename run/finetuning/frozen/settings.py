@@ -6,9 +6,9 @@ import os
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
+from data_prep.tasks import token_classifier
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import TaggingSettings
 
 VECTORS_FOLDER = "vectors"  # of an output_dir
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
@@ -17,11 +17,11 @@ ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can
 RUNS = 5  # of a row of the table, as the paper's numbers are of
 OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
-    "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "quantize_from_step": None,
-               "pack_sequences": None},
+    "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "pack_sequences": None},
     "step": {"jit_compile": None, "recompute_activations": None},
     "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
     "weight_pruning": {"weight_pruning": None},
+    "int8": {"quantize_from_step": None},
     "search": {"search": None},
 }
 
@@ -68,7 +68,7 @@ class FrozenSettings(Settings):
 class FrozenTaggerSettings(FineTuningSettings):
     """A run of a tagger by frozen features; rate and epochs are those of the groups of every run."""
 
-    task: TaggingSettings = dataclasses.field(default_factory=TaggingSettings)
+    task: token_classifier.Settings = dataclasses.field(default_factory=token_classifier.Settings)
     frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
 
     @property

@@ -16,8 +16,7 @@ from run.evaluation import results
 from run.finetuning import job, runs
 from run.finetuning.frozen.features import KINDS, layers_of
 from run.finetuning.frozen.settings import TABLE_FILE, TABLE_SETTINGS_FILE
-from run.finetuning.frozen.task import FrozenTagging
-from run.finetuning.tasks import Tagging
+from run.finetuning.frozen.task import TECHNIQUES, FrozenTagging
 from run.training import checkpoints
 
 FINE_TUNED = "fine_tuned"
@@ -61,7 +60,8 @@ def _finish(name, settings, state):
     if not exists(path) or all(holds_run(each.training.output_dir) for each in settings.runs):
         state.begin()
         print(f"table: {name}", flush=True)
-        job.run_task(Tagging if name == FINE_TUNED else RowByFrozenFeatures, settings).free()
+        tuned = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)
+        tuned.free()
     found = results.read_results(path)
     for each in settings.runs:  # a row that was stopped after its end may have left some
         checkpoints.remove(each.training.output_dir)

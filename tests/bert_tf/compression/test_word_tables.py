@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, WORD_EMBEDDINGS, StoredTensor
 from bert_tf.compression.tables import factorise, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.tasks import graphs
 from tests import toy_servables
 
 CONFIG = BertConfig(19, 12, 4, 3, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4,
@@ -128,7 +129,7 @@ def test_other_formats_have_no_place_for_them(output_format, tmp_path):
 def test_a_litert_file_of_such_a_model(tmp_path):
     tokenizer = toy_servables.make_tokenizer(tmp_path)
     config = dataclasses.replace(toy_servables.CONFIG, num_hidden_layers=2, num_hidden_groups=1, embedding_size=6)
-    servable = export.ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer, top_k=2,
+    servable = graphs.ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer, top_k=2,
                                      max_seq_length=24, static_length=True)
     (tmp_path / "model.tflite").write_bytes(litert.convert(servable, lengths=(24,), batch_sizes=(1,)))
     assert litert.largest_difference(servable, str(tmp_path / "model.tflite")) < 1e-4

@@ -14,6 +14,7 @@ from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
 from bert_tf.files import remote
+from bert_tf.tasks import graphs
 from tests import gpu_kernels, toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, TOP_K, make_model, make_servable
@@ -261,24 +262,24 @@ def test_examples_that_are_refused(loaded):
 
 def test_several_labels_and_numbers(tokenizer):
     model_of_three = make_model("classifier")
-    several = export.ServedClassifier(model_of_three, tokenizer, ["x", "y", "z"], multi_label=True,
+    several = graphs.ServedClassifier(model_of_three, tokenizer, ["x", "y", "z"], multi_label=True,
                                       max_seq_length=MAX_SEQ_LENGTH)
     logits = model_of_three(tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"].numpy()
     answer = several.answer_texts(text=tf.constant(TEXTS))
     assert_near(answer["probabilities"], 1 / (1 + np.exp(-logits)))
     np.testing.assert_array_equal(answer["has_label"], logits > 0)
     model = models.BertClassifier(CONFIG, 1)
-    number = export.ServedClassifier(model, tokenizer, [], max_seq_length=MAX_SEQ_LENGTH)
+    number = graphs.ServedClassifier(model, tokenizer, [], max_seq_length=MAX_SEQ_LENGTH)
     expected = model(tokenizer.encode(TEXTS, max_seq_length=MAX_SEQ_LENGTH))["logits"][:, 0]
     assert_near(number.answer_texts(text=tf.constant(TEXTS))["value"], expected)
     with pytest.raises(ValueError, match="there are 2 labels, and the model has 3 outputs"):
-        export.ServedClassifier(model_of_three, tokenizer, ["x", "y"], max_seq_length=MAX_SEQ_LENGTH)
+        graphs.ServedClassifier(model_of_three, tokenizer, ["x", "y"], max_seq_length=MAX_SEQ_LENGTH)
 
 
 @pytest.mark.parametrize(("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)])
 def test_smaller_weights(wide_model, tokenizer, tmp_path, weights, ratio, tolerance):
     """Half and a quarter of the matrices' bytes; answers by both of TensorFlow's loaders; the model stays whole."""
-    servable = export.ServedClassifier(wide_model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+    servable = graphs.ServedClassifier(wide_model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
     expected = servable.answer_texts(text=tf.constant(TEXTS))["probabilities"].numpy()
     path, _ = export.save(servable, str(tmp_path / "small"), weights=weights)
     np.testing.assert_array_equal(servable.answer_texts(text=tf.constant(TEXTS))["probabilities"], expected)
@@ -296,12 +297,12 @@ def test_smaller_weights(wide_model, tokenizer, tmp_path, weights, ratio, tolera
 @pytest.mark.parametrize(("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)])
 def test_products_in_bfloat16(wide_model, tokenizer, tmp_path, weights, ratio):
     """However they are stored: kernels are held in bfloat16, not cast at a request; scores are float32."""
-    plain = export.ServedClassifier(wide_model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+    plain = graphs.ServedClassifier(wide_model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
     expected = plain.answer_texts(text=tf.constant(TEXTS))["probabilities"].numpy()
     model = models.BertClassifier(models.BertEncoder(wide_model.encoder.config, dtype="mixed_bfloat16"), 3)
     for variable, value in zip(model.variables, wide_model.variables, strict=True):
         variable.assign(value)
-    servable = export.ServedClassifier(model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+    servable = graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
     path, _ = export.save(servable, str(tmp_path / "small"), weights=weights)
     assert all(variable.dtype != tf.bfloat16 for variable in model.variables)
     signature = tf.saved_model.load(path).signatures["serving_default"]
@@ -325,7 +326,7 @@ def test_products_in_bfloat16(wide_model, tokenizer, tmp_path, weights, ratio):
 def test_answers_of_bfloat16_are_float32(tokenizer, tmp_path, name):
     encoder = make_encoder(CONFIG, remove_padding=True, float32_scores=True, dtype="mixed_bfloat16")
     model = encoder if name == "encoder" else models.BertPretrainer(encoder)
-    serve = {"encoder": export.ServedEncoder, "masked_lm": export.ServedMaskedLM}[name]
+    serve = {"encoder": graphs.ServedEncoder, "masked_lm": graphs.ServedMaskedLM}[name]
     answer = serve(model, tokenizer, max_seq_length=MAX_SEQ_LENGTH).answer_texts(text=tf.constant(["a [MASK] dog"]))
     found = {key: value for key, value in answer.items() if value.dtype.is_floating}
     assert found

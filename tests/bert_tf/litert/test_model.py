@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import export, models
+from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.litert import LiteRTModel, Metadata
 from bert_tf.litert import metadata as metadata_file
+from bert_tf.tasks import graphs
 from tests import scripts, toy_servables
 from tests.toy_servables import CONFIG, LONG, MAX_SEQ_LENGTH, REQUESTS, TEXTS, make_model, make_servable
 
@@ -94,9 +95,9 @@ def test_odd_requests_have_an_answer(loaded, tokenizer, name):
 
 
 def test_several_labels_and_numbers(tokenizer, tmp_path):
-    several = export.ServedClassifier(make_model("classifier"), tokenizer, ["x", "y", "z"], multi_label=True,
+    several = graphs.ServedClassifier(make_model("classifier"), tokenizer, ["x", "y", "z"], multi_label=True,
                                       max_seq_length=MAX_SEQ_LENGTH, static_length=True)
-    number = export.ServedClassifier(models.BertClassifier(CONFIG, 1), tokenizer, [], max_seq_length=MAX_SEQ_LENGTH,
+    number = graphs.ServedClassifier(models.BertClassifier(CONFIG, 1), tokenizer, [], max_seq_length=MAX_SEQ_LENGTH,
                                      static_length=True)
     for servable in (several, number):
         path = tmp_path / "model.tflite"
@@ -109,7 +110,7 @@ def test_several_labels_and_numbers(tokenizer, tmp_path):
 def test_answers_to_questions_in_long_contexts(loaded, tokenizer, options, monkeypatch):
     """The search alone: other options for the same graph."""
     servable, model = make_servable("squad", tokenizer, **options), loaded["squad"]
-    monkeypatch.setattr(model._answer, "metadata", servable.litert_metadata())
+    monkeypatch.setattr(model, "metadata", servable.litert_metadata())
     odd = "Mary\tShelley  W\u00e9nt \u2126 to\u202fLondon , and the\u0301 DOG-fox\u00adjumps . "
     contexts = [LONG, odd * 3, "\x01", "over"]
     request = {"question": ["where did it go", "?", "book", ""], "context": contexts}
@@ -144,7 +145,7 @@ def test_a_process_without_tensorflow(files, loaded):
 def test_smaller_weights(tokenizer, tmp_path):
     """All matrices shrink, the tables that are looked up too; a second graph takes no second copy of them."""
     config = BertConfig(3001, 96, 1, 4, 384, max_position_embeddings=31, type_vocab_size=2)
-    servable = export.ServedMaskedLM(models.BertPretrainer(config), tokenizer, top_k=3, max_seq_length=MAX_SEQ_LENGTH,
+    servable = graphs.ServedMaskedLM(models.BertPretrainer(config), tokenizer, top_k=3, max_seq_length=MAX_SEQ_LENGTH,
                                      static_length=True)
     expected, sizes = answer_of(servable, REQUESTS["masked_lm"])["probabilities"][:, :2], {}
     for weights, tolerance in (("float32", 1e-5), ("float16", 1e-3), ("int8", 0.05)):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf import export, losses, models
+from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.tasks import graphs
 from bert_tf.techniques import int8
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from tests import toy_servables
@@ -45,7 +46,7 @@ def features(tokenizer):
 def test_the_int8_file_answers_as_the_model(config, tokenizer, tmp_path):
     """To 1e-5, where the model as it is differs by more than a hundred times that."""
     model = make_model(config)
-    servable = export.ServedClassifier(model, tokenizer, list("xyz"), pairs=True, max_seq_length=24, static_length=True)
+    servable = graphs.ServedClassifier(model, tokenizer, list("xyz"), pairs=True, max_seq_length=24, static_length=True)
     path = tmp_path / "model.tflite"
     path.write_bytes(litert.convert(servable, "int8", lengths=(24,), batch_sizes=(1,)))
     assert litert.largest_difference(servable, str(path)) > 2e-3

@@ -25,7 +25,7 @@ EVIL = "<script>document.title='run'</script> the cat"
 def seen(shifting):
     """What the page shows: a pair and a text of markup, by the model that attends to the token before."""
     observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(shifting))), LENGTH)
-    asked = [requests.Request("the cat , unaffable", "dog ran"), requests.Request(EVIL)]
+    asked = [requests.Question("the cat , unaffable", "dog ran"), requests.Question(EVIL)]
     return observer, [each for request in asked for each in observer(request)]
 
 
@@ -35,7 +35,7 @@ def browser(seen, toys, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
     observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(toys / "pretrained"))), LENGTH)
-    page.write(str(folder / "masked.html"), "masked", observer.heads, list(observer(requests.Request("the line"))))
+    page.write(str(folder / "masked.html"), "masked", observer.heads, list(observer(requests.Question("the line"))))
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--window-size=1200,900", "--disable-dev-shm-usage"):

@@ -11,26 +11,21 @@ from bert_tf.cli import places
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from data_prep.tasks import classifier
 from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
 from run.compression.data_settings import DataSettings, QuantizationSettings
 from run.compression.distillation import job as distillation_job
-from run.compression.distillation.settings import (
-    DistillationSettings,
-    LossSettings,
-    StudentSettings,
-    TeachingDataSettings,
-)
+from run.compression.distillation.settings import DistillationSettings, TeachingDataSettings
 from run.compression.pruning import job as pruning_job
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
 from run.inference import export_evaluation, loading
 from run.inference.served_settings import of_checkpoint
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.techniques.settings import Int8Settings, LossSettings, StudentSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
@@ -74,9 +69,9 @@ def train_for_int8(model, output_dir):
     settings = resolved(FineTuningSettings(
         model=ModelSettings(init_checkpoint=model), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir, train_batch_size=6),
-        tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=2.0, quantize_from_step=2),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run_task(Classification, settings)
+        tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=2.0), int8=Int8Settings(2),
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2")), {})
+    finetuning_job.run(settings)
 
 
 def test_each_model_is_smaller_than_the_one_before(folder):

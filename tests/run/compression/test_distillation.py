@@ -11,7 +11,8 @@ from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.compression.distillation import answers
+from run.arrays import kept_rows
+from run.techniques import teacher_outputs
 from tests import scripts, state_files, toy_runs
 
 SIZES = {"num_hidden_layers": 3}
@@ -66,10 +67,10 @@ def test_answers_that_are_kept_are_the_teachers_but_for_rounding(tmp_path):
              "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),  # [B, choices, K, S, H]
              "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16)}
     parts = [(rows, {name: value[rows] for name, value in whole.items()}) for rows in ([3, 0, 2], [4, 1])]
-    path = answers.find(str(tmp_path / "kept"), {"of": "one"}, {"data": 1})
-    answers.write(path, {"teacher": {"of": "one"}}, lengths, parts,
+    path = kept_rows.find(str(tmp_path / "kept"), [{"of": "one"}, {"data": 1}])
+    teacher_outputs.write(path, {"teacher": {"of": "one"}}, lengths, parts,
                   {"logits": (), "hidden": (-2,), "attention": (-2, -1)})
-    kept = answers.Answers(path)
+    kept = teacher_outputs.read(path)
     rows = [2, 4, 2]  # of at most 3 tokens
     found = dict(zip(kept.entries, kept.look_up(rows, 3), strict=True))
     np.testing.assert_array_equal(found["logits"], whole["logits"][rows])
@@ -78,16 +79,16 @@ def test_answers_that_are_kept_are_the_teachers_but_for_rounding(tmp_path):
     np.testing.assert_array_equal(found["hidden"], expected)
     both = (real[:, :, np.newaxis] & real[:, np.newaxis])[:, np.newaxis, np.newaxis, np.newaxis]
     np.testing.assert_array_equal(found["attention"], whole["attention"][rows, ..., :3, :3] * both)
-    batches = kept.added(tf.data.Dataset.from_tensor_slices(
+    batches = teacher_outputs.add_outputs(kept, tf.data.Dataset.from_tensor_slices(
         {"input_ids": np.zeros([6, 4], np.int32), "row": np.array([0, 1, 2, 3, 4, 0])}).batch(3, drop_remainder=True),
         "row")
     assert batches.element_spec["teacher_hidden"].shape == [3, 2, 3, 4, 6]
-    assert answers.find(str(tmp_path / "kept"), {"of": "one"}, {"data": 2}) != path
+    assert kept_rows.find(str(tmp_path / "kept"), [{"of": "one"}, {"data": 2}]) != path
     with pytest.raises(InputError, match=r"`answers_dir`=.*kept: holds the answers of another teacher; choose"):
-        answers.check_teacher(str(tmp_path / "kept"), {"of": "another"})
+        teacher_outputs.check_teacher(str(tmp_path / "kept"), {"of": "another"})
     (tmp_path / "kept" / path.rpartition("/")[2] / "hidden.bin").write_bytes(b"cut")
     with pytest.raises(InputError, match=r"hidden.bin: is missing or damaged; remove .*, and the teacher is"):
-        answers.Answers(path)
+        teacher_outputs.read(path)
 
 
 @pytest.mark.timeout(240)  # it trains three times

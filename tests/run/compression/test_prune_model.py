@@ -12,17 +12,16 @@ from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from data_prep.tasks import classifier
 from run.compression.data_settings import DataSettings
-from run.compression.distillation.settings import LossSettings
 from run.compression.pruning import job, selection
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.techniques.settings import LossSettings
 from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
 
@@ -56,7 +55,7 @@ def test_every_task(folder, name, monkeypatch):
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
     servable, served = loading.load(of_checkpoint(f"{name}_pruned"))
-    assert served.task.kind == toy_runs.TASKS[name][0].kind
+    assert served.metadata.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
 
@@ -207,8 +206,8 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         model=ModelSettings(init_checkpoint=str(undisturbed)), tokenizer=TokenizerSettings(max_seq_length=20),
         training=TrainingSettings(output_dir="trained_on", train_batch_size=4),
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2")), {})
-    finetuning_job.run_task(Classification, settings)
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2")), {})
+    finetuning_job.run(settings)
     servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))

@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
+from data_prep.tasks import classifier
 from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings, WeightPruningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
+from run.techniques.settings import WeightPruningSettings
 from tests import toy_runs
 from tests.settings import resolved
 
@@ -40,9 +40,9 @@ def tune(output_dir, *, tuning=None, **pruning):
         optimizer=OptimizerSettings(learning_rate=1e-2),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=4.0, **tuning or {}),
         weight_pruning=WeightPruningSettings(**pruning),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2"))
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2"))
     settings = resolved(settings)
-    job.run_task(Classification, settings)
+    job.run(settings)
 
 
 def tensors_of(folder):

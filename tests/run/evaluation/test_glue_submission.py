@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from data_prep.tasks.classification import TASKS
+from data_prep.tasks.glue import TASKS
 from run.evaluation import glue_submission
 
 

@@ -7,10 +7,10 @@ from bert_tf.checkpoints import FORMATS, model_tensors
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from data_prep.tasks import classifier, span_labeler
 from run.finetuning import head
 from run.finetuning.settings import FineTuningSettings
-from run.finetuning.task_settings import ClassificationSettings, QuestionAnsweringSettings
-from run.finetuning.tasks import Classification, QuestionAnswering
+from run.tasks import ClassifierTask, SpanLabelerTask
 from tests.run.finetuning.test_job import Task
 
 CONFIG = BertConfig(11, 6, 1, 2, 7, max_position_embeddings=9, type_vocab_size=2)
@@ -22,7 +22,7 @@ def metadata(kind="classifier", labels=("a", "b")):
 
 
 def task_of(**values):
-    task = Task(None, None)
+    task = Task(FineTuningSettings(), None)
     task.metadata = metadata(**values)
     return task
 
@@ -66,7 +66,7 @@ def test_a_head_that_fits_and_was_trained_for_others_is_new_unless_one_insists(c
     (("LABEL_0", "LABEL_1"), True), (("negative", "POSITIVE"), True), (("positive", "negative"), False)])
 def test_a_head_of_hugging_face_is_taken_if_its_labels_are_the_tasks(checkpoint, capsys, labels, is_taken):
     path = checkpoint(models.BertClassifier(CONFIG, 2), metadata(labels=labels))
-    task = Classification(FineTuningSettings(task=ClassificationSettings(task_name="sst-2", data_dir="none")), None)
+    task = ClassifierTask(FineTuningSettings(task=classifier.Settings(task_name="sst-2", data_dir="none")), None)
     assert head.new_variables(task, path, None, CONFIG) == (() if is_taken else HEAD)
     assert ("its labels are positive, negative, and this task's 0, 1" in capsys.readouterr().out) != is_taken
 
@@ -106,8 +106,8 @@ def test_a_head_of_another_width_is_left_to_loading(checkpoint):
 
 
 def test_the_head_of_questions_has_its_own_names(checkpoint):
-    settings = FineTuningSettings(task=QuestionAnsweringSettings())
-    task = QuestionAnswering(settings, None)
+    settings = FineTuningSettings(task=span_labeler.Settings())
+    task = SpanLabelerTask(settings, None)
     names = {variable.name.removesuffix(":0"): variable.shape.as_list()
              for variable in models.BertSpanLabeler(CONFIG).head.variables}
     assert task.head_shapes(CONFIG) == names

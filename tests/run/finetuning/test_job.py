@@ -1,23 +1,19 @@
 """The fine-tuning job: what is checked, and of what a run is made, before anything is written."""
 
 import dataclasses
+from unittest import mock
 
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task import FineTuningTask
-from run.finetuning.task_settings import (
-    ClassificationSettings,
-    MultipleChoiceSettings,
-    QuestionAnsweringSettings,
-    TaggingSettings,
-)
-from run.finetuning.tasks import TASKS, Classification, MultipleChoice, QuestionAnswering, Tagging
-from run.inference.served_settings import KINDS, UNTRAINED_KINDS
+from run.inference import served_settings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
+from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.training import strategies
 from run.training.optimizer import make_optimizer
 
@@ -25,11 +21,12 @@ SIZES = {"train_batch_size": 8, "eval_batch_size": 10, "predict_batch_size": 12}
 ODD = {"train_batch_size": 7, "eval_batch_size": 9, "predict_batch_size": 11}
 
 
-class Task(FineTuningTask):
+class Task(base.Task):
     """A task that reads nothing."""
 
     kind, metric = "classifier", "eval_accuracy"
-    make_model = make_servable = read = loss = score = decisions = report = predict = training_files = lambda *_: None
+    data_class = mock.Mock(return_value=mock.Mock(Settings=classifier.Settings))
+    read = loss = score = decisions = report = predict = training_files = lambda *_: None
     metadata = task_metadata.TaskMetadata("classifier", 12, True, ("a", "b"))
 
 
@@ -51,10 +48,10 @@ def test_batch_sizes_that_are_not_used_need_not_divide(two_replicas, monkeypatch
 
 
 @pytest.mark.parametrize(("task_class", "task_settings", "names"), [
-    (Classification, ClassificationSettings(task_name="rte", data_dir="."), {"task_name"}),
-    (Tagging, TaggingSettings(), {"token_column", "label_column", "document_context"}),
-    (MultipleChoice, MultipleChoiceSettings(), {"data_format"}),
-    (QuestionAnswering, QuestionAnsweringSettings(max_query_length=32),
+    (ClassifierTask, classifier.Settings(task_name="rte", data_dir="."), {"task_name"}),
+    (TokenClassifierTask, token_classifier.Settings(), {"token_column", "label_column", "document_context"}),
+    (MultipleChoiceTask, multiple_choice.Settings(), {"data_format"}),
+    (SpanLabelerTask, span_labeler.Settings(max_query_length=32),
      {"doc_stride", "max_query_length", "version_2_with_negative"}),
 ])
 def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_settings, names):
@@ -64,8 +61,8 @@ def test_a_run_is_resumed_with_what_shapes_its_features(task_class, task_setting
 
 def test_xnli_is_resumed_in_its_languages():
     def kept(**languages):
-        task_settings = ClassificationSettings(task_name="XNLI", data_dir=".", **languages)
-        return Classification(FineTuningSettings(task=task_settings), None).kept_settings
+        task_settings = classifier.Settings(task_name="XNLI", data_dir=".", **languages)
+        return ClassifierTask(FineTuningSettings(task=task_settings), None).kept_settings
 
     assert kept() == {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
     assert kept(xnli_language="de") == {"task_name": "xnli", "xnli_language": "de", "xnli_train_language": "de"}
@@ -75,19 +72,19 @@ def test_xnli_is_resumed_in_its_languages():
 @pytest.mark.parametrize("name", ["xnli_language", "xnli_train_language"])
 def test_languages_are_those_of_xnli(name):
     with pytest.raises(InputError, match=f"^`{name}`=de: requires `task_name`=xnli$"):
-        ClassificationSettings(task_name="mnli", data_dir=".", **{name: "de"})
+        classifier.Settings(task_name="mnli", data_dir=".", **{name: "de"})
     with pytest.raises(InputError, match=f"`{name}`=it: it must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"):
-        ClassificationSettings(task_name="xnli", data_dir=".", **{name: "it"})
+        classifier.Settings(task_name="xnli", data_dir=".", **{name: "it"})
 
 
 def test_a_published_task_is_the_same_by_any_spelling():
     for name in ("SST-2", "sst2"):
-        task = Classification(FineTuningSettings(task=ClassificationSettings(task_name=name, data_dir=".")), None)
+        task = ClassifierTask(FineTuningSettings(task=classifier.Settings(task_name=name, data_dir=".")), None)
         assert task.kept_settings == {"task_name": "sst-2"}
 
 
 def test_every_task_can_be_named_before_tensorflow_is_imported():
-    assert set(KINDS) == {*UNTRAINED_KINDS, *TASKS}
+    assert set(served_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS)
 
 
 def test_the_optimizer_is_made_of_the_settings():

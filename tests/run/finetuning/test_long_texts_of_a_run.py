@@ -15,11 +15,9 @@ import tensorflow as tf
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import classification, text_windows
+from data_prep.tasks import classifier, glue, text_windows
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
 from run.inference import loading
 from run.inference.served_settings import of_checkpoint
 from run.settings import (
@@ -59,11 +57,11 @@ def tune(output_dir, windows=None, **tuning):
         model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=LENGTH),
         training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=2),
         optimizer=OptimizerSettings(learning_rate=1e-2),
-        tuning=TuningSettings(**tuning), task=ClassificationSettings(
+        tuning=TuningSettings(**tuning), task=classifier.Settings(
             task_name="own", data_dir="data", text_a_column="sentence",
             **WINDOWS if windows is None else windows))
     settings = resolved(settings)
-    job.run_task(Classification, settings)
+    job.run(settings)
 
 
 def weights(folder):
@@ -107,7 +105,7 @@ def test_a_run_and_its_export(here, capsys):
 def test_features_of_windows(reference):
     """Short texts are as ever; of long ones each piece is in a window."""
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
-    examples = classification.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
+    examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
     windows = text_windows.Windows(stride=3, most=8)
     features, counts, was_cut = text_windows.convert_examples_to_windows(examples, tokenizer, LENGTH, windows)
@@ -117,7 +115,7 @@ def test_features_of_windows(reference):
     assert not was_cut.any()
     assert {name: values.shape for name, values in features.items()} == {
         **dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (3, many, LENGTH)), "label_ids": (3,)}
-    plain = classification.convert_examples_to_features(examples, tokenizer, LENGTH)
+    plain = glue.convert_examples_to_features(examples, tokenizer, LENGTH)
     for name in ("input_ids", "input_mask", "segment_ids"):
         np.testing.assert_array_equal(features[name][:, 0], plain[name])
     assert features["input_mask"][[0, 2], 1:].sum() == 0
@@ -137,4 +135,4 @@ def test_features_of_windows(reference):
 ])
 def test_mistakes(settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):
-        ClassificationSettings(**settings)
+        classifier.Settings(**settings)

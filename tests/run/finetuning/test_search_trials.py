@@ -9,8 +9,9 @@ from bert_tf import run_state
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from run.finetuning import runs, search
-from run.finetuning.settings import FineTuningSettings, SearchSettings, TrainedWeightsSettings, TuningSettings
+from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.settings import TrainingSettings
+from run.techniques.settings import TrainedWeightsSettings
 from run.training import model_files
 from run.training.loop import DivergedError
 from tests import state_files

@@ -14,15 +14,9 @@ from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.techniques.freezing import freeze
+from data_prep.tasks import classifier
 from run.finetuning import job
-from run.finetuning.settings import (
-    FineTuningSettings,
-    TrainedWeightsSettings,
-    TuningSettings,
-    WeightPruningSettings,
-)
-from run.finetuning.task_settings import ClassificationSettings
-from run.finetuning.tasks import Classification
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import (
     ModelSettings,
     OptimizerSettings,
@@ -30,6 +24,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
+from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 from run.training import strategies
 from tests import state_files, toy_runs
 from tests.settings import resolved
@@ -62,9 +57,9 @@ def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **
         training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=4, keep_checkpoint_max=9),
         step=StepSettings(**step or {}), optimizer=OptimizerSettings(learning_rate=1e-2), tuning=tuning,
         trained_weights=TrainedWeightsSettings(**trained_weights),
-        task=ClassificationSettings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
+        task=classifier.Settings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
     settings = resolved(settings)
-    job.run_task(Classification, settings)
+    job.run(settings)
 
 
 def stored(folder):
@@ -250,5 +245,5 @@ def test_more_than_the_model_has(reference_config, settings, message):
 
 def test_lora_is_not_trained_for_int8():
     with pytest.raises(InputError, match=r"^`lora_rank`=8: cannot be combined with `quantize_from_step`$"):
-        FineTuningSettings(tuning=TuningSettings(do_train=True, quantize_from_step=0),
+        FineTuningSettings(tuning=TuningSettings(do_train=True), int8=Int8Settings(0),
                            trained_weights=TrainedWeightsSettings(lora_rank=8))

@@ -99,19 +99,6 @@ def test_windows_no_longer_than_the_stride_stand_side_by_side(tokenizer):
     assert all(all(feature.is_max_context) for feature in features)
 
 
-@pytest.mark.parametrize(("num_pieces", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
-def test_the_window_with_most_context_against_the_plain_rule(num_pieces, room, stride):
-    spans = squad_features._spans(num_pieces, room, stride)
-    covered = sorted({piece for span in spans for piece in range(*span)})
-    assert covered == list(range(num_pieces))
-    expected = []
-    for piece in range(num_pieces):
-        scores = {index: min(piece - start, stop - 1 - piece) + 0.01 * (stop - start)
-                  for index, (start, stop) in enumerate(spans) if start <= piece < stop}
-        expected.append(max(scores, key=scores.get))  # the first of equal ones
-    assert squad_features._fullest_windows(spans, num_pieces).tolist() == expected
-
-
 @pytest.mark.parametrize(("context", "text", "start", "expected"), [
     ("a (1895-1943). b", "1895", 3, ["1895"]),  # the pieces of the answer alone
     ("a (1895-1943). b", "1895-1943", 3, ["1895", "-", "1943"]),

@@ -11,12 +11,11 @@ from bert_tf.checkpoints import checkpoint_files, load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import tagging
-from run.finetuning import batches
+from data_prep.tasks import conll, token_classifier
+from run.arrays import batches
 from run.finetuning.frozen import job, tagger
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
-from run.finetuning.settings import SearchSettings, TrainedWeightsSettings, TuningSettings, WeightPruningSettings
-from run.finetuning.task_settings import TaggingSettings
+from run.finetuning.settings import SearchSettings, TuningSettings
 from run.inference.served_settings import of_checkpoint
 from run.settings import (
     DeviceSettings,
@@ -26,6 +25,7 @@ from run.settings import (
     TokenizerSettings,
     TrainingSettings,
 )
+from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 from tests import state_files, toy_runs
 from tests.settings import resolved
 
@@ -47,7 +47,7 @@ def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning
         ModelSettings(init_checkpoint=str(folder / model)), TokenizerSettings(max_seq_length=length),
         training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=12, save_checkpoints_steps=50),
         tuning=TuningSettings(**tuning or {"do_train": True}),
-        task=TaggingSettings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
+        task=token_classifier.Settings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
                             document_context=document_context),
         frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
     settings = resolved(settings)
@@ -70,8 +70,8 @@ def test_it_learns_and_leaves_what_a_tagger_leaves(folder, trained):
     results = dict(line.split(" = ") for line in (trained / "eval_results.txt").read_text().splitlines())
     assert float(results["eval_f1"]) > 0.7
     assert int(results["global_step"]) == STEPS
-    predicted = tagging.read_sentences(str(trained / "test_predictions.txt"), label_column=-1)
-    dev = tagging.read_sentences(str(folder / "dev.txt"), label_column=-1)
+    predicted = conll.read_sentences(str(trained / "test_predictions.txt"), label_column=-1)
+    dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
     assert predicted.words == dev.words
     right = np.mean([one == two for rows in zip(predicted.labels, dev.labels, strict=True)
                      for one, two in zip(*rows, strict=True)])
@@ -92,11 +92,11 @@ def test_vectors_are_the_encoders_of_first_pieces(folder, trained):
     config = BertConfig.from_json_file(folder / "model" / "bert_config.json")
     encoder = models.BertEncoder(config)
     load_pretrained(encoder, str(folder / "model"))
-    sentences = tagging.read_sentences(str(folder / "train.txt"), label_column=-1)
+    sentences = conll.read_sentences(str(folder / "train.txt"), label_column=-1)
     tokenizer = BertTokenizer(str(folder / "model" / "vocab.txt"))
-    features, _ = tagging.convert_sentences_to_features(sentences, tagging.label_names(sentences), tokenizer, 12)
+    features, _ = conll.convert_sentences_to_features(sentences, conll.label_names(sentences), tokenizer, 12)
     outputs = encoder({name: features[name] for name in ("input_ids", "input_mask", "segment_ids")})["encoder_outputs"]
-    expected = tagging.of_words(outputs[3].numpy(), features["label_ids"])
+    expected = conll.of_words(outputs[3].numpy(), features["label_ids"])
     places = {json.loads(path.read_text())["words"]: path.parent for path in folder.glob("vectors/*/vectors.json")}
     np.testing.assert_allclose(np.load(places[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
 
@@ -185,7 +185,7 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
      "`all_features`=True: cannot be combined with `do_predict`$"),
     ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, num_runs=2)},
      "`all_features`=True: cannot be combined with `num_runs`; set `runs_per_row`$"),
-    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, quantize_from_step=0)},
+    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True), "int8": Int8Settings(0)},
      "`quantize_from_step`=0: cannot be combined with `all_features`$"),
     ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: cannot be combined with"),
 ])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from run.finetuning.batches import take_rows
+from run.arrays import kept_rows
+from run.arrays.batches import take_rows
 from run.finetuning.frozen import vectors
 from tests import remote_folders
 
@@ -27,14 +28,14 @@ def parts(values):
 
 @pytest.fixture
 def folder(tmp_path, values):
-    path = vectors.find(str(tmp_path / "vectors"), TOLD)
+    path = kept_rows.find(str(tmp_path / "vectors"), TOLD)
     vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
     return path
 
 
 def test_rows_are_read_as_they_are_wanted(folder, values):
     assert sorted(os.listdir(folder)) == ["layer_0.npy", "layer_2.npy", "vectors.json"]
-    kept = vectors.KeptVectors(folder, LAYERS, OF_TAGGER, WIDTH)
+    kept = vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
     assert kept.shape == (3, 3, 2, WIDTH)
     found = kept.read(np.array([2, 1]), 4)
     assert found.dtype == np.float16
@@ -43,26 +44,26 @@ def test_rows_are_read_as_they_are_wanted(folder, values):
     assert not found[0, 1:].any()
     assert not found[1, 3:].any()
     mask = (np.arange(5) < np.array(OF_TAGGER)[:, np.newaxis]).astype(np.int32)
-    taken = take_rows({"input_mask": mask, "vectors": vectors.KeptVectors(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2])
+    taken = take_rows({"input_mask": mask, "vectors": vectors.read(folder, (2,), OF_TAGGER, WIDTH)}, [0, 2])
     np.testing.assert_array_equal(taken["vectors"][0, :, 0], values[:3, 1])
     assert taken["vectors"].shape == (2, 3, 1, WIDTH)
 
 
 def test_a_file_is_mapped_not_loaded(folder):
-    kept = vectors.KeptVectors(folder, LAYERS, OF_TAGGER, WIDTH)
-    assert all(isinstance(each, np.memmap) for each in kept._layers)
+    kept = vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
+    assert all(isinstance(each, np.memmap) for each in kept._kept._values.values())
 
 
 def test_a_remote_folder(values):
-    path = vectors.find(remote_folders.new_folder(), TOLD)
+    path = kept_rows.find(remote_folders.new_folder(), TOLD)
     vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(path, (0, 1, 2)) == (1,)
-    found = vectors.KeptVectors(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
+    found = vectors.read(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
     np.testing.assert_array_equal(found[0, :, 0], values[3:6, 1])
 
 
 def test_vectors_that_were_not_finished_are_not_there(tmp_path, values):
-    path = vectors.find(str(tmp_path), TOLD)
+    path = kept_rows.find(str(tmp_path), TOLD)
 
     def stopped():
         yield next(parts(values))
@@ -81,21 +82,21 @@ def test_vectors_that_were_not_finished_are_not_there(tmp_path, values):
 
 def test_what_is_damaged_or_of_other_data_is_refused(folder):
     with pytest.raises(InputError, match=r"layer_2\.npy: is missing or damaged \(it holds float16 \[7, 3\]\); remove "):
-        vectors.KeptVectors(folder, (2,), [3, 3], WIDTH)
+        vectors.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.npy"), "r+b") as file:
         file.truncate(100)
     with pytest.raises(InputError, match=r"layer_0\.npy: is missing or damaged .*; remove .*, and the vectors are "):
-        vectors.KeptVectors(folder, LAYERS, OF_TAGGER, WIDTH)
+        vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
 
 def test_other_things_have_other_names(tmp_path):
-    names = {vectors.find(str(tmp_path), told) for told in (TOLD, {**TOLD, "data": "x"}, {**TOLD, "encoder": "x"})}
+    names = {kept_rows.find(str(tmp_path), told) for told in (TOLD, {**TOLD, "data": "x"}, {**TOLD, "encoder": "x"})}
     assert len(names) == 3
-    assert vectors.find(str(tmp_path), dict(reversed(TOLD.items()))) in names
+    assert kept_rows.find(str(tmp_path), dict(reversed(TOLD.items()))) in names
 
 
 def test_a_disk_that_is_too_small(tmp_path, values, monkeypatch):
-    monkeypatch.setattr(vectors.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
+    monkeypatch.setattr(kept_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
     with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another folder"):
         vectors.write(str(tmp_path / "x"), TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(str(tmp_path / "x"), LAYERS) == LAYERS

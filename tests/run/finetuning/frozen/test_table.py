@@ -8,15 +8,15 @@ import pytest
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.errors import InputError
+from data_prep.tasks import token_classifier
 from run.evaluation import results
 from run.finetuning import job
 from run.finetuning.frozen import table
 from run.finetuning.frozen.features import KINDS
 from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import TuningSettings
-from run.finetuning.task_settings import TaggingSettings
-from run.finetuning.tasks import Tagging
 from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.tasks import TokenClassifierTask
 from tests import state_files, toy_runs
 from tests.settings import resolved
 
@@ -40,7 +40,7 @@ def asked(monkeypatch):
     """List of (folder, task, settings) of the trainings that were asked for; the 4th of them is stopped."""
     asked = []
 
-    def run(task_class, settings):
+    def run(task_class, settings, techniques):
         asked.append((settings.training.output_dir.rpartition("/")[2], task_class, settings))
         if len(asked) == 4:
             raise StoppedError
@@ -58,7 +58,7 @@ def make(folder, **frozen):
     settings = resolved(TaggerSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
         training=TrainingSettings(output_dir=str(folder / "out")), tuning=TuningSettings(do_train=True, do_eval=True),
-        task=TaggingSettings(str(folder / "train.txt"), str(folder / "train.txt")),
+        task=token_classifier.Settings(str(folder / "train.txt"), str(folder / "train.txt")),
         frozen=FrozenSettings(all_features=True, runs_per_row=3, **frozen)), {})
     table.run(settings)
 
@@ -103,7 +103,7 @@ def test_what_the_rows_are_asked_for(folder, asked):
     with pytest.raises(StoppedError):
         make(folder)
     (_, fine_tuned, of_fine_tuned), (_, frozen, of_frozen) = asked[:2]
-    assert fine_tuned is Tagging
+    assert fine_tuned is TokenClassifierTask
     assert frozen.kind == "frozen_token_classifier"
     assert frozen.computes_all_layers
     assert of_fine_tuned.optimizer.learning_rate == 5e-5

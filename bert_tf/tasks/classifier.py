@@ -1,0 +1,59 @@
+"""A label, several labels, or a number for a text or a pair of texts."""
+
+import numpy as np
+
+from bert_tf.tasks import numbers
+from bert_tf.tasks.base import LEAST_PROBABILITY, Kind
+from bert_tf.tokenization.rows import as_strings, pack_texts, were_cut
+
+
+class Classifier(Kind):
+    """Sentence and sentence pair classification and regression (section 4.1 of the paper)."""
+
+    name = "classifier"
+    hugging_face = ("BertForSequenceClassification",)
+    card_fields = frozenset({"labels", "pairs", "multi_label", "window_pooling", "window_stride", "max_windows"})
+    may_give_number = True
+    signature = frozenset({"label", "has_label", "value"})
+
+    def answer(self, card, tokenizer, buckets, *texts):
+        rows = pack_texts(tokenizer, card.max_seq_length, *texts)
+        logits = numbers.stack([each["logits"] for each in buckets.run(rows)], [self.num_outputs(card)])
+        was_cut = were_cut(rows)
+        if self.gives_number(card):
+            return {"value": logits[:, 0], "was_cut": was_cut}
+        names = as_strings([card.labels] * len(rows), len(card.labels))
+        if card.multi_label:
+            return {"labels": names, "probabilities": 1 / (1 + np.exp(-logits)), "has_label": logits > 0,
+                    "was_cut": was_cut}
+        return {"label": as_strings([card.labels[number] for number in logits.argmax(axis=1)]), "labels": names,
+                "probabilities": numbers.softmax(logits), "was_cut": was_cut}
+
+    def json_rows(self, outputs):
+        """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}; with several labels "labels", a list.
+
+        A regression has {"value": 3.2}.
+        """
+        if "value" in outputs:
+            return [{"value": numbers.to_json_number(value)} for value in outputs["value"]]
+        rows = []
+        for place, values in enumerate(outputs["probabilities"]):
+            names = [name.decode() for name in outputs["labels"][place]]
+            if "has_label" in outputs:
+                chosen = {"labels": [name for name, has in zip(names, outputs["has_label"][place], strict=True) if has]}
+            else:
+                chosen = {"label": outputs["label"][place].decode()}
+            rows.append({**chosen, "probabilities": dict(zip(names, numbers.to_json_numbers(values), strict=True))})
+        return rows
+
+    def is_right(self, row, expected):
+        """See Kind; `expected` is a label, or the list of all labels."""
+        return row.get("label", row.get("labels")) == expected
+
+    def logits_of(self, answer):
+        if "value" in answer:
+            return {"logits": answer["value"][:, np.newaxis]}
+        if "has_label" in answer:
+            probabilities = np.maximum(answer["probabilities"], LEAST_PROBABILITY)
+            return {"logits": np.log(probabilities) - np.log(np.maximum(1 - probabilities, LEAST_PROBABILITY))}
+        return super().logits_of(answer)

@@ -1,0 +1,110 @@
+"""Classifiers: model, loss, and served model with one label, several labels, or a number."""
+
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.errors import InputError
+from bert_tf.export.request_checks import check_same_size, without_padding
+from bert_tf.export.servable import Servable
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tokenization.windows import pack_windows
+
+
+class ServedClassifier(Servable):
+    """A BertClassifier that takes "text" string [B], or "text_a" and "text_b" for pairs.
+
+    Answers, beside "was_cut":
+      "label" string [B], the likeliest; "labels" string [B, L], their names in the order of "probabilities"
+        float32 [B, L], which sum to 1;
+      or, where a text may have several labels, "labels" and "probabilities" of each by itself, and "has_label" bool
+        [B, L], True where that is over one half;
+      or, of a model without labels, "value" float32 [B].
+    """
+
+    kind = "classifier"
+
+    def __init__(self, model, tokenizer, labels, *, multi_label=False, window_stride=None, max_windows=None,
+                 **options):
+        """Args:
+          model: BertClassifier, or BertLongTextClassifier with the two arguments of windows.
+          labels: label names in the order of their ids; none for a regression.
+          multi_label: whether a text may have several labels.
+          window_stride: pieces between the starts of two windows of a text that is longer than max_seq_length: the
+            answer is of all of them; None for texts to be cut. "ids" and "tf_example" take single windows.
+          max_windows: most windows of a text.
+          tokenizer, options: Servable's.
+
+        Raises:
+          InputError: a number of labels that is not the model's.
+        """
+        super().__init__(model, tokenizer, **options)
+        check_labels(labels, model.num_labels)
+        self._labels = list(labels)
+        self._multi_label = multi_label
+        self._windows = {"stride": window_stride, "max_windows": max_windows} if window_stride else None
+
+    def answer_texts(self, **texts):
+        if self._windows is None:
+            return super().answer_texts(**texts)
+        if len(texts) > 1:
+            texts = dict(zip(texts, check_same_size(**texts), strict=True))
+        features, rows, was_cut = pack_windows(
+            self.tokenizer, *map(self.tokenizer.tokenize, texts.values()), max_seq_length=self.max_seq_length,
+            static_length=self.static_length, **self._windows)
+        logits = self.model(features)["logits"]  # [windows, L]
+        return {**self._answers(self.model.pool(logits, rows, tf.size(was_cut))), "was_cut": was_cut}
+
+    def answer(self, features):
+        if not self.static_length:
+            features = without_padding(features)
+        return self._answers(self.model(features)["logits"])
+
+    def _answers(self, logits):
+        """The answers of logits [B, L]."""
+        if not self._labels:
+            return {"value": logits[:, 0]}
+        names = tf.constant(self._labels)
+        labels = tf.tile(names[tf.newaxis], [tf.shape(logits)[0], 1])
+        if self._multi_label:
+            return {"labels": labels, "probabilities": tf.sigmoid(logits), "has_label": logits > 0}
+        return {"label": tf.gather(names, tf.argmax(logits, axis=-1)), "labels": labels,
+                "probabilities": tf.nn.softmax(logits)}
+
+    def litert_metadata(self):
+        if self._windows:
+            raise InputError("the model reads long texts in windows, which a LiteRT file does not; train with "
+                             "`long_texts`=cut for one")
+        return super().litert_metadata(labels=self._labels, multi_label=self._multi_label)
+
+
+def check_labels(labels, num_outputs):
+    """Raises InputError unless there are as many labels as outputs of a model, or none and one output."""
+    if (len(labels) or 1) != num_outputs:
+        raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")
+
+
+class ClassifierGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        num_outputs = KINDS[card.kind].num_outputs(card)
+        if card.window_pooling:
+            return models.BertLongTextClassifier(encoder, num_outputs, card.window_pooling)
+        return models.BertClassifier(encoder, num_outputs)
+
+    def loss(self, card, ignore_padding=False):
+        if KINDS[card.kind].gives_number(card):
+            return losses.regression_loss
+        return losses.multi_label_loss if card.multi_label else losses.classification_loss
+
+    def teaching(self, card):
+        if KINDS[card.kind].gives_number(card):
+            return "number"
+        return "sigmoid" if card.multi_label else "softmax"
+
+    def servable(self, model, tokenizer, card, options):
+        return ServedClassifier(
+            model, tokenizer, list(card.labels), pairs=card.pairs, multi_label=card.multi_label,
+            max_seq_length=card.max_seq_length, static_length=options.static_length, window_stride=card.window_stride,
+            max_windows=card.max_windows)

@@ -1,0 +1,37 @@
+"""The encoder, and served, with a text's embeddings."""
+
+import tensorflow as tf
+
+from bert_tf.export.servable import Servable
+from bert_tf.tasks.graphs.base import Graph
+
+
+class ServedEncoder(Servable):
+    """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
+
+    Answers, beside "was_cut": "pooled_output" float32 [B, H]; "sequence_output" float32 [B, S, H], of which only what
+    "input_mask" int32 [B, S] marks with 1 means anything; "pieces" string [B, S], the WordPiece entries.
+    """
+
+    kind = "encoder"
+
+    def answer(self, features):
+        encoded = self.model(features)
+        return {**{name: tf.cast(encoded[name], tf.float32) for name in ("pooled_output", "sequence_output")},
+                "input_mask": features["input_mask"],
+                "pieces": self.tokenizer.convert_ids_to_tokens(features["input_ids"])}
+
+    def numbers(self, features):
+        encoded = self.model(features)
+        return {name: encoded[name] for name in ("pooled_output", "sequence_output")}
+
+
+class EncoderGraph(Graph):
+    """See Graph; without a head there is no loss."""
+
+    def model(self, encoder, card):
+        return encoder
+
+    def servable(self, model, tokenizer, card, options):
+        return ServedEncoder(model, tokenizer, pairs=card.pairs, max_seq_length=card.max_seq_length,
+                             static_length=options.static_length)

@@ -1,0 +1,85 @@
+"""Multiple choice: model, loss, and served model for the text that goes best with another one."""
+
+from typing import ClassVar
+
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.export.request_checks import after, check, check_same_size, without_padding
+from bert_tf.export.servable import Servable, parse_rows
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tokenization.model_inputs import FEATURES, to_dense
+
+
+class ServedMultipleChoice(Servable):
+    """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
+
+    Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an example of
+    "tf_example" holds its C rows one after the other, all of one length.
+
+    Answers, beside "was_cut", which is True if any choice was: "choice" int32 [B], the position of the best, and
+    "probabilities" float32 [B, C].
+    """
+
+    kind = "multiple_choice"
+    example_texts: ClassVar = {
+        "text_a": ["The dog sees the fox."],
+        "choices": [["It sleeps on.", "It reads a book.", "It boils an egg.", "It sings an aria."]],
+    }
+
+    def encode(self, text_a, text_b=None):
+        """string [B], and choices string [B, C] -> features [B, C, S] and was_cut [B]."""
+        text_a, text_b = check_same_size(text_a=text_a, choices=text_b)
+        shape = tf.shape(text_b)  # [B, C]
+        first = self.tokenizer.tokenize(text_a)
+        second = self.tokenizer.tokenize(tf.reshape(text_b, [-1]))
+        rows = tf.repeat(tf.range(shape[0]), shape[1])
+        features, was_cut = self.pack(tf.gather(first, rows), second)
+        features = {name: tf.reshape(value, tf.concat([shape, tf.shape(value)[1:]], 0))
+                    for name, value in features.items()}
+        return features, tf.reduce_any(tf.reshape(was_cut, shape), axis=1)
+
+    def answer(self, features):
+        shape = tf.shape(features["input_ids"])  # [B, C, S]
+        if not self.static_length:
+            flat = without_padding({name: tf.reshape(features[name], [-1, shape[2]]) for name in FEATURES})
+            features = {name: tf.reshape(value, [shape[0], shape[1], tf.shape(value)[1]])
+                        for name, value in flat.items()}
+        probabilities = tf.nn.softmax(self.model(features)["logits"])
+        return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
+
+    def numbers(self, features):
+        """Each row is a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
+        return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
+
+    @property
+    def ids_shape(self):
+        return [None, None, self.max_seq_length if self.static_length else None]
+
+    def parse(self, serialized):
+        rows = parse_rows(serialized)
+        lengths = rows["input_ids"].row_lengths()
+        checks = [check(lengths == tf.reduce_max(lengths), "all examples must have the same length")]
+        rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}  # [B, C * S]
+        shape = tf.shape(rows["input_ids"])
+        starts = tf.reduce_sum(tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1)
+        choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which is nowhere else
+        return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
+                for name, value in rows.items()}
+
+
+class MultipleChoiceGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        return models.BertMultipleChoice(encoder)
+
+    def loss(self, card, ignore_padding=False):
+        return losses.classification_loss
+
+    def teaching(self, card):
+        return "softmax"
+
+    def servable(self, model, tokenizer, card, options):
+        return ServedMultipleChoice(model, tokenizer, max_seq_length=card.max_seq_length,
+                                    static_length=options.static_length)

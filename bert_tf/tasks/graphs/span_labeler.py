@@ -1,0 +1,208 @@
+"""Span labelers: model, loss, and served model from a question and a context to the answer as it stands there.
+
+Legend: B questions, W windows of all their contexts, K candidates, S sequence.
+"""
+
+from typing import ClassVar, NamedTuple
+
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.errors import InputError
+from bert_tf.export.request_checks import check_same_size
+from bert_tf.export.servable import Servable
+from bert_tf.tasks.graphs import question_windows
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tasks.span_decoding import N_BEST_SIZE, NO_SPAN
+from bert_tf.tokenization import ragged
+from bert_tf.tokenization.model_inputs import to_dense
+from bert_tf.tokenization.windows import cut_into_windows
+
+
+class ServedSpanLabeler(Servable):
+    """A BertSpanLabeler that takes "question" string [B] and "context" string [B].
+
+    Contexts are cut into windows and the best span over all of them is taken by the rules of the original's
+    `write_predictions`. serving_default answers:
+      "answer" string [B], as it stands in the context; "score" float32 [B], its start and end scores added;
+      "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context, bytes that are not
+        UTF-8 left out;
+      "null_score_diff" float32 [B]: the score of no answer less "score". With `allow_no_answer`, as for SQuAD 2.0,
+        answer is "" and the span 0, 0 where this is over the threshold;
+      "answers" string [B, K], "scores" float32 [B, K]: the best answers of different texts, "" and NO_SPAN where
+        there are fewer;
+      "was_cut" bool [B]: whether the question or the context was too long to be read whole.
+    "ids" and "tf_example" answer with "start_logits" and "end_logits", float32 [B, S].
+    """
+
+    kind = "span_labeler"
+    example_texts: ClassVar = {
+        "question": ["Where did Mary Shelley go?"],
+        "context": ["Mary Shelley wrote to Leigh Hunt in Genoa, and went to London with her son in 1823."],
+    }
+
+    def __init__(self, model, tokenizer, *, doc_stride=128, max_query_length=64, max_answer_length=30, top_k=5,
+                 allow_no_answer=False, null_score_diff_threshold=0.0, max_windows=64, **options):
+        """Args:
+          model: BertSpanLabeler.
+          doc_stride: pieces between the starts of two windows of a context.
+          max_query_length: pieces at which a question is cut.
+          max_answer_length: most pieces of an answer.
+          top_k: K, answers to give; at most N_BEST_SIZE.
+          allow_no_answer: whether a question may have no answer.
+          null_score_diff_threshold: see the class.
+          max_windows: windows at which a context is cut, which bounds the memory of a request.
+          tokenizer, options: Servable's.
+
+        Raises:
+          InputError: lengths that leave no room for a context, or do not move on.
+        """
+        super().__init__(model, tokenizer, **options)
+        if self.max_seq_length <= max_query_length + 3:
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be over `max_query_length` + 3, "
+                             f"{max_query_length + 3}, or the longest question leaves no room for the context")
+        if min(doc_stride, max_answer_length, max_windows) < 1:
+            raise InputError(f"`doc_stride`={doc_stride}, `max_answer_length`={max_answer_length}, `max_windows`="
+                             f"{max_windows}: each must be at least 1")
+        if not 1 <= top_k <= N_BEST_SIZE:
+            raise InputError(f"`top_k`={top_k}: it must be from 1 to {N_BEST_SIZE}")
+        self._doc_stride, self._max_query_length = doc_stride, max_query_length
+        self._max_answer_length, self._top_k, self._max_windows = max_answer_length, top_k, max_windows
+        self._allow_no_answer, self._threshold = allow_no_answer, null_score_diff_threshold
+
+    def litert_metadata(self):
+        return super().litert_metadata(
+            doc_stride=self._doc_stride, max_query_length=self._max_query_length,
+            max_answer_length=self._max_answer_length, top_k=self._top_k, max_windows=self._max_windows,
+            allow_no_answer=self._allow_no_answer, null_score_diff_threshold=self._threshold)
+
+    def encode(self, question, context):
+        """string [B] each -> features of all windows [W, S] and was_cut [B]."""
+        return self._encode(question, context)[2:]
+
+    def answer(self, features):
+        """Features int32 [W, S] -> start_logits and end_logits, float32 [W, S]."""
+        return self.model(features)
+
+    def answer_texts(self, question, context):
+        """string [B] each -> what serving_default answers; see the class."""
+        pieces, windows, features, was_cut = self._encode(question, context)
+        logits = self.answered(features)
+        spans = rank_spans(windows, features, logits, pieces.ids, self._max_answer_length)
+        contexts = ragged.row_numbers(spans.scores)
+        texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
+        starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
+                               for value, default in ((starts, 0), (ends, 0), (texts, "")))
+        scores = to_dense(spans.scores, NO_SPAN, N_BEST_SIZE)
+        null = tf.math.segment_min(logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows)
+        null_score_diff = null - scores[:, 0]
+        has_answer = spans.scores.row_lengths() > 0
+        if self._allow_no_answer:
+            has_answer &= null_score_diff <= self._threshold
+        answers, answer_scores = _distinct(texts, scores, self._top_k)
+        return {"answer": tf.where(has_answer, texts[:, 0], ""), "score": scores[:, 0],
+                "start": tf.where(has_answer, starts[:, 0], 0), "end": tf.where(has_answer, ends[:, 0], 0),
+                "null_score_diff": null_score_diff, "answers": answers, "scores": answer_scores, "was_cut": was_cut}
+
+    def _encode(self, question, context):
+        """Strings [B] -> (Pieces, Windows, features int32 [W, S], was_cut bool [B])."""
+        question, context = check_same_size(question=question, context=context)
+        query = self.tokenizer.tokenize(question)
+        pieces = question_windows.split(self.tokenizer, context)
+        query_cut = query.row_lengths() > self._max_query_length
+        query = query[:, : self._max_query_length]
+        room = self.max_seq_length - 3 - query.row_lengths()  # the original's 3: [CLS] and two [SEP]
+        windows = cut_into_windows(pieces.ids, room, self._doc_stride, self._max_windows)
+        features, _ = self.pack(tf.gather(query, windows.rows), windows.ids)
+        return pieces, windows, features, windows.was_cut | query_cut
+
+
+class Spans(NamedTuple):
+    """RaggedTensors [B, (K)]: float32 scores, falling; int64 first and last pieces, counted over all contexts."""
+
+    scores: tf.RaggedTensor
+    first: tf.RaggedTensor
+    last: tf.RaggedTensor
+
+
+def rank_spans(windows, features, logits, ids, max_answer_length):
+    """Finds the N_BEST_SIZE best spans of each context; see bert_tf.tasks.span_decoding, which does the same in NumPy.
+
+    Args:
+      windows: bert_tf.tokenization.windows.Windows.
+      features: dict with input_mask int32 [W, S], rows that hold a window each.
+      logits: dict of start_logits and end_logits, float32 [W, S].
+      ids: RaggedTensor int32 [B, (pieces)] of the contexts.
+      max_answer_length: int, most pieces of a span.
+
+    Returns:
+      Spans.
+    """
+    is_real = features["input_mask"] > 0
+    num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
+    start_scores, starts = _best_positions(logits["start_logits"], is_real, num_positions)  # [W, K]
+    end_scores, ends = _best_positions(logits["end_logits"], is_real, num_positions)
+    # A window comes last in its row, before a [SEP]; where it is empty, so is the list of its spans.
+    begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
+    starts, ends = starts - begin, ends - begin  # within the window
+    begins = question_windows.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
+    begins &= (starts >= 0) & (starts < windows.lengths[:, tf.newaxis])
+    lengths = ends[:, tf.newaxis, :] - starts[:, :, tf.newaxis] + 1  # [W, K, K]
+    is_span = (begins[:, :, tf.newaxis] & (ends < windows.lengths[:, tf.newaxis])[:, tf.newaxis, :]
+               & (lengths >= 1) & (lengths <= max_answer_length))
+    scores = tf.where(is_span, start_scores[:, :, tf.newaxis] + end_scores[:, tf.newaxis, :], NO_SPAN)
+
+    pairs = tf.cast(num_positions**2, tf.int64)
+    by_context = tf.RaggedTensor.from_value_rowids(tf.reshape(scores, [-1, pairs]), windows.rows, ids.nrows(),
+                                                   validate=False)
+    most_windows = tf.maximum(tf.reduce_max(by_context.row_lengths()), 0)
+    scores = tf.reshape(by_context.to_tensor(NO_SPAN), [ids.nrows(), most_windows * pairs])
+    scores, places = _top_k(scores, tf.minimum(N_BEST_SIZE, tf.shape(scores)[1]))
+    window = tf.minimum(places // pairs, by_context.row_lengths()[:, tf.newaxis] - 1)
+    window += by_context.row_starts()[:, tf.newaxis]  # [B, K]
+    to_piece = tf.gather(windows.starts, window) + ids.row_starts()[:, tf.newaxis]
+    start, end = (places % pairs // tf.cast(num_positions, tf.int64), places % tf.cast(num_positions, tf.int64))
+    first = tf.gather_nd(starts, tf.stack([window, start], -1)) + to_piece
+    last = tf.gather_nd(ends, tf.stack([window, end], -1)) + to_piece
+    return Spans(*(ragged.kept_columns(value, scores > NO_SPAN) for value in (scores, first, last)))
+
+
+def _best_positions(logits, is_real, count):
+    """The `count` largest float32 [W, S] logits of each row where `is_real`, and their positions, int64."""
+    return _top_k(tf.where(is_real, logits, logits.dtype.min), count)
+
+
+def _top_k(scores, count):
+    """As tf.math.top_k with positions int64, for which that has no GPU kernel."""
+    values, positions = tf.math.top_k(scores, count)
+    return values, tf.cast(positions, tf.int64)
+
+
+def _distinct(texts, scores, count):
+    """The first `count` different texts of each row's spans, and their scores; [B, N_BEST_SIZE] -> [B, count]."""
+    is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
+    earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
+    kept = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
+    return (to_dense(ragged.kept_columns(texts, kept)[:, :count], "", count),
+            to_dense(ragged.kept_columns(scores, kept)[:, :count], NO_SPAN, count))
+
+
+class SpanLabelerGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        return models.BertSpanLabeler(encoder)
+
+    def loss(self, card, ignore_padding=False):
+        return losses.create_span_loss(ignore_padding)
+
+    def teaching(self, card):
+        return "spans"
+
+    def servable(self, model, tokenizer, card, options):
+        return ServedSpanLabeler(
+            model, tokenizer, doc_stride=card.doc_stride, max_query_length=card.max_query_length,
+            max_answer_length=options.max_answer_length, top_k=options.top_k,
+            allow_no_answer=options.version_2_with_negative,
+            null_score_diff_threshold=options.null_score_diff_threshold, max_seq_length=card.max_seq_length,
+            static_length=options.static_length)

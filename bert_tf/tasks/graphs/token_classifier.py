@@ -1,0 +1,93 @@
+"""Token classifiers: model, loss, and served model with a tag for each word."""
+
+from typing import ClassVar
+
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.errors import InputError
+from bert_tf.export.servable import Servable
+from bert_tf.tasks.graphs.base import Graph
+from bert_tf.tasks.graphs.classifier import check_labels
+from bert_tf.tokenization import ragged
+from bert_tf.tokenization.model_inputs import to_dense
+
+
+class ServedTokenClassifier(Servable):
+    """A BertTokenClassifier that takes "text" string [B], whose words white space separates as in the training files.
+
+    A word has the tag of its first piece, as in section 5.3 of the paper.
+
+    serving_default answers, beside "was_cut", W being the most words in a row, at least 1: "words" string [B, W] and
+    "tags" string [B, W], "" where a row has fewer; "scores" float32 [B, W], the probability of each tag; "num_words"
+    int32 [B]. A word that was cut off has the tag "" and the score 0.
+    "ids" and "tf_example" answer with "tags" string [B, S], "probabilities" float32 [B, S, L] and "labels" string
+    [B, L]: they do not know which piece begins a word.
+    """
+
+    kind = "token_classifier"
+    example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
+
+    def __init__(self, model, tokenizer, labels, **options):
+        """Args: model, a BertTokenClassifier; labels, names in the order of their ids; the others Servable's.
+
+        Raises:
+          InputError: a number of labels that is not the model's.
+        """
+        super().__init__(model, tokenizer, **options)
+        check_labels(labels, model.num_labels)
+        self._labels = list(labels)
+
+    def answer_texts(self, text):
+        """string [B] -> what serving_default answers; see the class."""
+        # A client may be sent words back as JSON, which has to be UTF-8.
+        words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
+        pieces = self._pieces_of_words(words.values)  # [all W, (pieces)]
+        features, was_cut = self.pack(ragged.merged(words, pieces))
+        answer = self.answered(features)
+
+        row = ragged.row_numbers(words)
+        before = tf.gather(tf.gather(pieces.row_splits, words.row_starts()), row)
+        first = 1 + pieces.row_starts() - before  # 1 for [CLS]
+        is_tagged = first < self.max_seq_length - 1
+        places = tf.stack([row, tf.where(is_tagged, first, 0)], axis=1)
+        tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
+        scores = tf.where(is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0)
+        return {"words": to_dense(words, ""), "tags": to_dense(words.with_values(tags), ""),
+                "scores": to_dense(words.with_values(scores), 0.0),
+                "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}
+
+    def _pieces_of_words(self, words):
+        """Strings [N] -> RaggedTensor int32 [N, (pieces)]; [UNK] where normalisation leaves none, as in training."""
+        ids = self.tokenizer.tokenize(words)
+        unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)
+        return ragged.side_by_side(ids, ragged.kept_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
+
+    def answer(self, features):
+        probabilities = tf.nn.softmax(self.model(features)["logits"])  # [B, S, L]
+        names = tf.constant(self._labels)
+        return {"tags": tf.gather(names, tf.argmax(probabilities, axis=-1)), "probabilities": probabilities,
+                "labels": tf.tile(names[tf.newaxis], [tf.shape(probabilities)[0], 1])}
+
+    def litert_metadata(self):
+        return super().litert_metadata(labels=self._labels)
+
+
+class TokenClassifierGraph(Graph):
+    """See Graph."""
+
+    def model(self, encoder, card):
+        """See Graph; InputError without labels."""
+        if not card.labels:
+            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
+        return models.BertTokenClassifier(encoder, len(card.labels))
+
+    def loss(self, card, ignore_padding=False):
+        return losses.token_classification_loss
+
+    def teaching(self, card):
+        return "tokens"
+
+    def servable(self, model, tokenizer, card, options):
+        return ServedTokenClassifier(model, tokenizer, list(card.labels), max_seq_length=card.max_seq_length,
+                                     static_length=options.static_length)

@@ -1,0 +1,55 @@
+"""Candidates for each [MASK] of a text."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from bert_tf.tasks import numbers
+from bert_tf.tasks.base import Kind
+from bert_tf.tokenization.rows import as_strings, pack, were_cut
+
+MASK = "[MASK]"
+
+
+class MaskedLM(Kind):
+    """The masked language model (section 3.1 of the paper), which any pre-trained checkpoint has."""
+
+    name = "masked_lm"
+    is_fine_tuned = False
+    hugging_face = ("BertForMaskedLM", "BertForPreTraining")
+    head_scope = "cls/predictions/"
+    unused_variables = ("bert/pooler/", "cls/seq_relationship/")
+    per_position: ClassVar = {"sequence_output": -2}
+    signature = frozenset({"num_masks"})
+    candidates = "pieces"
+
+    def answer(self, card, tokenizer, buckets, *texts):
+        ids, mask = tokenizer.ids, tokenizer.mask_id
+        rows = []
+        for text in texts[0]:
+            first, *others = text.split(MASK)  # the tokenizer, like the original's, takes a literal one for words
+            rows.append(pack(tokenizer, [*ids(first), *(id_ for part in others for id_ in (mask, *ids(part)))], None,
+                             card.max_seq_length))
+        places = [[place for place, id_ in enumerate(row.ids) if id_ == mask] for row in rows]
+        counts = np.array(list(map(len, places)), np.int32)
+        shape = [len(rows), max([1, *counts]), card.top_k]
+        piece_ids = np.full(shape, tokenizer.pad_id, np.int32)
+        probabilities, pieces = np.zeros(shape, np.float32), np.full(shape, b"", object)
+        vectors = [output["sequence_output"][place] for output, row in zip(buckets.run(rows), places, strict=True)
+                   for place in row]
+        if vectors:
+            best = buckets.run_head(np.array(vectors))
+            is_real = np.arange(shape[1]) < counts[:, np.newaxis]
+            piece_ids[is_real], probabilities[is_real] = best["piece_ids"], best["probabilities"]
+            pieces[is_real] = as_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]],
+                                         shape[2])
+        return {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
+                "was_cut": were_cut(rows)}
+
+    def json_rows(self, outputs):
+        """{"masks": [[{"piece": "paris", "probability": 0.4}, ...], ...]}."""
+        return [{"masks": [[{"piece": piece.decode(), "probability": numbers.to_json_number(probability)}
+                            for piece, probability in zip(outputs["pieces"][place, mask],
+                                                          outputs["probabilities"][place, mask], strict=True)]
+                           for mask in range(number)]}
+                for place, number in enumerate(outputs["num_masks"])]

@@ -1,0 +1,126 @@
+"""Decodes start and end scores of windows to spans, in NumPy, by the rules of the original's `write_predictions`.
+
+Scores are added in the precision of the input. Equal scores keep the original's order. The graph of
+`bert_tf.tasks.graphs.span_labeler` computes the same.
+
+Shape legend: S positions of a row, N spans, P tokens of a context.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+N_BEST_SIZE = 20  # the original's default: positions tried as start and as end of a window, and spans looked at
+NO_SPAN = -1e6  # the score where a context has no span; JSON has no infinity
+
+
+class Window(NamedTuple):
+    """Some tokens of a context: the number of the first, and how many."""
+
+    start: int
+    length: int
+
+
+class ScoredWindow(NamedTuple):
+    """A row that holds a window, and its scores.
+
+    Attributes:
+      begin: int. Position of the window's first token in the row.
+      is_fullest: bool [length]. Whether no other window shows more context of each token of the window.
+      start_scores, end_scores: float [S].
+    """
+
+    begin: int
+    is_fullest: np.ndarray
+    start_scores: np.ndarray
+    end_scores: np.ndarray
+
+
+class Spans(NamedTuple):
+    """Possible answers.
+
+    Attributes:
+      windows: int64 [N]. Number of the window.
+      starts, ends: int64 [N]. First and last position in the window's row.
+      start_scores, end_scores: float [N].
+    """
+
+    windows: np.ndarray
+    starts: np.ndarray
+    ends: np.ndarray
+    start_scores: np.ndarray
+    end_scores: np.ndarray
+
+
+NO_SPANS = Spans(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32)))
+
+
+def cut_into_windows(total, room, doc_stride, max_windows=None):
+    """Cuts a context into windows that overlap, as the original's `convert_examples_to_features`.
+
+    Args:
+      total: int. Tokens of the context.
+      room: int. Maximum number of tokens of a window.
+      doc_stride: int. Tokens between the starts of two windows; where a window is shorter, its length.
+      max_windows: int, or None for no limit.
+
+    Returns:
+      (list of Window, at least one; bool, whether the context requires more than `max_windows`).
+    """
+    step = min(room, doc_stride)
+    required = 1 + -(-max(total - room, 0) // step)
+    count = min(required, max_windows or required)
+    return [Window(start, min(room, total - start)) for start in range(0, step * count, step)], count < required
+
+
+def find_fullest_windows(windows):
+    """Finds the window that shows the most context of each token (the original's `_check_is_max_context`).
+
+    That is the smaller number of tokens to its left and right, plus a hundredth of the window's length. The first of
+    equal windows counts.
+
+    Args:
+      windows: list of Window of a context, in order.
+
+    Returns:
+      int32 [P], numbers of windows.
+    """
+    total = windows[-1].start + windows[-1].length
+    fullest, best = np.zeros(total, np.int32), np.full(total, -1.0)
+    for number, (start, length) in enumerate(windows):
+        tokens, left = slice(start, start + length), np.arange(length)
+        context = np.minimum(left, left[::-1]) + 0.01 * length  # float64, as in Python
+        is_better = context > best[tokens]
+        best[tokens][is_better] = context[is_better]
+        fullest[tokens][is_better] = number
+    return fullest
+
+
+def find_spans(windows, n_best_size, max_answer_length):
+    """Finds what may be an answer among the best starts and ends of each window.
+
+    Args:
+      windows: list of ScoredWindow.
+      n_best_size: int. Starts and ends to try in each window.
+      max_answer_length: int. Maximum number of tokens of an answer.
+
+    Returns:
+      Spans, in the order in which the original considers them.
+    """
+    found = [NO_SPANS]
+    for number, window in enumerate(windows):
+        starts, ends = (rank(scores, n_best_size) for scores in (window.start_scores, window.end_scores))
+        starts, ends = (each[(each >= window.begin) & (each < window.begin + len(window.is_fullest))]
+                        for each in (starts, ends))
+        starts = starts[window.is_fullest[starts - window.begin]]
+        lengths = ends - starts[:, np.newaxis] + 1
+        row, column = np.nonzero((lengths >= 1) & (lengths <= max_answer_length))
+        starts, ends = starts[row], ends[column]
+        found.append(Spans(np.full(len(starts), number), starts, ends, window.start_scores[starts],
+                           window.end_scores[ends]))
+    return Spans(*map(np.concatenate, zip(*found, strict=True)))
+
+
+def rank(scores, count=None):
+    """Returns the positions of the `count` largest of float [N], best first; the first of equal scores comes first."""
+    return np.argsort(-scores, kind="stable")[:count]

@@ -1,0 +1,183 @@
+"""The span of a context that answers a question."""
+
+import functools
+import re
+import string
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from bert_tf.tasks import numbers
+from bert_tf.tasks.base import Kind
+from bert_tf.tasks.span_decoding import (
+    N_BEST_SIZE,
+    NO_SPAN,
+    ScoredWindow,
+    cut_into_windows,
+    find_fullest_windows,
+    find_spans,
+    rank,
+)
+from bert_tf.tokenization.rows import as_strings, pack
+from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
+
+# What parts words for the original's `read_squad_examples`.
+_SEPARATORS = re.compile("[ \t\r\n\u202f]+")
+_WORD = re.compile("[^ \t\r\n\u202f]+")
+_CACHED_CONTEXTS = 16  # of which several questions may be asked
+
+_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+class Context(NamedTuple):
+    """The pieces of a context and where they come from; spans are of characters.
+
+    Attributes:
+      text: str.
+      ids, starts, ends: lists, the id and the span of each piece.
+      words: list, the number of the word that each piece is of.
+      word_spans: list of (start, end) of each word.
+      odd_words: int array [words + 1], how many words before each have other characters than their pieces.
+      unknown: int array [pieces + 1], how many pieces before each are [UNK].
+    """
+
+    text: str
+    ids: list
+    starts: list
+    ends: list
+    words: list
+    word_spans: list
+    odd_words: np.ndarray
+    unknown: np.ndarray
+
+    def span_text(self, first, last):
+        """The text of pieces `first` to `last`, as `question_windows.span_texts` gives it: (text, start, end)."""
+        first_word, last_word = self.words[first], self.words[last]
+        start, end = self.starts[first], self.ends[last]
+        if self.unknown[last + 1] > self.unknown[first] or self.odd_words[last_word + 1] > self.odd_words[first_word]:
+            start, end = self.word_spans[first_word][0], self.word_spans[last_word][1]
+        return _SEPARATORS.sub(" ", self.text[start:end]), start, end
+
+
+class SpanLabeler(Kind):
+    """Extractive question answering (sections 4.2 and 4.3 of the paper: SQuAD)."""
+
+    name = "span_labeler"
+    hugging_face = ("BertForQuestionAnswering",)
+    card_fields = frozenset({"doc_stride", "max_query_length"})
+    head_scope = "cls/squad/"
+    unused_variables = ("bert/pooler/",)
+    per_position: ClassVar = {"start_logits": -1, "end_logits": -1}
+    signature = frozenset({"null_score_diff"})
+    candidates = "answers"
+    has_several_rows = True
+
+    def num_outputs(self, card):
+        """A start and an end; see Kind."""
+        return 2
+
+    def inputs(self, pairs=False):
+        return {"question": 1, "context": 1}
+
+    def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
+        if text_b is None:
+            raise InputError(f"{argument} is required: a span labeler reads a question and its context")
+        return {"question": text_a, "context": text_b}
+
+    def answer(self, card, tokenizer, buckets, *texts):
+        rows, asked = [], []
+        for question, text in zip(*texts, strict=True):
+            context, query = split(tokenizer, text), tokenizer.ids(question)
+            kept = query[: card.max_query_length]
+            windows, was_cut = cut_into_windows(
+                len(context.ids), card.max_seq_length - 3 - len(kept), card.doc_stride,
+                card.max_windows)  # the original's 3: [CLS] and two [SEP]
+            asked.append((context, windows, len(rows), was_cut or len(query) > len(kept)))
+            rows += [pack(tokenizer, kept, context.ids[start : start + length], card.max_seq_length)
+                     for start, length in windows]
+        outputs = buckets.run(rows)
+        found = [_answer(card, context, windows, rows[first : first + len(windows)],
+                         outputs[first : first + len(windows)]) for context, windows, first, _ in asked]
+        scores = np.full([len(found), card.top_k], NO_SPAN, np.float32)
+        for place, answer in enumerate(found):
+            scores[place, : len(answer["scores"])] = answer["scores"]
+        return {"answer": as_strings([answer["answer"] for answer in found]),
+                **{name: np.array([answer[name] for answer in found], kind) for name, kind in (
+                    ("score", np.float32), ("start", np.int32), ("end", np.int32), ("null_score_diff", np.float32))},
+                "answers": as_strings([answer["answers"] for answer in found], card.top_k), "scores": scores,
+                "was_cut": np.array([was_cut for *_, was_cut in asked], bool)}
+
+    def json_rows(self, outputs):
+        """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers": [...]}.
+
+        Each of the answers is {"text": "...", "score": 7.1}.
+        """
+        number = numbers.to_json_number
+        return [{"answer": outputs["answer"][place].decode(), "start": int(outputs["start"][place]),
+                 "end": int(outputs["end"][place]), "score": number(outputs["score"][place]),
+                 "null_score_diff": number(outputs["null_score_diff"][place]),
+                 "answers": [{"text": text.decode(), "score": number(score)} for text, score in zip(
+                     outputs["answers"][place], outputs["scores"][place], strict=True) if text]}
+                for place in range(len(outputs["answer"]))]
+
+    def is_right(self, row, expected):
+        """See Kind; `expected` is the list of all right answers, empty for none. Compares like SQuAD's evaluation."""
+        answer = normalize(row["answer"])
+        return any(normalize(each) == answer for each in expected) or not (row["answer"] or expected)
+
+    def logits_of(self, answer):
+        return {name: answer[name] for name in self.per_position}
+
+
+def normalize(text):
+    """Returns a text without case, punctuation, articles, and extra white space, as SQuAD's evaluation compares it."""
+    return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
+
+
+@functools.lru_cache(_CACHED_CONTEXTS)
+def split(tokenizer, text):
+    """Tokenizes a context word by word, as the original does; PlainTokenizer, str -> Context."""
+    ids, starts, ends, words, spans, odd = [], [], [], [], [], []
+    for number, match in enumerate(_WORD.finditer(text)):
+        begin, word = match.start(), match[0]
+        word_ids, word_starts, word_ends = tokenizer.ids_and_spans(word)
+        ids += word_ids
+        starts += [begin + start for start in word_starts]
+        ends += [begin + end for end in word_ends]
+        words += [number] * len(word_ids)
+        spans.append(match.span())
+        characters = sum(len(tokenizer.vocabulary[id_].removeprefix(SUFFIX_INDICATOR)) for id_ in word_ids)
+        odd.append(tokenizer.unk_id not in word_ids and characters != len(word))
+    return Context(text, ids, starts, ends, words, spans, _count_before(odd),
+                   _count_before([id_ == tokenizer.unk_id for id_ in ids]))
+
+
+def _count_before(flags):
+    return np.cumsum([0, *flags])
+
+
+def _answer(card, context, windows, rows, outputs):
+    """One question's answer, dict of the outputs' names -> value, from its Windows, Rows and outputs."""
+    fullest = find_fullest_windows(windows)
+    scored = [ScoredWindow(
+        len(row.ids) - 1 - length,  # a window comes last in its row, before a [SEP]
+        fullest[start : start + length] == number, *(output[name][: len(row.ids)] for name in SpanLabeler.per_position))
+        for number, ((start, length), row, output) in enumerate(zip(windows, rows, outputs, strict=True))]
+    spans = find_spans(scored, N_BEST_SIZE, card.max_answer_length)
+    scores = spans.start_scores + spans.end_scores
+    best = rank(scores, N_BEST_SIZE)
+    shifts = np.array([window.start - each.begin for window, each in zip(windows, scored, strict=True)])
+    scores, shifts = scores[best], shifts[spans.windows[best]]
+    texts = list(map(context.span_text, spans.starts[best] + shifts, spans.ends[best] + shifts))
+    score = scores[0] if texts else np.float32(NO_SPAN)
+    null_score_diff = min(each.start_scores[0] + each.end_scores[0] for each in scored) - score
+    answer, begin, end = texts[0] if texts else ("", 0, 0)
+    if card.allow_no_answer and null_score_diff > card.null_score_diff_threshold:
+        answer, begin, end = "", 0, 0
+    distinct = {}
+    for (text, *_), each in zip(texts, scores, strict=True):
+        distinct.setdefault(text, each)
+    return {"answer": answer, "score": score, "start": begin, "end": end, "null_score_diff": null_score_diff,
+            "answers": list(distinct)[: card.top_k], "scores": list(distinct.values())[: card.top_k]}

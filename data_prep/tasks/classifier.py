@@ -1,0 +1,267 @@
+"""Sentences or sentence pairs and their label, labels, or number (section 4.1 of the paper: GLUE)."""
+
+import dataclasses
+import os
+import re
+import sys
+from typing import ClassVar
+
+import numpy as np
+
+from bert_tf.cli import places
+from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
+from bert_tf.errors import InputError
+from bert_tf.files import LineDecoder, garbled_note, read_lines
+from bert_tf.model_folder.tasks import GENERIC_LABEL
+from data_prep.tasks import glue, text_windows
+from data_prep.tasks.base import Question, TaskData, TaskSettings
+
+XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+OWN, XNLI = "task_name=own", "task_name=xnli"
+# What Hugging Face's data sets call labels that the published files have as 0 and 1.
+HUB_NAMES = {
+    "cola": {"unacceptable": "0", "acceptable": "1"},
+    "sst-2": {"negative": "0", "positive": "1"},
+    "mrpc": {"not_equivalent": "0", "equivalent": "1"},
+    "qqp": {"not_duplicate": "0", "duplicate": "1"},
+    "wnli": {"not_entailment": "0", "entailment": "1"},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(TaskSettings):
+    """Sentences or sentence pairs: GLUE, XNLI, or files of one's own."""
+
+    kind: ClassVar = "classifier"
+    data: ClassVar = ("task_name", "data_dir")
+
+    data_dir: str | None = setting(
+        None, "Folder of the task's files (train.tsv, dev.tsv, ...; of one's own tasks train.csv too, where there is "
+              "no train.tsv). Needed.", required=True, place=places.INPUT_FOLDER)
+    task_name: str | None = setting(
+        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are read as "
+              "published; or own, for files with a header. Needed.", required=True, resume=FIXED)
+    text_a_column: str = setting("text", "With --task_name=own: the column of the text.", needs=OWN,
+                                 resume=FIXED_IF_USED)
+    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.", needs=OWN,
+                                        resume=FIXED_IF_USED)
+    label_column: str = setting("label", "With --task_name=own: the column of the label or number.", needs=OWN,
+                                resume=FIXED_IF_USED)
+    regression: bool = setting(False, "With --task_name=own: whether the label is a number.", needs=OWN,
+                               resume=FIXED_IF_USED)
+    label_separator: str | None = setting(
+        None, "With --task_name=own: what stands between labels where a row may have several.", needs=OWN,
+        not_with="regression", resume=FIXED_IF_USED)
+    strict: bool = setting(
+        False, "With --task_name=own: whether a label of the development data that training lacks is an error; else it "
+               "counts as wrong.", needs=OWN)
+    glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.",
+                                    needs="do_predict")
+    xnli_language: str = setting(
+        "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
+        needs=XNLI, resume=FIXED_IF_USED)
+    xnli_train_language: str | None = setting(
+        None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
+              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI,
+        resume=FIXED_IF_USED)
+
+    long_texts: str = setting(
+        "cut", "cut: texts over --max_seq_length are cut, as in the original; windows: they are read whole, in windows "
+               "of that length that overlap, whose logits are pooled, in training and in serving too. Of a pair the "
+               "second text is.", choices=("cut", "windows"), resume=FIXED_IF_USED)
+    window_stride: int | None = setting(
+        None, "With --long_texts=windows: WordPieces between the starts of two windows of a text; unset means half of "
+              "--max_seq_length.", lower=1, needs="long_texts=windows")
+    max_windows: int = setting(
+        8, "With --long_texts=windows: most windows of a text; what is longer is cut. They are in memory together.",
+        lower=1, needs="long_texts=windows")
+    window_pooling: str = setting(
+        "mean", "With --long_texts=windows: the mean or the maximum of the windows' logits, label by label.",
+        choices=("mean", "max"), needs="long_texts=windows")
+
+    @property
+    def xnli_languages(self):
+        """Of evaluation and of training."""
+        return self.xnli_language, self.xnli_train_language or self.xnli_language
+
+    @classmethod
+    def of_model(cls, kept, data, called="model"):
+        """See TaskSettings. Columns of a custom task do not count for another `task_name`."""
+        if (getattr(data, "task_name", None) or kept.get("task_name")) != "own":
+            of_own = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
+            kept = {name: value for name, value in kept.items() if name not in of_own}
+        return super().of_model(kept, data, called)
+
+
+class ClassifierData(TaskData):
+    """See TaskData; finds out which data set it is, and its labels, before anything is read.
+
+    Attributes:
+      dataset: data_prep.tasks.glue.Dataset, its labels in the order of the model's.
+      windows: data_prep.tasks.text_windows.Windows in which long texts are read; None if they are cut.
+    """
+
+    Settings = Settings
+
+    def __init__(self, settings, max_seq_length, kept=None):
+        super().__init__(settings, max_seq_length, kept)
+        self.dataset = _find_dataset(settings, kept)
+        stride = settings.window_stride or max(1, max_seq_length // 2)
+        self.windows = text_windows.Windows(stride, settings.max_windows) if settings.long_texts == "windows" else None
+
+    def check(self):
+        """See TaskData: says which labels those of a model are taken for, if they have no names or another order."""
+        kept, labels = self.kept, self.dataset.labels
+        if kept and kept.as_task.is_generic and kept.labels != labels:
+            print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in "
+                  "this order", file=sys.stderr)
+        if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
+            print(f"note: the model's labels are in another order than those of {self.dataset.name}, which are taken "
+                  f"in the model's: {', '.join(labels)}", file=sys.stderr)
+
+    def _read_examples(self, split):
+        allow_unknown = split == "dev" and self.dataset.name == "own" and not self.settings.strict
+        return glue.read_examples(self.dataset, self.settings.data_dir, split, allow_unknown)
+
+    def read(self, split, tokenizer):
+        examples, notes = self.examples(split), []
+        if self.windows:
+            features = self._read_windows(examples, tokenizer, notes)
+        else:
+            features = glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, show_progress=True)
+        if examples.num_broken:
+            notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
+        if examples.num_empty:
+            notes.append(f"{examples.num_empty:,} rows have an empty text")
+        cut = None if self.windows else glue.count_cut(examples, tokenizer, self.max_seq_length)
+        if cut and cut.num_examples:
+            notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={self.max_seq_length}: "
+                         f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+        if examples.num_unknown:
+            notes.append(f"{examples.num_unknown:,} rows have a label that training lacks, and count as wrong "
+                         "(--strict refuses them)")
+        if examples.num_garbled:
+            notes.append(garbled_note(examples.num_garbled))
+        for note in notes:
+            print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
+        return features
+
+    def _read_windows(self, examples, tokenizer, notes):
+        """The features of examples that are read in windows; adds to `notes`, a list of str."""
+        features, counts, was_cut = text_windows.convert_examples_to_windows(
+            examples, tokenizer, self.max_seq_length, self.windows, show_progress=True)
+        if counts.max() > 1:
+            notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
+                         f"{self.max_seq_length}: they are read in {counts[counts > 1].mean():.1f} windows each, at "
+                         f"most {counts.max()}")
+        if was_cut.any():
+            notes.append(f"{np.count_nonzero(was_cut):,} rows are cut, they do not fit into {self.windows.most} "
+                         "windows or their first text is too long")
+        return features
+
+    def _read_unlabeled(self, path, tokenizer):
+        decoder, is_pair = LineDecoder(), self.kept.pairs
+        rows = [line.split("\t") for line in read_lines(path, decoder) if line.strip()]
+        decoder.tell(path)
+        for number, row in enumerate(rows, 1):
+            if len(row) != 1 + is_pair:
+                raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, the teacher reads "
+                                 f"{'two texts with a tab between them' if is_pair else 'one text a line'}")
+        texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
+        examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if is_pair else None, None)
+        return glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, True)
+
+    def questions(self):
+        examples = glue.read_examples(self.dataset, self.settings.data_dir, "dev")
+        for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
+            text_b = examples.text_b[place] if examples.text_b else None
+            names, right = self._answer(examples.labels[place])
+            yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
+
+    def _answer(self, label):
+        """A row's label, labels, or number: list of names in the data, and what the model gives for it."""
+        if self.dataset.regression:
+            return [f"{label:g}"], float(label)
+        is_several = bool(self.dataset.label_separator)
+        names, right = ([labels[id_] for id_ in (np.flatnonzero(label) if is_several else [label])]
+                        for labels in (self.dataset.labels, self.kept.labels))
+        return names, right if is_several else right[0]
+
+    @property
+    def training_files(self):
+        return {"data_dir": [os.path.join(self.settings.data_dir, self.dataset.splits["train"].file)]}
+
+    @property
+    def card(self):
+        return {"labels": self.dataset.labels, "pairs": self.dataset.splits["train"].text_b is not None,
+                "multi_label": bool(self.dataset.label_separator), **self._kept_windows}
+
+    @property
+    def _kept_windows(self):
+        return {"window_pooling": self.settings.window_pooling, "window_stride": self.windows.stride,
+                "max_windows": self.windows.most} if self.windows else {}
+
+    @property
+    def kept_settings(self):
+        settings = dataclasses.replace(self.settings, task_name=self.dataset.name)
+        if settings.task_name == "xnli":
+            settings = dataclasses.replace(settings, xnli_train_language=settings.xnli_languages[1])
+        return {**collect(FIXED, settings), **self._kept_windows}
+
+
+def _find_dataset(task, kept):
+    """The data_prep.tasks.glue.Dataset that settings name; InputError if there is none.
+
+    The labels of one's own files are those of the training file, or of the model if it is only to be used.
+    """
+    if task.task_name == "own":
+        has_names = kept and not kept.as_task.is_generic
+        dataset = glue.own_task(
+            task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
+            labels=kept.labels if has_names else (), regression=task.regression, label_separator=task.label_separator)
+        if kept and len(kept.labels) != len(dataset.labels):
+            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(kept.labels)} labels, the data "
+                             f"{len(dataset.labels)}: it was trained for another task")
+        return dataset
+    try:
+        dataset = glue.find_task(task.task_name)
+    except InputError as error:
+        raise InputError(f"`task_name`: {error}, and own") from error
+    if dataset.name == "xnli":
+        dataset = glue.xnli_task(*task.xnli_languages)
+    if kept is None or kept.labels == dataset.labels:
+        return dataset
+    return dataclasses.replace(dataset, labels=labels_of_model(dataset.name, dataset.labels, kept.labels))
+
+
+def labels_of_model(task_name, labels, of_model):
+    """Returns the labels of a published task in the order of a model's outputs.
+
+    Models of Hugging Face's hub are trained with the label names of its data sets, or with none, and in any order.
+
+    Args:
+      task_name: of the published task.
+      labels: its labels, a tuple of str.
+      of_model: the model's, a tuple of str.
+
+    Returns:
+      `labels` in another order, a tuple of str; the same for a model whose labels have no names.
+
+    Raises:
+      InputError: the model has other labels, or another number of them.
+    """
+    if len(of_model) == len(labels):
+        if all(map(GENERIC_LABEL.fullmatch, of_model)):
+            return labels
+        known = {_plain(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
+        known |= {_plain(label): label for label in labels}
+        in_order = tuple(known.get(_plain(name)) for name in of_model)
+        if {*in_order} == {*labels}:
+            return in_order
+    learned, needed = (", ".join(each) or "a number" for each in (of_model, labels))
+    raise InputError(f"`task_name`={task_name}: the model was trained for another task, its labels are {learned}, "
+                     f"those of the task {needed}")
+
+
+def _plain(name):
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,142 @@
+"""Answers that are spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
+
+import dataclasses
+import logging
+import random
+from typing import ClassVar
+
+import numpy as np
+
+from bert_tf.cli import places
+from bert_tf.cli.script import warn
+from bert_tf.cli.settings import FIXED, setting
+from bert_tf.errors import InputError
+from data_prep.tasks import squad
+from data_prep.tasks.base import ID_FEATURES, TRAINS, Question, TaskData, TaskSettings
+
+SHUFFLE_SEED = 12345  # the original's, for the order in which questions become records
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(TaskSettings):
+    """Questions about contexts: SQuAD and files in its form."""
+
+    kind: ClassVar = "span_labeler"
+    data: ClassVar = ("train_file", "predict_file")
+
+    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.",
+                                      required=TRAINS, place=places.INPUT_FILE)
+    predict_file: str | None = setting(
+        None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. Needed to evaluate "
+              "and to predict.", required="do_eval or do_predict", place=places.INPUT_FILE)
+    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1,
+                              resume=FIXED)
+    max_query_length: int = setting(
+        64, "Longest question in WordPieces; longer ones are cut. Less than --max_seq_length - 3.", lower=1,
+        resume=FIXED)
+    n_best_size: int = setting(
+        20, "Starts and ends to try in each window, and answers a question in nbest_predictions.json.", lower=1)
+    max_answer_length: int = setting(30, "Longest answer in WordPieces.", lower=1)
+    version_2_with_negative: bool = setting(False, "Whether some questions have no answer, as in SQuAD 2.0.",
+                                            resume=FIXED)
+    null_score_diff_threshold: float = setting(
+        0.0, "With --version_2_with_negative: a question has no answer if the score of none exceeds that of the best "
+             "answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold")
+    use_best_threshold: bool = setting(
+        False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold; right for "
+               "development data only.", needs="version_2_with_negative")
+    answer_metric: str = setting(
+        "squad", "squad: the official evaluation; korquad: KorQuAD's, whose F1 counts characters.",
+        choices=("squad", "korquad"), not_with="version_2_with_negative")
+    verbose_logging: bool = setting(False, "Say of every answer that could not be found in its context again.")
+
+
+class SpanLabelerData(TaskData):
+    """See TaskData; examples are data_prep.tasks.squad.Examples. One file is evaluated and answered.
+
+    Attributes:
+      windows: list of data_prep.tasks.squad.Feature, of that file, once it has been read.
+    """
+
+    Settings = Settings
+
+    def check(self):
+        """See TaskData: windows must have room for a question, and should overlap."""
+        settings = self.settings
+        if settings.verbose_logging:
+            logging.getLogger(squad.__name__).setLevel(logging.INFO)
+        squad.check_lengths(self.max_seq_length, settings.doc_stride, settings.max_query_length)
+        if settings.doc_stride > self.max_seq_length - settings.max_query_length - 3:
+            warn(f"`doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not overlap: "
+                 "answers across their ends cannot be found")
+
+    def _read_examples(self, split):
+        """Reads the examples of a split, and says what is odd about them on standard error."""
+        _, path = self._file(split)
+        examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative)
+        if examples.num_not_found:
+            warn(f"{path}: {examples.num_not_found:,} questions are left out: their answer does not stand in the "
+                 "context where answer_start says")
+        if examples.num_empty:
+            warn(f"{path}: {examples.num_empty:,} questions are empty, or about an empty context")
+        return examples
+
+    def read(self, split, tokenizer):
+        """See TaskData; keeps the windows too."""
+        self.windows = list(self.convert(split, tokenizer))
+        return _id_features(self.windows)
+
+    def write_records(self, path, tokenizer):
+        """Writes the windows of the training examples, shuffled, to a TFRecord file; returns their number."""
+        random.Random(SHUFFLE_SEED).shuffle(self.examples("train"))
+        return squad.write_records(path, self.convert("train", tokenizer), self.max_seq_length, is_training=True)
+
+    def convert(self, split, tokenizer):
+        """Yields the windows of a split; says at the end how many there were. InputError if there are none."""
+        name, path = self._file(split)
+        examples, settings = self.examples(split), self.settings
+        windows = self._windows_of(examples, tokenizer, is_training=split == "train")
+        yield from windows
+        if not windows.num_features:
+            raise InputError(f"`{name}`={path}: no context has a word")
+        cut = windows.num_long_questions
+        warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows"
+             + (f"; {cut:,} questions are cut to --max_query_length={settings.max_query_length} pieces" if cut else ""))
+
+    def _windows_of(self, examples, tokenizer, is_training):
+        return squad.convert_examples_to_features(
+            examples, tokenizer, self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length,
+            is_training)
+
+    def _file(self, split):
+        """The setting that names the file of a split, and its value."""
+        name = "train_file" if split == "train" else "predict_file"
+        return name, getattr(self.settings, name)
+
+    def _read_unlabeled(self, path, tokenizer):
+        examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
+        windows = list(self._windows_of(examples, tokenizer, is_training=False))
+        if not windows:
+            raise InputError(f"`unlabeled_file`={path}: no context has a word")
+        return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
+
+    def questions(self):
+        path = self.settings.predict_file
+        for example in squad.read_examples(path, False, self.settings.version_2_with_negative):
+            if example.answers is None:
+                raise InputError(f"`predict_file`={path}: has no answers to compare with")
+            yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),
+                           source=example.qas_id, right=example.answers)
+
+    @property
+    def training_files(self):
+        return {"train_file": [self.settings.train_file]}
+
+    @property
+    def card(self):
+        return {"doc_stride": self.settings.doc_stride, "max_query_length": self.settings.max_query_length}
+
+
+def _id_features(windows):
+    arrays = squad.arrays_of(windows)
+    return {name: arrays[name] for name in ID_FEATURES}

@@ -1,0 +1,92 @@
+"""Words of sentences with a label each (section 5.3 of the paper: named entities; parts of speech)."""
+
+import dataclasses
+import functools
+import sys
+from typing import ClassVar
+
+from bert_tf.cli import places
+from bert_tf.cli.settings import FIXED, setting
+from bert_tf.files import garbled_note
+from data_prep.tasks import conll
+from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
+
+WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(TaskSettings):
+    """Words with a label each, in columns."""
+
+    kind: ClassVar = "token_classifier"
+    data: ClassVar = ("train_file", "dev_file", "test_file")
+
+    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.", required=TRAINS,
+                                      place=places.INPUT_FILE)
+    dev_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_eval.", required="do_eval",
+                                    place=places.INPUT_FILE)
+    test_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_predict.", required="do_predict",
+                                     place=places.INPUT_FILE)
+    token_column: int = setting(0, "Column of the word: 0 is the first, -1 the last.", resume=FIXED)
+    label_column: int = setting(
+        -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or any other "
+            "labels.", resume=FIXED)
+    strict: bool = setting(
+        False, "Whether a label of the development data that training lacks is an error; else it counts as wrong.")
+    document_context: bool = setting(
+        False, "Whether inputs are windows of --max_seq_length over documents, which begin at rows -DOCSTART-, each "
+               "word being trained and predicted in the one where it stands most inside; else an input is a sentence.",
+        resume=FIXED)
+
+
+class TokenClassifierData(TaskData):
+    """See TaskData; examples are data_prep.tasks.conll.Sentences."""
+
+    Settings = Settings
+
+    @functools.cached_property
+    def labels(self):
+        """Names of the labels, those of the model, or of the training file for a new one: tuple of str."""
+        return self.kept.labels if self.kept else conll.label_names(self.examples("train"))
+
+    def _read_examples(self, split):
+        label_column = None if split == "test" else self.settings.label_column
+        return conll.read_sentences(getattr(self.settings, f"{split}_file"), self.settings.token_column, label_column)
+
+    def read(self, split, tokenizer):
+        sentences, document_context = self.examples(split), self.settings.document_context
+        features, num_cut = conll.convert_sentences_to_features(
+            sentences, self.labels, tokenizer, self.max_seq_length,
+            allow_unknown=split == "dev" and not self.settings.strict, document_context=document_context)
+        notes = f"{split}: {len(sentences):,} sentences, {sentences.num_words:,} words"
+        if document_context:
+            notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
+        elif len(features["input_ids"]) > len(sentences):
+            notes += (f" in {len(features['input_ids']):,} rows: what is longer than --max_seq_length="
+                      f"{self.max_seq_length} is divided")
+        if num_cut:
+            notes += f"; {num_cut:,} words alone are longer and lose their last pieces"
+        if num_unknown := int((features["label_ids"] == conll.UNKNOWN).sum()):
+            notes += (f"; {num_unknown:,} words have a label that training lacks, and count as wrong (--strict refuses "
+                      "them)")
+        if sentences.num_garbled:
+            notes += f"; {garbled_note(sentences.num_garbled)}"
+        print(notes, file=sys.stderr)
+        return features
+
+    def _read_unlabeled(self, path, tokenizer):
+        sentences = conll.read_sentences(path, self.settings.token_column, None)
+        return conll.convert_sentences_to_features(sentences, self.kept.labels, tokenizer, self.max_seq_length)[0]
+
+    def questions(self):
+        sentences = self.examples("dev")
+        for words, labels, lines in zip(sentences.words, sentences.labels, sentences.lines, strict=True):
+            yield Question(" ".join(words), expected=" ".join(labels), source=f"line {lines[0]}", right=labels)
+
+    @property
+    def training_files(self):
+        return {"train_file": [self.settings.train_file]}
+
+    @property
+    def card(self):
+        return {"labels": self.labels}

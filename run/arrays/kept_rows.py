@@ -1,0 +1,168 @@
+"""Arrays of varying length, one for each row of some data, kept on disk: a teacher's outputs, an encoder's vectors.
+
+A directory of them has a subdirectory for each set of data and settings, whose name is a fingerprint of both. It
+contains a file for each name, in which the rows' arrays follow one another.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import math
+import os
+import shutil
+import zipfile
+
+import numpy as np
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from run.arrays.batches import RowsOnDisk
+
+FINGERPRINT_DIGITS = 16
+UNREADABLE = (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile)
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """The array of each row under one name.
+
+    Attributes:
+      shape: List of int. Shape of a row's array; -1 for an axis that is as long as the row.
+      dtype: Name of a NumPy dtype.
+    """
+
+    shape: list
+    dtype: str
+
+    def get_shape(self, length):
+        """Returns the shape for a row of a length."""
+        return [length if size < 0 else size for size in self.shape]
+
+    def get_offsets(self, lengths):
+        """Returns where each row's array begins in the file, and where the last ends, in elements: int64 [n + 1]."""
+        fixed = math.prod(size for size in self.shape if size >= 0)
+        sizes = fixed * np.asarray(lengths, np.int64) ** sum(size < 0 for size in self.shape)
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+
+class KeptRows:
+    """The files of a directory.
+
+    Args:
+      folder: Path of the directory.
+      file_name: Pattern of the files' names: "{}.bin" for plain values, "layer_{}.npy" for NumPy's format, in which
+        all axes except the first are those of a row.
+      entries: Dict of name -> Entry.
+      lengths: int [n]. Length of each row.
+    """
+
+    def __init__(self, folder, file_name, entries, lengths):
+        self.entries, self.lengths = entries, lengths
+        self._folder, self._file_name, self._is_numpy = folder, file_name, file_name.endswith(".npy")
+        self._offsets = {name: entry.get_offsets(lengths) for name, entry in entries.items()}
+        self._open = contextlib.ExitStack()  # a remote file is copied once; the copy lives as long as this object
+        self._values = {}
+
+    def get_path(self, name):
+        """Returns the path of a name's file."""
+        return os.path.join(self._folder, self._file_name.format(name))
+
+    def open(self, consequence):
+        """Maps all files, and returns this object.
+
+        Args:
+          consequence: Clause for error messages, what happens if the directory is removed.
+
+        Raises:
+          InputError: If a file is missing or damaged.
+        """
+        for name in self.entries:
+            path = self.get_path(name)
+            try:
+                self._values[name] = self._map(name, path)
+            except UNREADABLE as error:
+                detail = f" ({error})" if str(error) else ""
+                raise InputError(f"{path}: is missing or damaged{detail}; remove {self._folder}, and "
+                                 f"{consequence}") from error
+        return self
+
+    def look_up(self, rows, length):
+        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, zeros after each row."""
+        found = []
+        for name, entry in self.entries.items():
+            values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)
+            for number, row in enumerate(rows):
+                shape = entry.get_shape(self.lengths[row])
+                start, stop = self._offsets[name][row : row + 2]
+                values[(number, *map(slice, shape))] = self._values[name][start:stop].reshape(shape)
+            found.append(values)
+        return found
+
+    def count_missing_bytes(self, folder):
+        """Returns (bytes of all values, free bytes of the disk of `folder`) if the values do not fit there, or None."""
+        needed = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
+                     for name, entry in self.entries.items())
+        free = shutil.disk_usage(folder).free
+        return (needed, free) if needed > free else None
+
+    def write(self, paths, parts):
+        """Writes all values.
+
+        Args:
+          paths: Dict of name -> path of the local file to create.
+          parts: Iterable of (numbers of rows, dict of name -> sequence of arrays), which together have every row once.
+            An array may be longer than its row.
+        """
+        values = {name: self._create(name, path) for name, path in paths.items()}
+        for rows, arrays in parts:
+            for name, entry in self.entries.items():
+                for row, array in zip(rows, arrays[name], strict=True):
+                    own = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
+                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = own.ravel()
+        for each in values.values():
+            each.flush()
+
+    def _get_format(self, name):
+        """Returns the dtype and the shape of a file's values."""
+        entry, size = self.entries[name], int(self._offsets[name][-1])
+        shape = entry.shape[1:] if self._is_numpy else []
+        return np.dtype(entry.dtype), (size // math.prod(shape), *shape)
+
+    def _map(self, name, path):
+        """Returns the values of a file, a flat array."""
+        dtype, shape = self._get_format(name)
+        if self._is_numpy:
+            values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
+            if (values.dtype, values.shape) != (dtype, shape):
+                raise ValueError(f"it holds {values.dtype} {list(values.shape)}")
+            return values.reshape(-1)
+        if not files.exists(path) or files.size(path) != shape[0] * dtype.itemsize:
+            raise ValueError
+        return np.memmap(self._open.enter_context(files.local_copy(path)), dtype, "r")
+
+    def _create(self, name, path):
+        """Returns the values of a new file, a flat array that can be written."""
+        create = np.lib.format.open_memmap if self._is_numpy else np.memmap
+        dtype, shape = self._get_format(name)
+        return create(path, mode="w+", dtype=dtype, shape=shape).reshape(-1)
+
+
+class StackedRows(RowsOnDisk):
+    """Rows of a KeptRows whose entries all have one shape [-1, ...], next to each other on axis 2."""
+
+    def __init__(self, kept):
+        self._kept = kept
+        first, *_ = kept.entries.values()
+        self.dtype = np.dtype(first.dtype)
+        self.shape = (len(kept.lengths), int(max(kept.lengths)), len(kept.entries), *first.shape[1:])
+
+    def read(self, rows, length):
+        """See RowsOnDisk: [B, length, K, ...]."""
+        return np.stack(self._kept.look_up(rows, length), axis=2)
+
+
+def find(folder, metadata):
+    """Returns the path of a subdirectory, which may not exist; metadata: JSON value, what the rows depend on."""
+    digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
+    return os.path.join(folder, digest[:FINGERPRINT_DIGITS])

@@ -1,0 +1,102 @@
+"""Batches of which several examples stand in a row, for devices that compute padding: the same examples in each step.
+
+A batch is packed by itself, first-fit-decreasing, and has as many rows as the fullest batch of the run needs.
+"""
+
+import numpy as np
+import tensorflow as tf
+
+from run.arrays.batches import lengths_of, rows_of_step
+
+MOST_PACKED = 12  # sequences of a row
+PER_TOKEN = ("input_ids", "input_mask", "segment_ids")
+LABELS = "label_ids"
+NO_LABEL = -1  # of a position, as in data_prep.tasks.conll
+
+
+def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position=False,
+                            first_step=0, multiple=1, share):
+    """Batches for training, endlessly: those of batches.training_batches with static shapes, packed.
+
+    Args:
+      arrays: dict of arrays [n, ...], with input_ids, input_mask, segment_ids [n, S], and label_ids [n, ...].
+      batch_size: examples in a batch.
+      seed: int, fixes the order.
+      num_steps: of the run, of whose batches the fullest decides how many rows all have.
+      per_position: whether label_ids are of positions, [n, S].
+      first_step: number of the first batch.
+      multiple: the number of rows is a multiple of this.
+      share: HostShare, which rows of each batch to give.
+
+    Returns:
+      Dataset of dicts of R rows: input_ids, segment_ids, positions [R, S]; input_mask [R, S], the number of each
+      token's sequence, from 1; label_ids [R, S] where they are of tokens, else [R, K, ...]; sequence_positions [R, K],
+      where each sequence begins; sequence_weights float32 [R, K], 0 where there is no sequence.
+    """
+    lengths = lengths_of(arrays["input_mask"])
+    width = arrays["input_mask"].shape[1]
+    wide = (*PER_TOKEN, LABELS) if per_position else PER_TOKEN
+
+    def packs_of(step):
+        rows = rows_of_step(len(lengths), batch_size, seed, step)
+        return [rows[pack] for pack in pack(lengths[rows], width)]
+
+    num_rows = max(len(packs_of(step)) for step in range(num_steps))
+    num_rows += -num_rows % multiple
+
+    def batches():
+        step = first_step
+        while True:
+            packs = packs_of(step)
+            features = packed(arrays, lengths, [*packs, *[[]] * (num_rows - len(packs))], wide)
+            yield {name: values[share.rows(num_rows)] for name, values in features.items()}
+            step += 1
+
+    empty = packed(arrays, lengths, [[]] * len(range(num_rows)[share.rows(num_rows)]), wide)
+    signature = {name: tf.TensorSpec(values.shape, values.dtype) for name, values in empty.items()}
+    return tf.data.Dataset.from_generator(batches, output_signature=signature).prefetch(tf.data.AUTOTUNE)
+
+
+def pack(lengths, width):
+    """Packs sequences, the longest first, each into the first row that has room: list of lists of their numbers."""
+    packs, room = [], []
+    for number in np.argsort(-lengths, kind="stable"):
+        length = lengths[number]
+        row = next((row for row, left in enumerate(room) if left >= length and len(packs[row]) < MOST_PACKED), None)
+        if row is None:
+            row = len(packs)
+            packs.append([])
+            room.append(width)
+        packs[row].append(number)
+        room[row] -= length
+    return packs
+
+
+def packed(arrays, lengths, packs, wide):
+    """The features of packs, lists of numbers of examples, as packed_training_batches gives them.
+
+    `wide`: names of those that have something for each position.
+    """
+    num_rows, width = len(packs), arrays["input_mask"].shape[1]
+    features = {"positions": np.zeros([num_rows, width], np.int32),
+                "sequence_positions": np.zeros([num_rows, MOST_PACKED], np.int32),
+                "sequence_weights": np.zeros([num_rows, MOST_PACKED], np.float32)}
+    for name, values in arrays.items():
+        shape = [width] if name in wide else [MOST_PACKED, *values.shape[1:]]
+        fill = NO_LABEL if name == LABELS and name in wide else 0
+        features[name] = np.full([num_rows, *shape], fill, values.dtype)
+    for row, examples in enumerate(packs):
+        start = 0
+        for place, example in enumerate(examples):
+            here = slice(start, start + lengths[example])
+            for name, values in arrays.items():
+                if name in wide:
+                    features[name][row, here] = values[example, :lengths[example]]
+                else:
+                    features[name][row, place] = values[example]
+            features["input_mask"][row, here] = place + 1
+            features["positions"][row, here] = range(lengths[example])
+            features["sequence_positions"][row, place] = start
+            features["sequence_weights"][row, place] = 1
+            start = here.stop
+    return features

@@ -1,0 +1,113 @@
+"""Answers of a model for examples that are held in arrays."""
+
+import contextlib
+
+import numpy as np
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf.errors import InputError
+from bert_tf.fast import CastWeights
+from run.arrays import batches
+from run.training import strategies
+from run.training.host_batches import HostShare
+
+
+class Predictor:
+    """Runs a model over arrays of features; traced once for all calls with batches of one size.
+
+    Batches are of examples of similar length and as long as their longest, unless shapes are to be static.
+
+    Args:
+      strategy: under whose scope the model was made.
+      model: features -> dict of tensors, the batch on axis 0.
+      per_position: whether the outputs have the positions of the sequence on axis 1.
+      static_shapes: whether every batch is to have one shape, as TPUs and XLA need.
+      network: the model of bert_tf.models that `model` runs; None if it is `model` itself.
+      inputs: names of the features that it takes; input_mask is one of them.
+    """
+
+    def __init__(self, strategy, model, *, per_position=False, static_shapes=False, network=None,
+                 inputs=("input_ids", "input_mask", "segment_ids")):
+        self._strategy = strategy
+        self._cast_weights = cast_weights = _cast_weights(strategy, network or model)
+        self._per_position = per_position
+        self._static_shapes = static_shapes
+        self._inputs = inputs
+
+        @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
+        def answer(features):
+            with cast_weights.in_use() if cast_weights else contextlib.nullcontext():
+                return model(features, training=False)
+
+        self._run = tf.function(
+            lambda features: strategy.run(answer, args=(features,)), autograph=False, reduce_retracing=True)
+
+    def __call__(self, arrays, batch_size, description="predicting"):
+        """Runs over all examples.
+
+        Args:
+          arrays: dict of arrays [n, ...] or batches.RowsOnDisk with the inputs, input_mask [n, S] or [n, choices, S].
+          batch_size: examples in a batch, over all replicas; a last, smaller batch is filled up.
+          description: what the progress bar says.
+
+        Returns:
+          Dict of NumPy arrays [n, ...], in the order of the examples; positions that were cut off hold 0.
+
+        Raises:
+          InputError: there are no examples.
+        """
+        num_examples, width = len(arrays["input_mask"]), arrays["input_mask"].shape[-1]
+        outputs = {}
+        for rows, answers in self.in_parts(arrays, batch_size, description):
+            for name, values in answers.items():
+                shape = (width, *values.shape[2:]) if self._per_position else values.shape[1:]
+                output = outputs.setdefault(name, np.zeros((num_examples, *shape), values.dtype))
+                output[(rows, slice(values.shape[1])) if self._per_position else rows] = values
+        return outputs
+
+    def in_parts(self, arrays, batch_size, description="predicting"):
+        """Runs over all examples as a call, and yields what came of each batch.
+
+        Yields:
+          Numbers of examples, int [n], and dict of NumPy arrays [n, ...], those with positions as long as the longest.
+
+        Raises:
+          InputError: there are no examples.
+        """
+        features = {name: arrays[name] for name in self._inputs}
+        num_examples = len(features["input_mask"])
+        if not num_examples:
+            raise InputError(f"{description}: there are no examples")
+        if self._cast_weights:
+            self._cast_weights.refresh()
+        replicas = self._strategy.num_replicas_in_sync
+        batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
+        if replicas == 1:  # the trace of the first batch, of its length alone, would not do for the others
+            self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
+        order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
+        with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
+                  leave=None) as progress:  # within another bar it vanishes when done
+            for start in range(0, num_examples, batch_size):
+                rows = order[start : start + batch_size]
+                filled = np.resize(rows, batch_size)  # every replica needs its share
+                yield rows, self._answers(features, filled, len(rows))
+                progress.update(len(rows))
+
+    def _answers(self, features, rows, num_real):
+        """The model's outputs for a batch, the first `num_real` of `rows` of features: dict of NumPy arrays."""
+        def part_of_replica(context):
+            share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
+            part = batches.take_rows(features, rows, self._static_shapes, share)
+            return {name: tf.constant(values) for name, values in part.items()}
+
+        outputs = self._run(self._strategy.experimental_distribute_values_from_function(part_of_replica))
+        return {name: self._strategy.gather(value, axis=0).numpy()[:num_real] for name, value in outputs.items()}
+
+
+def _cast_weights(strategy, network):
+    """CastWeights of a model in 16 bits on one CPU; None for any other, which casts at each use or not at all."""
+    is_one_cpu = strategies.device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
+    if not is_one_cpu or tf.as_dtype(getattr(network, "compute_dtype", tf.float32)) == tf.float32:
+        return None
+    return CastWeights(network)

@@ -1,0 +1,15 @@
+"""The fine-tuning tasks, a module each, by the kind that task.json names."""
+
+from run.tasks.classifier import ClassifierTask
+from run.tasks.multiple_choice import MultipleChoiceTask
+from run.tasks.span_labeler import SpanLabelerTask
+from run.tasks.token_classifier import TokenClassifierTask
+
+TASKS = {task.kind: task for task in (
+    ClassifierTask,
+    TokenClassifierTask,
+    SpanLabelerTask,
+    MultipleChoiceTask,
+)}
+
+__all__ = ["TASKS", "ClassifierTask", "MultipleChoiceTask", "SpanLabelerTask", "TokenClassifierTask"]

@@ -1,0 +1,87 @@
+"""Sentences or sentence pairs and their label, labels or number (sections 4.1 of the paper: GLUE)."""
+
+import os
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from data_prep.tasks import glue
+from data_prep.tasks.classifier import ClassifierData, labels_of_model
+from run.evaluation import glue_submission, metrics, plots, results
+from run.tasks.base import Task
+
+
+class ClassifierTask(Task):
+    """See Task."""
+
+    data_class = ClassifierData
+    kind = ClassifierData.Settings.kind
+
+    def __init__(self, settings, kept):
+        super().__init__(settings, kept)
+        self._dataset = self.data.dataset
+        if settings.task.glue_submission:
+            glue_submission.check_task(self._dataset.name)
+        self.metric = f"eval_{self._dataset.metrics[0]}"
+
+    def check_packs(self):
+        if self.data.windows:
+            raise InputError("`pack_sequences`: not with `long_texts`=windows")
+
+    def score(self, outputs):
+        labels = self.features["dev"]["label_ids"]
+        known = self._known
+        known_outputs = {name: value[known] for name, value in outputs.items()}
+        loss = float(self.loss(known_outputs, {"label_ids": labels[known]})["loss"])
+        predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        if self._dataset.name != "own" and not any(self._label_kind):
+            labels, predictions = (self._published_ids[ids] for ids in (labels, predictions))
+        return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
+
+    def decisions(self, outputs):
+        """Of each row its label, its labels, or its number to two decimal places."""
+        predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
+        return (predictions.round(2) if self._dataset.regression else predictions).tolist()
+
+    def report(self, outputs, folder):
+        """Draws confusion.png, for a task of one label an example."""
+        if not any(self._label_kind):
+            known = self._known
+            plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"][known],
+                                   outputs["logits"][known].argmax(axis=1), self._dataset.labels)
+
+    def predict(self, predictor, eval_outputs, folder):
+        """Writes test_results.tsv: a row for each example, a probability for each label, or the number.
+
+        With `glue_submission`, the file that the GLUE server takes too.
+        """
+        logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
+        results.write_predictions(folder, metrics.probabilities_of(logits, *self._label_kind))
+        if self.settings.task.glue_submission:
+            print(glue_submission.write(folder, self._dataset, self.data.examples("test").guids,
+                                        metrics.predictions_of(logits, *self._label_kind)))
+
+    def has_labels(self, labels):
+        if self._dataset.name == "own":
+            return super().has_labels(labels)
+        try:
+            return labels_of_model(self._dataset.name, self._dataset.labels, labels) == self._dataset.labels
+        except InputError:
+            return False
+
+    @property
+    def _known(self):
+        """The rows of the development data whose label the model knows: slice, or bool [n]."""
+        labels = self.features["dev"]["label_ids"]
+        return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN
+
+    @property
+    def _published_ids(self):
+        """The published id of each label of the model: F1 is of the label with the id 1. int64 [labels]."""
+        labels, published = self._dataset.labels, glue.find_task(self._dataset.name).labels
+        return np.array([published.index(label) for label in labels])
+
+    @property
+    def _label_kind(self):
+        """Whether the label is a number; whether a row may have several labels."""
+        return self._dataset.regression, bool(self._dataset.label_separator)

@@ -1,0 +1,36 @@
+"""Questions of which one of several choices is the answer (section 4.4 of the paper: SWAG; RACE)."""
+
+import os
+
+from data_prep.tasks.multiple_choice import MultipleChoiceData
+from run.evaluation import metrics, plots, results
+from run.tasks.base import Task
+
+
+class MultipleChoiceTask(Task):
+    """See Task."""
+
+    data_class = MultipleChoiceData
+    kind = MultipleChoiceData.Settings.kind
+    metric = "eval_accuracy"
+
+    def score(self, outputs):
+        labels = self.features["dev"]["label_ids"]
+        loss = float(self.loss(outputs, {"label_ids": labels})["loss"])
+        predictions = metrics.predictions_of(outputs["logits"])
+        return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
+
+    def decisions(self, outputs):
+        """Of each question its choice."""
+        return metrics.predictions_of(outputs["logits"]).tolist()
+
+    def report(self, outputs, folder):
+        """Draws confusion.png, by the number of the choice."""
+        logits = outputs["logits"]
+        plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"],
+                               logits.argmax(axis=1), [str(number) for number in range(logits.shape[1])])
+
+    def predict(self, predictor, eval_outputs, folder):
+        """Writes test_results.tsv: a row for each question, a probability for each choice."""
+        logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
+        results.write_predictions(folder, metrics.probabilities_of(logits))

@@ -1,0 +1,177 @@
+"""Answers that are spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
+
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import losses
+from bert_tf.cli.script import warn
+from bert_tf.errors import InputError
+from data_prep import records
+from data_prep.tasks import squad
+from data_prep.tasks.span_labeler import SpanLabelerData
+from run.arrays.batches import SORTED_BATCHES
+from run.evaluation import squad_scores
+from run.tasks.base import Task
+
+TRAIN_RECORDS = "train.tf_record"
+RECORDS_AT_A_TIME = 1024
+SHUFFLE_RECORDS = 10_000  # held to draw from: about 15 MB at length 384
+
+
+class SpanLabelerTask(Task):
+    """See Task; one file is evaluated and answered."""
+
+    data_class = SpanLabelerData
+    kind = SpanLabelerData.Settings.kind
+    metric = "eval_f1"
+    evaluates_predictions = True
+
+    def __init__(self, settings, kept):
+        super().__init__(settings, kept)
+        splits = settings.splits
+        if "train" in splits and (num_examples := self.num_train_examples):
+            # Windows take long to create: first see that there are any steps.
+            settings.fitting(num_examples).num_train_steps(num_examples)
+        self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
+        self._has_answers = bool(self._examples) and self._can_score(
+            is_needed="dev" in splits or settings.task.use_best_threshold)
+
+    def read(self, tokenizer, ignore_padding):
+        """See Task."""
+        self._tokenizer, self._ignore_padding = tokenizer, ignore_padding
+        if self._examples:
+            self.features["dev"] = self.data.read("dev", tokenizer)
+
+    def write_training_data(self, folder):
+        """Writes the windows of the training examples to a file, from which training reads them."""
+        if "train" in self.features:  # texts without labels
+            return
+        self._train_records = os.path.join(folder, TRAIN_RECORDS)
+        self._num_records = self.data.write_records(self._train_records, self._tokenizer)
+
+    @property
+    def num_train_examples(self):
+        """Questions, by which the original counts an epoch; windows of texts without labels."""
+        return super().num_train_examples if "train" in self.features else len(self.data.examples("train"))
+
+    def read_training_rows(self):
+        """See Task: reads the file that `write_training_data` writes."""
+        if "train" in self.features:
+            return super().read_training_rows()
+        features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
+        parts = [{name: value.numpy() for name, value in records.parse(serialized, features).items()}
+                 for serialized in tf.data.TFRecordDataset(self._train_records).batch(RECORDS_AT_A_TIME)]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def training_batches(self, seed, first_step, share, static_shapes):
+        if "train" in self.features:
+            return super().training_batches(seed, first_step, share, static_shapes)
+        features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
+        return training_batches(
+            self._train_records, features, self._num_records, self.settings.training.train_batch_size, seed,
+            first_step, share, group_by_length=not static_shapes)
+
+    @property
+    def eval_features(self):
+        return self.features["dev"] if self._has_answers else None
+
+    @property
+    def loss(self):
+        return self._graph.loss(self.metadata, self._ignore_padding)
+
+    def score(self, outputs):
+        answers = self._answers(outputs)
+        threshold = self._threshold(answers)
+        scores = squad_scores.score(self._examples, answers, threshold, self.settings.task.answer_metric)
+        if self.settings.task.version_2_with_negative:
+            scores["null_score_diff_threshold"] = threshold
+        return {f"eval_{name}": float(value) for name, value in scores.items()}
+
+    def decisions(self, outputs):
+        """Of each question its answer."""
+        answers = self._answers(outputs)
+        return list(answers.choose(self._threshold(answers)).values())
+
+    def report(self, outputs, folder):
+        """Nothing beside the scores."""
+
+    def predict(self, predictor, eval_outputs, folder):
+        """Writes predictions.json, nbest_predictions.json and, for SQuAD 2.0, null_odds.json."""
+        outputs = eval_outputs or predictor(self.features["dev"], self.settings.tuning.predict_batch_size)
+        answers = self._answers(outputs)
+        squad.write_answers(answers, folder, self._threshold(answers))
+
+    def _threshold(self, answers):
+        """The null odds above which a question has no answer."""
+        if not self.settings.task.use_best_threshold:
+            return self.settings.task.null_score_diff_threshold
+        return squad_scores.best_thresholds(self._examples, answers)["best_f1_thresh"]
+
+    def _answers(self, outputs):
+        """The squad.Answers of outputs, dict of float32 [windows, S]."""
+        task = self.settings.task
+        mask = self.features["dev"]["input_mask"]
+        penalty = losses.PADDING_PENALTY * (1 - mask) if self._ignore_padding else 0
+        return squad.predict_answers(
+            self._examples, self.data.windows, outputs["start_logits"] + penalty, outputs["end_logits"] + penalty,
+            task.n_best_size, task.max_answer_length, self.settings.tokenizer.do_lower_case,
+            task.version_2_with_negative, self.settings.tokenizer.strip_accents)
+
+    def _can_score(self, is_needed):
+        """Whether the examples have answers to compare with; InputError if these are needed and missing."""
+        task = self.settings.task
+        try:
+            squad_scores.check_answers(self._examples, task.version_2_with_negative)
+        except InputError as error:
+            if is_needed:
+                raise InputError(f"`predict_file`={task.predict_file}: {error}") from error
+            warn(f"{task.predict_file}: not evaluated: {error}")
+            return False
+        return True
+
+
+def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):
+    """Batches of the records of a file, endlessly, every record once before any comes again.
+
+    Args:
+      path: TFRecord file, read as training goes on.
+      features: its records.Features.
+      num_records: how many it has.
+      batch_size: windows in a batch, B, over all replicas.
+      seed: int, fixes the order.
+      first_step: number of the first batch.
+      share: HostShare, which rows of each batch to give; of the others the length alone is parsed, if anything.
+      group_by_length: whether to put windows of similar length together, and to cut a batch to its longest.
+
+    Returns:
+      Dataset of dicts of name -> int32 [rows, S], or [rows, 1] for features of one number.
+    """
+    together = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
+
+    def batches(number, serialized):
+        """Dataset of (features, longest example) of the `together` batches of part `number`, the host's rows alone."""
+        rows = tf.range(together * batch_size)
+        if group_by_length:
+            masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])
+            lengths = tf.reduce_sum(masks["input_mask"], axis=1)
+            rows = tf.argsort(lengths, stable=True)
+        order = tf.random.experimental.stateless_shuffle(tf.range(together), seed=[seed, number])
+        rows = tf.gather(tf.reshape(rows, [together, batch_size]), order)
+        own = rows[:, share.rows(batch_size)]
+        arrays = records.parse(tf.gather(serialized, tf.reshape(own, [-1])), features)
+        arrays = {name: tf.reshape(array, [*own.shape, array.shape[1]]) for name, array in arrays.items()}
+        longest = tf.reduce_max(tf.gather(lengths, rows), axis=1) if group_by_length else tf.zeros([together], tf.int32)
+        return tf.data.Dataset.from_tensor_slices((arrays, longest))
+
+    def without_common_padding(batch, longest):
+        if not group_by_length:
+            return batch
+        return {name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()}
+
+    first, skip = divmod(first_step, together)
+    data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
+    data = data.skip(first * together * batch_size).batch(together * batch_size, drop_remainder=True)
+    data = data.enumerate(first).flat_map(batches).skip(skip)
+    return data.map(without_common_padding).prefetch(tf.data.AUTOTUNE)

@@ -1,0 +1,97 @@
+"""A label for each word (section 5.3 of the paper: named entities; parts of speech)."""
+
+import itertools
+import os
+
+from seqeval import metrics as entity_metrics
+from sklearn import metrics
+
+from bert_tf.errors import InputError
+from bert_tf.files import new_file
+from data_prep.tasks import conll
+from data_prep.tasks.token_classifier import TokenClassifierData
+from run.evaluation import plots
+from run.tasks.base import Task
+
+NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"
+
+
+class TokenClassifierTask(Task):
+    """See Task.
+
+    Attributes:
+      no_model: What an error says of an output_dir without a model.
+    """
+
+    data_class = TokenClassifierData
+    kind = TokenClassifierData.Settings.kind
+    no_model = "holds no tagger; train first, or give `init_checkpoint` of one"
+
+    def read(self, tokenizer, ignore_padding):
+        """See Task; InputError too if there is no model to use."""
+        if self.kept is None and not self.settings.tuning.do_train:
+            raise InputError(f"`output_dir`={self.settings.training.output_dir}: {self.no_model}")
+        super().read(tokenizer, ignore_padding)
+
+    @property
+    def metric(self):
+        return "eval_f1" if self._are_entities else "eval_accuracy"
+
+    def check_packs(self):
+        pass
+
+    def score(self, outputs):
+        """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""
+        labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
+        words = _flat(labels), _flat(predicted)
+        loss = float(self.loss(outputs, self.features["dev"])["loss"])
+        scores = {"eval_accuracy": metrics.accuracy_score(*words), "eval_loss": loss, "loss": loss}
+        if not self._are_entities:
+            return {**scores, "eval_macro_f1": metrics.f1_score(*words, average="macro", zero_division=0)}
+        return {**scores, **{
+            f"eval_{name}": float(getattr(entity_metrics, f"{name}_score")(labels, predicted, zero_division=0))
+            for name in ("f1", "precision", "recall")}}
+
+    def decisions(self, outputs):
+        """Of each word its label."""
+        return _flat(self._predicted("dev", outputs))
+
+    def report(self, outputs, folder):
+        """Writes eval_report.txt, the scores of each type or label, and confusion.png, of the labels of words."""
+        labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
+        with new_file(os.path.join(folder, "eval_report.txt")) as file:
+            file.write(self._scores_by_label(labels, predicted))
+        label_ids = self.features["dev"]["label_ids"]
+        is_known = label_ids >= 0
+        plots.confusion_matrix(os.path.join(folder, "confusion.png"), label_ids[is_known],
+                               outputs["logits"].argmax(axis=-1)[is_known], self.data.labels)
+
+    def predict(self, predictor, eval_outputs, folder):
+        """Writes test_predictions.txt: the test file with the predicted label in one column more."""
+        outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
+        path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
+        conll.write_predictions(path, sentences, self._predicted("test", outputs))
+        print(f"{path}: {sentences.num_words:,} words, the predicted label in the last column")
+
+    def _predicted(self, split, outputs):
+        """What outputs, logits [rows, S, labels], say of each word, a list of str a sentence; valid IOB2."""
+        ids = conll.of_words(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
+        labels = conll.by_sentence([self.data.labels[id_] for id_ in ids], self.data.examples(split))
+        return [conll.to_iob2(each) for each in labels] if self._are_entities else labels
+
+    def _scores_by_label(self, labels, predicted):
+        """A table of precision, recall and F1 as text."""
+        if not self._are_entities:
+            return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
+        if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # of which seqeval can make no table
+            return NO_ENTITIES
+        return entity_metrics.classification_report(labels, predicted, digits=4, zero_division=0)
+
+    @property
+    def _are_entities(self):
+        return conll.are_entity_labels(self.data.labels)
+
+
+def _flat(labels):
+    """The labels of all words in one list."""
+    return list(itertools.chain(*labels))

@@ -1,0 +1,1 @@
+"""Training techniques, each an object that changes a run; see `Technique`."""

@@ -1,0 +1,239 @@
+"""Knowledge distillation: a student that learns from a teacher next to, or instead of, the labels."""
+
+import functools
+import hashlib
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli.settings import FIXED, collect
+from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
+from bert_tf.files import exists
+from bert_tf.layers import Projection, WeightInitializer
+from bert_tf.run_state import fingerprint
+from bert_tf.tasks import KINDS
+from bert_tf.tasks.graphs import GRAPHS
+from bert_tf.techniques.distillation import DistilledModel, create_distillation_loss, tapped, taps_of
+from bert_tf.techniques.layer_maps import INNER, map_layers
+from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
+from data_prep.tasks.base import ID_FEATURES
+from run.arrays.batches import lengths_of
+from run.arrays.kept_rows import find
+from run.arrays.prediction import Predictor
+from run.techniques import teacher_outputs
+from run.techniques.base import Technique
+from run.training import strategies
+
+ROW = "row"  # the feature that is an example's number; windows of questions have their own ids instead
+ANSWERS_FOLDER = "answers"  # of an output_dir
+INNER_DTYPE = np.float16
+
+
+class Distillation(Technique):
+    """Distillation in general. Each training step queries the teacher.
+
+    Args:
+      origin: StudentSettings, what the student starts from.
+      losses: LossSettings.
+      path: Path of the teacher's checkpoint.
+      teacher, student: BertConfigs.
+      logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
+      load_teacher: Function () -> the teacher's model with its weights, called in the strategy's scope.
+    """
+
+    def __init__(self, origin, losses, path, teacher, student, logits_loss=None, load_teacher=None):
+        self._origin, self._losses, self._path = origin, losses, path
+        self._teacher, self._student = teacher, student
+        self._logits_loss, self._load_teacher = logits_loss, load_teacher
+        self._taps = _make_taps(losses, student, teacher)
+
+    @functools.cached_property
+    def _teacher_files(self):
+        """Dict that identifies the teacher's weights."""
+        return fingerprint(checkpoint_files(self._path))
+
+    def resume(self):
+        """See Technique."""
+        return {"teacher": self._teacher_files, **collect(FIXED, self._origin), **self._losses.values()}
+
+    def build(self, build):
+        """See Technique: the network of the student and the teacher, and its loss."""
+        if build.steps is None:
+            return
+        losses = self._losses
+        answers = self._make_answers() if losses.asks_teacher else lambda features: {}
+        if losses.replacing_rate is not None:
+            build.network = self._replace_layers(build)
+        widths, projection = (self._student.hidden_size, self._teacher.hidden_size), None
+        if widths[0] != widths[1] and (self._taps[1].hidden or self._taps[1].cls):
+            initializer = WeightInitializer(self._student.initializer_range, build.seed)
+            with tf.name_scope("distillation/"):
+                projection = Projection(*widths, initializer, name="projection", dtype="float32")
+            build.aside["projection"] = projection
+        counter, num_inner = build.optimizer.iterations, round(losses.inner_proportion * build.steps)
+        build.network = DistilledModel(build.network, self._taps[0], answers, projection)
+        build.loss = create_distillation_loss(
+            losses.weights, build.loss, self._logits_loss, losses.temperature,
+            (lambda: counter < num_inner) if num_inner else None)
+        build.init_layers = self._origin.student_layers
+
+    def _make_answers(self):
+        """Returns the function from features to the teacher's outputs that a DistilledModel takes."""
+        teacher = self._load_teacher()
+
+        def answers(features):
+            outputs, inner = tapped(teacher, features, self._taps[1])
+            return {**outputs, **inner}
+        return answers
+
+    def _replace_layers(self, build):
+        """Returns the TheseusModel of a student."""
+        losses, iterations = self._losses, build.optimizer.iterations
+        layer_map = map_layers("uniform", self._student.num_hidden_layers, self._teacher.num_hidden_layers)
+        rate = ReplacingRate(losses.replacing_rate, round(losses.replacing_proportion * build.steps),
+                             lambda: iterations, build.seed)
+        return TheseusModel(build.network, self._load_teacher(), layer_map, rate)
+
+
+class TaskDistillation(Distillation):
+    """Distillation of a fine-tuned model. The teacher's outputs for the training data are kept on disk.
+
+    Args:
+      origin: StudentSettings, what the student starts from.
+      losses: LossSettings.
+      answers: AnswerSettings.
+      teacher: run.techniques.settings.Teacher.
+      student: BertConfig.
+      unlabeled_file: Path of texts to learn from instead of the training data, or None.
+    """
+
+    def __init__(self, origin, losses, answers, teacher, student, unlabeled_file=None):
+        super().__init__(origin, losses, teacher.path, teacher.config, student)
+        self._metadata, self._answers_dir = teacher.metadata, answers.answers_dir
+        self._unlabeled_file = unlabeled_file
+        self._keeps_answers = answers.keep_answers and losses.asks_teacher
+        self._kept_answers = self._first_id = None
+
+    def choose_files(self, training_files):
+        """See Technique."""
+        return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else training_files
+
+    def read(self, task, tokenizer):
+        """See Technique: reads texts without labels, checks the teacher, and numbers the training examples."""
+        if self._unlabeled_file:
+            task.features["train"] = task.data.unlabeled(self._unlabeled_file, tokenizer)
+        self._check_teacher(task)
+        if self._keeps_answers:
+            teacher_outputs.check_teacher(self._find_folder(task.settings.training.output_dir), self._teacher_files)
+        if "train" in task.features:
+            numbers = np.arange(len(task.features["train"]["input_ids"]), dtype=np.int32)
+            task.features = {**task.features, "train": {**task.features["train"], ROW: numbers}}
+        self._logits_loss = GRAPHS[task.kind].teaching(task.metadata)
+        self._load_teacher = functools.partial(self._load_model, task)
+
+    def begin(self, task, folder):
+        """See Technique: queries the teacher, unless its outputs exist or each step is to query it."""
+        if not self._keeps_answers:
+            return
+        rows = task.read_training_rows()
+        if ROW not in rows:
+            self._first_id = int(rows["unique_ids"][0, 0])
+            assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
+        features = {name: rows[name] for name in ID_FEATURES}
+        asked = self._describe(features, task.settings)
+        path = find(self._find_folder(folder), [self._teacher_files, asked])
+        if exists(path):
+            print(f"{path}: the teacher's answers are taken from there")
+        else:
+            self._write_outputs(path, {"teacher": self._teacher_files, "asked": asked}, features, task)
+        self._kept_answers = teacher_outputs.read(path)
+
+    def batches(self, dataset):
+        """See Technique: adds the teacher's outputs that are kept."""
+        if self._kept_answers is None:
+            return dataset
+        if ROW not in dataset.element_spec:
+            dataset = dataset.map(lambda features: {**features, ROW: features["unique_ids"] - self._first_id})
+        return teacher_outputs.add_outputs(self._kept_answers, dataset, ROW)
+
+    def _check_teacher(self, task):
+        """Raises InputError unless the teacher gives what the data ask for."""
+        teacher, wanted, path = self._metadata, task.metadata, self._path
+        if not teacher.as_task.is_generic and teacher.labels != wanted.labels:
+            labels = [", ".join(each.labels) or "a number" for each in (teacher, wanted)]
+            raise InputError(f"`teacher`={path}: its labels are {labels[0]}, those of the data {labels[1]}: it is of "
+                             "another task")
+        if teacher.pairs != wanted.pairs and "pairs" not in teacher.unknown:
+            raise InputError(f"`teacher`={path}: it reads {'two texts' if teacher.pairs else 'one text'}, the data "
+                             f"have {'two' if wanted.pairs else 'one'}: it is of another task")
+        tensors = open_checkpoint(path).tensors
+        missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
+        if missing:
+            raise InputError(f"`teacher`={path}: is no fine-tuned {task.kind}, it lacks {', '.join(missing)}")
+
+    def _find_folder(self, output_dir):
+        return self._answers_dir or os.path.join(output_dir, ANSWERS_FOLDER)
+
+    def _describe(self, features, settings):
+        """Returns a dict of all that the outputs depend on, apart from the teacher."""
+        data = hashlib.sha256()
+        for name in ID_FEATURES:
+            data.update(np.ascontiguousarray(features[name]).tobytes())
+        taps = self._taps[1]
+        return {"data": data.hexdigest(), "rows": len(features["input_ids"]),
+                "taps": {name: list(getattr(taps, name)) for name in ("hidden", "attention", "cls")},
+                "mixed_precision": settings.step.mixed_precision}
+
+    def _write_outputs(self, path, metadata, features, task):
+        """Writes the teacher's outputs for features, dict of arrays [n, ...]."""
+        model = self._load_teacher()
+
+        def answer(features, training):
+            outputs, inner = tapped(model, features, self._taps[1], training)
+            rows = tf.shape(features["input_ids"])[:-1]  # [B] or [B, choices]
+            return {**outputs, **{name: tf.reshape(value, tf.concat([rows, tf.shape(value)[1:]], axis=0))
+                                  for name, value in inner.items()}}
+
+        predictor = Predictor(tf.distribute.get_strategy(), answer, network=model)
+        parts = predictor.in_parts(features, task.settings.training.train_batch_size, "asking the teacher")
+        narrow = ((rows, {name: value.astype(INNER_DTYPE if name in INNER else np.float32)
+                          for name, value in answers.items()}) for rows, answers in parts)
+        positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
+                     **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
+        teacher_outputs.write(path, metadata, lengths_of(features["input_mask"]), narrow, positions)
+        strategies.free(model.variables)
+        print(f"{path}: the teacher's answers to {len(features['input_ids']):,} rows are kept there")
+
+    def _make_answers(self):
+        return _select_outputs if self._keeps_answers else super()._make_answers()
+
+    def _load_model(self, task):
+        """Returns the teacher's model with its weights."""
+        strategy, settings = tf.distribute.get_strategy(), task.settings
+        fast = strategies.choose_fast(strategy, self._teacher, settings.step.jit_compile,
+                                      remove_padding=strategies.may_group_by_length(settings, strategy))
+        model = task.make_model(FastEncoder(self._teacher, fast, dtype=settings.step.dtype_policy), self._metadata)
+        load_pretrained(model, self._path)
+        model.trainable = False
+        return model
+
+
+def _make_taps(losses, student, teacher):
+    """Returns the Taps of the student and of the teacher, BertConfigs, that LossSettings need."""
+    names = [name for name in INNER if name in losses.weights]
+    if not names:
+        return taps_of((), ())
+    return taps_of(names, map_layers(losses.parsed_layer_map, student.num_hidden_layers, teacher.num_hidden_layers))
+
+
+def _select_outputs(features):
+    """Returns the teacher's outputs among features; those of its layers have a row for each text."""
+    prefix = teacher_outputs.PREFIX
+    found = {name.removeprefix(prefix): value for name, value in features.items() if name.startswith(prefix)}
+    if features["input_ids"].shape.rank == 2:
+        return found
+    return {name: tf.reshape(value, tf.concat([[-1], tf.shape(value)[2:]], axis=0)) if name in INNER else value
+            for name, value in found.items()}

@@ -1,0 +1,111 @@
+"""A teacher's outputs for training data, kept on disk for all epochs and runs that need the same.
+
+The subdirectories of run.arrays.kept_rows contain a file for each output, `lengths.npy`, and `answers.json`, which says
+what they belong to. A subdirectory is complete or does not exist.
+"""
+
+import dataclasses
+import itertools
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from run.arrays.kept_rows import UNREADABLE, Entry, KeptRows
+
+METADATA_FILE, LENGTHS_FILE, OUTPUT_FILE = "answers.json", "lengths.npy", "{}.bin"
+PREFIX = "teacher_"  # of the names of outputs among features
+CONSEQUENCE = "the teacher is asked again"
+
+
+def read(folder):
+    """Opens a subdirectory.
+
+    Returns:
+      KeptRows.
+
+    Raises:
+      InputError: If a file is missing or damaged.
+    """
+    metadata = files.read_json_object(os.path.join(folder, METADATA_FILE))
+    try:
+        with files.open_bytes(os.path.join(folder, LENGTHS_FILE)) as file:
+            lengths = np.load(file)
+        entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
+        if any(os.path.basename(name) != name for name in entries):
+            raise ValueError("it names files of other folders")
+    except UNREADABLE as error:
+        raise InputError(f"{folder}: is damaged ({error}); remove it, and {CONSEQUENCE}") from error
+    return KeptRows(folder, OUTPUT_FILE, entries, lengths).open(CONSEQUENCE)
+
+
+def write(path, metadata, lengths, parts, positions):
+    """Writes a subdirectory.
+
+    Args:
+      path: Path of the subdirectory. Its parents are created if missing.
+      metadata: Dict to keep in answers.json.
+      lengths: int [n]. Length of each row.
+      parts: Iterable of (numbers of rows, dict of name -> array [rows, ...]), which together have every row once.
+      positions: Dict of name -> the axes that are positions of the row's text, negative.
+
+    Raises:
+      InputError: If the disk does not have enough space.
+    """
+    files.make_dirs(os.path.dirname(path))
+    with files.new_folder(path) as folder:
+        os.makedirs(folder)
+        parts = iter(parts)
+        first = next(parts)
+        entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
+        kept = KeptRows(folder, OUTPUT_FILE, entries, lengths)
+        if lacking := kept.count_missing_bytes(folder):
+            needed, free = lacking
+            raise InputError(f"{path}: the teacher's answers need {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} are "
+                             "free; `nokeep_answers` asks the teacher in each step")
+        kept.write({name: kept.get_path(name) for name in entries}, itertools.chain([first], parts))
+        np.save(os.path.join(folder, LENGTHS_FILE), np.asarray(lengths, np.int32))
+        with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
+            json.dump({**metadata, "entries": {name: dataclasses.asdict(entry) for name, entry in entries.items()}},
+                      file, indent=2)
+
+
+def check_teacher(folder, teacher):
+    """Raises InputError if a directory has outputs of another teacher than `teacher`, a dict, describes."""
+    for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
+        path = os.path.join(folder, name, METADATA_FILE)
+        if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
+            raise InputError(f"`answers_dir`={folder}: holds the answers of another teacher; choose another folder")
+
+
+def add_outputs(kept, dataset, row_name):
+    """Adds outputs to the features of a dataset.
+
+    Args:
+      kept: KeptRows of `read`.
+      dataset: Dataset of dicts with input_ids [n, ..., S] and the feature `row_name` [n] or [n, 1], numbers of rows.
+      row_name: Name of that feature.
+
+    Returns:
+      Dataset of the same dicts, with PREFIX and a name -> [n, ...] for each entry.
+    """
+    entries = kept.entries
+
+    def add(features):
+        input_ids = features["input_ids"]
+        values = tf.numpy_function(kept.look_up, [tf.reshape(features[row_name], [-1]), tf.shape(input_ids)[-1]],
+                                   [entry.dtype for entry in entries.values()], stateful=False)
+        for value, entry in zip(values, entries.values(), strict=True):
+            value.set_shape([input_ids.shape[0], *entry.get_shape(input_ids.shape[-1])])
+        return {**features, **{f"{PREFIX}{name}": value for name, value in zip(entries, values, strict=True)}}
+
+    return dataset.map(add, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+
+
+def _make_entry(value, axes):
+    """Returns the Entry of an array [rows, ...]; axes: negative, those that are as long as the row."""
+    shape = [-1 if axis - value.ndim in axes else size for axis, size in enumerate(value.shape)][1:]
+    return Entry(shape, str(value.dtype))

@@ -1,0 +1,86 @@
+"""What a kind of task knows without TensorFlow: texts to inputs, outputs to rows and logits, right answers."""
+
+import re
+
+import numpy as np
+import pytest
+from official.nlp.tools import squad_evaluate_v2_0
+
+from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
+from bert_tf.tasks.graphs import GRAPHS
+from bert_tf.tasks.numbers import softmax
+from bert_tf.tasks.span_labeler import normalize
+
+
+def test_registries_name_the_same_kinds():
+    assert set(KINDS) == set(GRAPHS)
+    assert {name: kind.name for name, kind in KINDS.items()} == {name: name for name in KINDS}
+    assert UNTRAINED_KINDS == ("encoder", "masked_lm")
+    signatures = [kind.signature for kind in KINDS.values()]
+    assert len(frozenset.union(*signatures)) == sum(map(len, signatures))
+
+
+def test_cards_have_the_fields_of_every_kind():
+    fields = set(TaskMetadata.__dataclass_fields__)
+    assert all(kind.card_fields <= fields for kind in KINDS.values())
+    assert [name for name, kind in KINDS.items() if kind.has_labels] == ["classifier", "token_classifier"]
+
+
+@pytest.mark.parametrize(("kind", "texts", "question"), [
+    ("classifier", ["a"], {"text": "a"}),
+    ("classifier", ["a", "b"], {"text_a": "a", "text_b": "b"}),
+    ("encoder", ["a", "b"], {"text_a": "a", "text_b": "b"}),
+    ("token_classifier", ["a"], {"text": "a"}),
+    ("span_labeler", ["a", ""], {"question": "a", "context": ""}),
+    ("multiple_choice", ["a", None, ("b", "c")], {"text_a": "a", "choices": ("b", "c")}),
+])
+def test_texts_become_inputs(kind, texts, question):
+    assert KINDS[kind].question(*texts) == question
+    assert list(question) == list(KINDS[kind].inputs("text_b" in question))
+
+
+@pytest.mark.parametrize(("kind", "texts", "message"), [
+    ("token_classifier", ["a", "b"], "`text_b` is one too many: a tagger reads one text"),
+    ("span_labeler", ["a"], "`text_b` is required: a span labeler reads a question and its context"),
+])
+def test_texts_that_do_not_fit(kind, texts, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        KINDS[kind].question(*texts)
+
+
+def test_probabilities_become_logits():
+    logits = np.array([[1.5, -2.0, 0.25]], np.float32)
+    kind = KINDS["classifier"]
+    several = kind.logits_of({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
+    np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
+    one = kind.logits_of({"probabilities": softmax(logits)})["logits"]
+    np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
+    assert np.isfinite(kind.logits_of({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
+    assert kind.logits_of({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
+    assert KINDS["token_classifier"].logits_of({"logits": 1, "tags": 2}) == {"logits": 1, "tags": 2}
+    assert KINDS["span_labeler"].logits_of({"start_logits": 1, "end_logits": 2, "x": 3}) == {
+        "start_logits": 1, "end_logits": 2}
+
+
+@pytest.mark.parametrize(("kind", "row", "expected", "is_right"), [
+    ("classifier", {"label": "no"}, "no", True),
+    ("classifier", {"labels": ["no", "yes"]}, ["no"], False),
+    ("token_classifier", {"tags": ["O", "B-X"]}, ["O", "B-X"], True),
+    ("multiple_choice", {"choice": 2}, 1, False),
+    ("span_labeler", {"answer": "The  dog."}, ("a cat", "Dog"), True),
+    ("span_labeler", {"answer": "dogs"}, ("dog",), False),
+    ("span_labeler", {"answer": ""}, (), True),
+    ("span_labeler", {"answer": ""}, ("the",), True),  # an article alone is nothing
+    ("span_labeler", {"answer": "dog"}, (), False),
+])
+def test_right_answers(kind, row, expected, is_right):
+    assert KINDS[kind].is_right(row, expected) == is_right
+
+
+@pytest.mark.parametrize("text", [
+    "", "The an A", "the-an", "Theater, a.m.", "an\u00a0apple \t ARE\nthe\u2009end", "U.S.A. (a)",
+    "\u0130an \u00e4 the\u0301"])
+def test_answers_are_compared_like_in_squad(text):
+    assert normalize(text) == squad_evaluate_v2_0._normalize_answer(text)

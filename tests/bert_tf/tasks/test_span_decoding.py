@@ -1,0 +1,79 @@
+"""The graph and NumPy decode the same spans from random scores, in the same order."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.tasks import span_decoding
+from bert_tf.tasks.graphs.span_labeler import rank_spans
+from bert_tf.tokenization.windows import cut_into_windows
+
+LENGTH, STRIDE, MOST_WINDOWS, LONGEST_ANSWER = 29, 5, 6, 7
+CONTEXTS = 700  # of each case; 4.3 windows each
+
+
+def decode(context, scores, begins):
+    """The spans of a context in NumPy: list of (score, first token, last token)."""
+    fullest = span_decoding.find_fullest_windows(context)
+    spans = span_decoding.find_spans(
+        [span_decoding.ScoredWindow(begin, fullest[start : start + length] == number,
+                                    *scores[:, number, : begin + length + 1])
+         for number, ((start, length), begin) in enumerate(zip(context, begins, strict=True))],
+        span_decoding.N_BEST_SIZE, LONGEST_ANSWER)
+    sums = spans.start_scores + spans.end_scores
+    shifts = np.array([window.start for window in context]) - begins
+    return [(sums[place], spans.starts[place] + shifts[spans.windows[place]],
+             spans.ends[place] + shifts[spans.windows[place]])
+            for place in span_decoding.rank(sums, span_decoding.N_BEST_SIZE)]
+
+
+@pytest.mark.parametrize("places", [7, 1, 0])  # the fewer decimal places, the more equal scores
+@pytest.mark.parametrize("seed", range(2))
+def test_the_graph_equals_numpy_on_random_windows(places, seed):
+    generator = np.random.default_rng(seed)
+    totals, rooms = generator.integers(0, 41, CONTEXTS), generator.integers(3, LENGTH - 3, CONTEXTS)
+    contexts, were_cut = zip(*(span_decoding.cut_into_windows(int(total), int(room), STRIDE, MOST_WINDOWS)
+                               for total, room in zip(totals, rooms, strict=True)), strict=True)
+    ids = tf.RaggedTensor.from_row_lengths(tf.zeros([totals.sum()], tf.int32), totals)
+    windows = cut_into_windows(ids, tf.constant(rooms), STRIDE, MOST_WINDOWS)
+    assert [(*each,) for context in contexts for each in context] == list(
+        zip(windows.starts.numpy(), windows.lengths.numpy(), strict=True))
+    assert list(were_cut) == windows.was_cut.numpy().tolist()
+    rows = windows.rows.numpy()
+    assert len(rows) > 1700
+
+    begins = LENGTH - 1 - rooms[rows]  # after [CLS], a question that leaves this room, and [SEP]
+    mask = np.arange(LENGTH) < (begins + windows.lengths.numpy() + 1)[:, np.newaxis]
+    scores = generator.normal(size=[2, len(rows), LENGTH]).astype(np.float32).round(places)
+    found = rank_spans(windows, {"input_mask": tf.constant(mask, tf.int32)},
+                       {"start_logits": tf.constant(scores[0]), "end_logits": tf.constant(scores[1])}, ids,
+                       LONGEST_ANSWER)
+    begin_of = ids.row_starts().numpy()
+    for number, (context, *of_graph) in enumerate(zip(contexts, *(each.to_list() for each in found), strict=True)):
+        own = rows == number
+        expected = decode(context, scores[:, own], begins[own])
+        assert [(score, first - begin_of[number], last - begin_of[number])
+                for score, first, last in zip(*of_graph, strict=True)] == expected
+
+
+def test_windows_by_hand():
+    windows, was_cut = span_decoding.cut_into_windows(9, 4, 3)
+    assert (windows, was_cut) == ([(0, 4), (3, 4), (6, 3)], False)
+    assert span_decoding.cut_into_windows(9, 4, 3, 2) == ([(0, 4), (3, 4)], True)
+    assert span_decoding.cut_into_windows(0, 4, 3) == ([(0, 0)], False)
+    # Token 3 has no context to its left or right in the first two windows, which are equally long: the first counts.
+    assert span_decoding.find_fullest_windows(windows).tolist() == [0, 0, 0, 0, 1, 1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(("total", "room", "stride"), [(57, 13, 5), (40, 9, 9), (31, 8, 1), (6, 11, 4), (0, 7, 2)])
+def test_the_window_with_most_context_against_the_plain_rule(total, room, stride):
+    windows, was_cut = span_decoding.cut_into_windows(total, room, stride)
+    spans = [(start, start + length) for start, length in windows]
+    assert sorted({token for span in spans for token in range(*span)}) == list(range(total))
+    assert not was_cut
+    expected = []
+    for token in range(total):
+        scores = {number: min(token - start, stop - 1 - token) + 0.01 * (stop - start)
+                  for number, (start, stop) in enumerate(spans) if start <= token < stop}
+        expected.append(max(scores, key=scores.get))  # the first of equal ones
+    assert span_decoding.find_fullest_windows(windows).tolist() == expected

@@ -1,0 +1,140 @@
+"""Fine-tuning with several examples in a row: the same examples, losses and gradients in each step."""
+
+import csv
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import losses, models
+from bert_tf.config import BertConfig
+from data_prep.tasks import classifier, multiple_choice, token_classifier
+from run.arrays import batches, packing
+from run.finetuning import job
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.settings import ModelSettings, StepSettings, TokenizerSettings, TrainingSettings
+from run.training.host_batches import WHOLE, HostShare
+from tests import toy_runs
+
+NUM, WIDTH, BATCH = 23, 17, 6
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    rng = np.random.default_rng(4)
+    lengths = rng.integers(3, WIDTH // 2, NUM)
+    lengths[0] = WIDTH
+    mask = (np.arange(WIDTH) < lengths[:, np.newaxis]).astype(np.int32)
+    return {"input_ids": mask * rng.integers(5, 120, [NUM, WIDTH], np.int32), "input_mask": mask,
+            "segment_ids": mask * (np.arange(WIDTH, dtype=np.int32) > 4),
+            "label_ids": np.arange(NUM, dtype=np.int32) % 3}
+
+
+def of_step(dataset, step):
+    (batch,) = itertools.islice(dataset, step, step + 1)
+    return batch
+
+
+def packed_batches(arrays, **options):
+    return packing.packed_training_batches(arrays, BATCH, 5, 20, **{"share": WHOLE, **options})
+
+
+@pytest.mark.parametrize("kind", ["labels", "numbers", "several", "tokens"])
+def test_losses_and_gradients_are_those_of_examples_apart(arrays, reference_config, kind):
+    labels = {"labels": arrays["label_ids"], "numbers": (arrays["label_ids"] * 0.7).astype(np.float32),
+              "several": (np.arange(NUM * 3).reshape(NUM, 3) % 2).astype(np.int32),
+              "tokens": np.where(arrays["input_mask"] == 1, arrays["input_ids"] % 3, -1).astype(np.int32)}[kind]
+    arrays = {**arrays, "label_ids": labels}
+    loss = {"labels": losses.classification_loss, "numbers": losses.regression_loss,
+            "several": losses.multi_label_loss, "tokens": losses.token_classification_loss}[kind]
+    apart = of_step(batches.training_batches(arrays, BATCH, 5, static_shapes=True), 3)
+    packed = of_step(packed_batches(arrays, per_position=kind == "tokens"), 3)
+    assert packed["input_ids"].shape[0] < BATCH
+    config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+    def loss_and_gradients(features):
+        encoder = models.BertEncoder(config, seed=3)
+        if kind == "tokens":
+            model = models.BertTokenClassifier(encoder, 3)
+        else:
+            model = models.BertClassifier(encoder, 1 if kind == "numbers" else 3)
+        with tf.GradientTape() as tape:
+            value = loss(model(features, training=True), features)["loss"]
+        return value, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(value, model.trainable_variables)
+                       if gradient is not None]
+
+    found, expected = (loss_and_gradients(each) for each in (packed, apart))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
+    assert len(found[1]) == len(expected[1])
+    norms = [float(tf.linalg.global_norm(gradients)) for gradients in (
+        [gradient - other for gradient, other in zip(found[1], expected[1], strict=True)], expected[1])]
+    assert norms[0] < 1e-6 * norms[1]
+
+
+def test_all_batches_have_one_shape_and_resume(arrays):
+    first = [of_step(packed_batches(arrays), step) for step in range(9)]
+    shapes = {tuple((name, tuple(values.shape)) for name, values in batch.items()) for batch in first}
+    assert len(shapes) == 1
+    resumed = of_step(packed_batches(arrays, first_step=7), 0)
+    for name, values in resumed.items():
+        np.testing.assert_array_equal(values, first[7][name])
+    even = of_step(packed_batches(arrays, multiple=4), 0)
+    assert even["input_ids"].shape[0] % 4 == 0
+    halves = [of_step(packed_batches(arrays, multiple=4, share=HostShare(index, 2)), 0) for index in range(2)]
+    for name, values in even.items():
+        np.testing.assert_array_equal(np.concatenate([half[name] for half in halves]), values)
+
+
+def test_packs_are_filled_by_the_longest_first():
+    packs = packing.pack(np.array([3, 9, 5, 4, 1]), 10)
+    assert [list(map(int, pack)) for pack in packs] == [[1, 4], [2, 3], [0]]
+    assert len(packing.pack(np.ones(30, int), 100)) == 3  # at most twelve in a row
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    folder = tmp_path_factory.mktemp("packed")
+    toy_runs.write_data(folder)
+    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8")
+    (folder / "vocab.txt").write_text(vocabulary, encoding="utf-8")
+    return folder, BertConfig(len(vocabulary.splitlines()), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
+                              hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+
+def train(folder, output_dir, task, **tuning):
+    """The losses of a run's training_log.csv."""
+    folder, config = folder
+    job.run(FineTuningSettings(
+        task=task, model=ModelSettings(config=config), step=StepSettings(jit_compile=True, accumulate_steps=2),
+        tokenizer=TokenizerSettings(vocab_file=str(folder / "vocab.txt"), max_seq_length=20),
+        training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=4, iterations_per_loop=1),
+        tuning=TuningSettings(do_train=True, group_by_length=False, num_train_epochs=1.0, **tuning)))
+    with open(folder / output_dir / "training_log.csv", newline="", encoding="utf-8") as file:
+        return [float(row["loss"]) for row in csv.DictReader(file)]
+
+
+def test_a_run_learns_what_it_would_unpacked(folder):
+    task = classifier.Settings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
+    found, expected = (train(folder, f"packed_{packs}", task, pack_sequences=packs)
+                       for packs in (True, False))
+    assert len(found) == 3
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("task", "message"), [
+    (multiple_choice.Settings(), "`pack_sequences`: is for run_classifier and run_tagger"),
+    (classifier.Settings(task_name="sst-2", long_texts="windows"),
+     "`pack_sequences`: not with `long_texts`=windows")])
+def test_what_cannot_be_packed(folder, task, message):
+    with pytest.raises(ValueError, match=message):
+        train(folder, "refused", task, pack_sequences=True)
+    assert not (folder[0] / "refused").exists()
+
+
+def test_sentences_of_words_are_packed_too(folder):
+    task = token_classifier.Settings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
+    found, expected = (train(folder, f"tagger_{packs}", task, pack_sequences=packs)
+                       for packs in (True, False))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

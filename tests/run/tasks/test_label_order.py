@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from bert_tf.errors import InputError
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from data_prep.tasks import classifier
+from data_prep.tasks.classifier import labels_of_model
+from run.finetuning.settings import FineTuningSettings
+from run.tasks import ClassifierTask
+
+MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
+
+
+@pytest.mark.parametrize(("task", "labels", "of_model", "expected"), [
+    ("mnli", MNLI, MNLI, MNLI),
+    ("mnli", MNLI, ("LABEL_0", "LABEL_1", "LABEL_2"), MNLI),
+    ("mnli", MNLI, ("ENTAILMENT", "NEUTRAL", "CONTRADICTION"), ("entailment", "neutral", "contradiction")),
+    ("rte", TWO_WAY, ("not entailment", "Entailment"), ("not_entailment", "entailment")),
+    ("sst-2", ("0", "1"), ("NEGATIVE", "POSITIVE"), ("0", "1")),
+    ("sst-2", ("0", "1"), ("positive", "negative"), ("1", "0")),
+    ("mrpc", ("0", "1"), ("not_equivalent", "equivalent"), ("0", "1")),
+    ("mrpc", ("0", "1"), ("1", "0"), ("1", "0")),
+])
+def test_a_task_in_the_models_order(task, labels, of_model, expected):
+    assert labels_of_model(task, labels, of_model) == expected
+
+
+@pytest.mark.parametrize(("labels", "of_model", "message"), [
+    (MNLI, TWO_WAY, "its labels are entailment, not_entailment, those of the task contradiction, entailment, neutral"),
+    (MNLI, ("a", "entailment", "neutral"), "its labels are a, entailment, neutral, those of the task contra"),
+    (MNLI, ("entailment", "entailment", "neutral"), "its labels are entailment, entailment, neutral, those"),
+    (MNLI, ("LABEL_0", "LABEL_1"), "its labels are LABEL_0, LABEL_1, those of the task contra"),
+    ((), TWO_WAY, "its labels are entailment, not_entailment, those of the task a number"),
+    (("0", "1"), (), "its labels are a number, those of the task 0, 1"),
+])
+def test_a_model_of_another_task(labels, of_model, message):
+    with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task, {message}"):
+        labels_of_model("mnli", labels, of_model)
+
+
+def test_scores_do_not_depend_on_the_models_order():
+    """F1 is of the published label 1, whichever of the model's outputs that is."""
+    settings = FineTuningSettings(task=classifier.Settings(task_name="mrpc", data_dir="none"))
+    logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
+    labels = np.array([0, 0, 1, 1, 1])
+    found = []
+    for order in (("0", "1"), ("1", "0")):
+        task = ClassifierTask(settings, TaskMetadata("classifier", 8, True, order))
+        columns = [int(label) for label in order]
+        task.features = {"dev": {"label_ids": np.array([columns.index(label) for label in labels])}}
+        found.append(task.score({"logits": logits[:, columns]}))
+    assert found[0] == pytest.approx(found[1])
+    assert found[0]["eval_f1"] == pytest.approx(2 / 3)

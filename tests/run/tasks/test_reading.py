@@ -1,0 +1,25 @@
+"""The order in which a task reads its data."""
+
+import pytest
+
+from bert_tf.errors import InputError
+from data_prep.tasks import DATA
+from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.tasks import TASKS
+
+
+@pytest.mark.parametrize(("name", "settings"), [
+    ("classifier", {"task_name": "own", "data_dir": "."}),
+    ("token_classifier", {"train_file": "train.txt", "dev_file": "dev.txt"}),
+    ("multiple_choice", {"train_file": "train.csv", "dev_file": "dev.csv"}),
+])
+def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path, text in {"train.tsv": "text\tlabel\na\tx\nb\ty\n", "train.txt": "a X\nb Y\n",
+                       "train.csv": "sent1,sent2,ending0,ending1,label\na,b,c,d,0\n",
+                       "dev.tsv": "text\tlabel\na\tz\n", "dev.txt": "a X Y\nb\n", "dev.csv": "sent1\n"}.items():
+        (tmp_path / path).write_text(text)
+    task = TASKS[name](FineTuningSettings(tuning=TuningSettings(do_train=True, do_eval=True),
+                                          task=DATA[name].Settings(**settings)), None)
+    with pytest.raises(InputError, match=r"^(\./)?dev\."):
+        task.read(None, ignore_padding=False)  # no tokenizer is needed
