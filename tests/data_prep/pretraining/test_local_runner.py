@@ -155,6 +155,17 @@ def test_records_do_not_depend_on_the_number_of_workers(tmp_path, in_shards, tok
     assert summary.counts == in_shards[1].counts
 
 
+def test_a_small_text_starts_no_process(tmp_path, in_shards, tokenizer, monkeypatch):
+    monkeypatch.delattr(local_runner.processes, "map_in_processes")
+    create(tmp_path, tokenizer, num_output_shards=NUM_SHARDS)
+    assert contents(tmp_path) == contents(in_shards[0])
+
+    monkeypatch.setattr(local_runner, "BYTES_PER_WORKER", 1)
+    monkeypatch.setattr(local_runner.os, "sched_getaffinity", lambda process: {0, 1})
+    with pytest.raises(AttributeError, match="map_in_processes"):
+        create(tmp_path / "new", tokenizer, num_output_shards=NUM_SHARDS)
+
+
 def test_a_limit_makes_more_shards(tmp_path, tokenizer):
     limit = os.path.getsize(CORPUS_FILE) // 3 + 1
 
