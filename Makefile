@@ -22,6 +22,9 @@ $(SETUP_DONE): pyproject.toml requirements.txt constraints.txt
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	folder=$$(mktemp -d) && TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m data_prep.create_pretraining_data \
+	  --input_file=tests/reference/text/corpus.txt --vocab_file=tests/reference/text/vocab.txt \
+	  --output_file=$$folder/first.tfrecord > /dev/null && rm -r $$folder  # compiles its functions
 	@touch $@
 
 demo: setup

@@ -57,6 +57,7 @@ def main():
     for name in packages():
         importlib.import_module(name)
     sys.modules["bert_tf.tokenization.wordpiece"].make_tables(lower_case=True)
+    sys.modules["data_prep.records.frames"].compute_checksum(b"")  # numba takes half a second for its first function
     draw_letters()
     measure_toy_products()
     sys.executable = write_python(os.path.dirname(listener.getsockname()))

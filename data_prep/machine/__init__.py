@@ -1,11 +1,10 @@
-"""The processes, threads, and machine code of this machine.
+"""The processes, threads, and compiled functions of this machine.
 
-Numba is imported when the first function is compiled, not before: it takes a third of a second and 60 MB, with the code
-130.
+numba is imported when the first compiled function is called: it takes a third of a second and 60 MB, 130 MB with code.
 """
 
-from data_prep.machine.compilation import compiled, is_available, numba_module
+from data_prep.machine.compilation import compiled
 from data_prep.machine.processes import map_in_processes
 from data_prep.machine.threads import map_in_threads
 
-__all__ = ["compiled", "is_available", "map_in_processes", "map_in_threads", "numba_module"]
+__all__ = ["compiled", "map_in_processes", "map_in_threads"]

@@ -6,63 +6,45 @@ import tempfile
 
 
 @functools.cache
-def is_available():
-    """Whether numba can be imported."""
-    try:
-        numba_module()
-    except ImportError:  # it is not installed, or too old for NumPy
-        return False
-    return True
+def compiled(function, *helpers):
+    """Compiles a function for the types of its arguments; processes share the code on disk.
 
+    The code is in `__pycache__` next to the function's file. If this directory cannot be written, it is in the user's
+    cache directory, or else in a directory for this process and those that it starts.
 
-def numba_module():
-    """numba; ImportError where it cannot be had."""
+    Args:
+      function: Callable of numbers, arrays, and named tuples of these, in the Python that numba supports. It must not
+        call compiled functions of other files: numba only recompiles if the function's own file changes.
+      *helpers: Functions of the same file that it calls.
+
+    Returns:
+      Callable. It releases the interpreter's lock.
+    """
     import numba
     import numba.extending
 
-    return numba
-
-
-@functools.cache
-def compiled(function, *helpers):
-    """A function compiled for the types with which it is called; the code is kept on disk and shared by processes.
-
-    Code is kept in `__pycache__` beside the function's file; where that cannot be written, in the user's cache folder;
-    failing that, in a folder for this process and those that it starts.
-
-    Args:
-      function: of numbers, arrays and named tuples of them, in what numba knows of Python. It must call no compiled
-        code of other files: numba compiles anew when the function's file changes, and looks at no other.
-      *helpers: functions of the same file that it calls.
-
-    Returns:
-      A function. It does not hold the interpreter's lock.
-    """
     for helper in helpers:
-        numba_module().extending.register_jitable(helper)
+        numba.extending.register_jitable(helper)
+    compile_cached = functools.partial(numba.njit, function, nogil=True, cache=True)
     try:
-        quick = _cached(function)
-    except RuntimeError:  # there is no folder for the code
-        # In the environment too: processes that this one starts are not to compile each for themselves.
-        numba_module().config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = _own_folder().name
-        quick = _cached(function)
+        quick = compile_cached()
+    except RuntimeError:  # No directory can be written.
+        # In the environment too: processes that this one starts must not each compile.
+        numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"] = _create_directory().name
+        quick = compile_cached()
 
     @functools.wraps(function)
     def call(*arguments):
         nonlocal quick
         try:
             return quick(*arguments)
-        except OSError:  # The code could not be written, as to a full disk. It had not begun to run.
-            quick = numba_module().njit(function, nogil=True)
+        except OSError:  # The code could not be written, for example to a full disk. The function did not run.
+            quick = numba.njit(function, nogil=True)
             return quick(*arguments)
 
     return call
 
 
-def _cached(function):
-    return numba_module().njit(function, nogil=True, cache=True)
-
-
 @functools.cache
-def _own_folder():
+def _create_directory():
     return tempfile.TemporaryDirectory(prefix="bert_tf_compiled_")

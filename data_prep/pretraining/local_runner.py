@@ -13,6 +13,7 @@ from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
 
 MOST_THREADS = 8  # that tokenize, for workers; with more, the interpreter's lock would be what they wait for
+BYTES_PER_WORKER = 1 << 26  # Text, counted in each pass, for which starting a process (1.5 s) is worthwhile.
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, *, num_output_shards=1,
@@ -34,7 +35,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
       num_output_shards: shards wanted.
       max_shard_bytes: most text of a shard, and with it the memory needed: there are more shards than
         wanted where needed. 0 for no limit.
-      num_workers: processes; None for one a core.
+      num_workers: processes; None for one a core, fewer for a small text.
       verify: whether all bytes of what is finished are compared with the manifest, not sizes and a sample alone.
       announce: called with each line for people, before and between the work.
 
@@ -62,9 +63,11 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
 
 def _made(plan, missing, num_workers):
     """Yields the Shard of each number in `missing`, as they are finished; a generator, to be closed."""
-    num_workers = num_workers or len(os.sched_getaffinity(0))
+    num_cores = len(os.sched_getaffinity(0))
     if len(plan.units) == 1:
-        return _made_alone(plan, missing, min(num_workers, MOST_THREADS))
+        return _made_alone(plan, missing, min(num_workers or num_cores, MOST_THREADS))
+    num_bytes = sum(plan.units[i].num_bytes for i in missing) * plan.settings.num_passes
+    num_workers = num_workers or max(1, min(num_cores, num_bytes // BYTES_PER_WORKER))
     return _made_in_turn(plan, missing, min(num_workers, len(missing)))
 
 

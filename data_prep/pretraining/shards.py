@@ -10,14 +10,12 @@ import os
 import numpy as np
 
 from bert_tf.files import garbled_note
-from data_prep import machine, records
+from data_prep import records
 from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import InstanceSettings, masking
-from data_prep.pretraining.instances.draws import RandomDraws
+from data_prep.pretraining.instances import InstanceSettings, Sampler, masking
 
 BATCH = 1024  # records assembled and serialized together
-COMPILED_FROM = 500_000  # tokens, each pass counted: plain Python takes 0.3 s for them, to import numba as long
 MAX_UNKNOWN_SHARE = 0.05  # a text with more [UNK] is not what the vocabulary was made for
 
 
@@ -134,38 +132,30 @@ def make_shard(task, progress=no_progress):
       OSError: a file that cannot be written; it is not left half-written.
     """
     corpus, settings = task.corpus, task.settings
-    is_compiled = pays_to_compile(len(corpus.tokens), settings)
     with contextlib.ExitStack() as stack:
-        writers = [stack.enter_context(records.RecordWriter(path, settings.features, is_compiled))
+        writers = [stack.enter_context(records.RecordWriter(path, settings.features))
                    for path in task.output_files]
         with progress("making instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
             instances = instances_lib.create_instances(
-                corpus, settings, task.vocabulary, RandomDraws(task.seed), advance, is_compiled)
+                corpus, settings, task.vocabulary, Sampler(task.seed), advance)
         with progress("writing", instances.num_records, " records") as advance:
-            write_instances(corpus, instances, settings, task.vocabulary, writers, advance, is_compiled)
+            write_instances(corpus, instances, settings, task.vocabulary, writers, advance)
     files = [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
              for writer in writers]
     return Shard(task.index, files, count(corpus, instances, settings, task.unk_id))
 
 
-def pays_to_compile(num_tokens, settings):
-    """Whether a shard of so many tokens is made sooner by compiled functions, for all that these take to get ready."""
-    return num_tokens * settings.num_passes >= COMPILED_FROM and machine.is_available()
-
-
 def compile_ahead(task):
-    """Compiles what `make_shard` needs for a task, if it does, on a text of four words; processes find it on disk."""
-    if not pays_to_compile(len(task.corpus.tokens), task.settings):
-        return
+    """Compiles the functions that `make_shard` calls for a task, on a text of four words; processes load them."""
     two = np.arange(3)
     corpus = Corpus(np.ones(4, task.corpus.tokens.dtype), 2 * two, two, 0)
     settings = dataclasses.replace(task.settings, dupe_factor=1)
-    instances = instances_lib.create_instances(corpus, settings, task.vocabulary, RandomDraws(1), is_compiled=True)
-    columns = instances_lib.assemble(corpus, instances, np.arange(1), settings, task.vocabulary, is_compiled=True)
-    records.frames(columns, settings.features, is_compiled=True)
+    instances = instances_lib.create_instances(corpus, settings, task.vocabulary, Sampler(1))
+    columns = instances_lib.assemble(corpus, instances, np.arange(1), settings, task.vocabulary)
+    records.compose_frames(columns, settings.features)
 
 
-def write_instances(corpus, instances, settings, vocabulary, writers, on_progress, is_compiled=False):
+def write_instances(corpus, instances, settings, vocabulary, writers, on_progress):
     """Writes all records in their order, one by one to each of `writers` (RecordWriter) in turn.
 
     `on_progress` is called with the number of records written since the last call.
@@ -173,7 +163,7 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
     batch = len(writers) * max(1, BATCH // len(writers))  # every batch starts with the first writer
     for start in range(0, instances.num_records, batch):
         rows = np.arange(start, min(start + batch, instances.num_records))
-        columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary, is_compiled)
+        columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary)
         for i, writer in enumerate(writers):
             writer.write({name: values[i::len(writers)] for name, values in columns.items()})
         on_progress(len(rows))

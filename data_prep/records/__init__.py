@@ -1,9 +1,10 @@
-"""What a record holds, and its files: schema, writer, reader, the TFRecord format, inspection.
+"""The features of a record, and files of records: schema, frames, writer, reader, inspection.
 
-TensorFlow is imported for parsing and for the inspection alone, which is not imported here: worker processes import
-this package.
+Only parsing and the inspection require TensorFlow, and this module does not import the inspection: worker processes
+import this package.
 """
 
+from data_prep.records.frames import compose_frames
 from data_prep.records.reader import read_records
 from data_prep.records.schema import (
     Feature,
@@ -14,7 +15,7 @@ from data_prep.records.schema import (
     unmasked_pretraining_features,
 )
 from data_prep.records.settings import InspectionSettings
-from data_prep.records.writer import RecordWriter, frames, serialize
+from data_prep.records.writer import RecordWriter
 
-__all__ = ["Feature", "InspectionSettings", "RecordWriter", "classification_features", "feature_spec", "frames",
-           "parse", "pretraining_features", "read_records", "serialize", "unmasked_pretraining_features"]
+__all__ = ["Feature", "InspectionSettings", "RecordWriter", "classification_features", "compose_frames",
+           "feature_spec", "parse", "pretraining_features", "read_records", "unmasked_pretraining_features"]

@@ -121,33 +121,36 @@ class _Layout:
                         if lengths.get(name) != self._lengths.get(name))
             raise InputError(f"{place}: {name} has {lengths.get(name, 0)} numbers, not {self._lengths.get(name, 0)}")
         for name, numbers in values.items():
-            if numbers and isinstance(numbers[0], float) != (name in self._floats):
-                raise InputError(f"{place}: {name} holds {'integers' if name in self._floats else 'floats'}, not "
-                                 f"{'floats' if name in self._floats else 'integers'}")
-            if name != "label_ids" and min(numbers, default=0) < 0:
-                raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
+            self._check_type(name, numbers, place)
         for name in self._floats:
             odd = next((number for number in values[name] if not math.isfinite(number)), None)
             if odd is not None:
                 raise InputError(f"{place}: {name} holds {odd}, which is no finite number")
-        if max(values.get(f"{self._label}_labels", ()), default=0) > 1:
-            raise InputError(f"{place}: {self._label}_labels holds {max(values[f'{self._label}_labels'])}, which is "
-                             "neither 0 nor 1")
-        most_packed = self._lengths.get(f"{self._label}_positions", lengths["input_ids"])
-        if self._is_packed and max(values["input_mask"]) > most_packed:
-            raise InputError(f"{place}: input_mask holds {max(values['input_mask'])}, and a record has at most "
-                             f"{most_packed} sequences")
-        if not self._is_packed and max(values["input_mask"]) > 1:
-            raise InputError(f"{place}: input_mask holds {max(values['input_mask'])}, which is neither 0 nor 1")
+        for name, highest, problem in self._limits(vocabulary):
+            found = max(values.get(name, ()), default=0)
+            if found > highest:
+                raise InputError(f"{place}: {name} holds {found}{problem}")
+
+    def _check_type(self, name, numbers, place):
+        """Raises InputError unless the numbers of a feature are of its type, and not negative unless they may be."""
+        expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
+        if numbers and isinstance(numbers[0], float) != (name in self._floats):
+            raise InputError(f"{place}: {name} holds {other}, not {expected}")
+        if name != "label_ids" and min(numbers, default=0) < 0:
+            raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
+
+    def _limits(self, vocabulary):
+        """Yields (feature, its highest number, words about a higher one), in the order in which they are checked."""
+        length, is_neither = self._lengths["input_ids"], ", which is neither 0 nor 1"
+        yield f"{self._label}_labels", 1, is_neither
+        most_packed = self._lengths.get(f"{self._label}_positions", length)
+        yield "input_mask", *((most_packed, f", and a record has at most {most_packed} sequences") if self._is_packed
+                              else (1, is_neither))
         for name in ("positions", "masked_lm_positions", f"{self._label}_positions"):
-            highest = max(values.get(name, ()), default=0)
-            if highest >= lengths["input_ids"]:
-                raise InputError(f"{place}: {name} holds {highest}, beyond the end")
-        for name in ("input_ids", "masked_lm_ids"):
-            highest = max(values.get(name, ()), default=0)
-            if vocabulary and highest >= len(vocabulary):
-                raise InputError(f"{place}: {name} holds {highest}, and `vocab_file` has {len(vocabulary):,} entries: "
-                                 f"the records were made with another vocabulary")
+            yield name, length - 1, ", beyond the end"
+        for name in ("input_ids", "masked_lm_ids") if vocabulary else ():
+            yield name, len(vocabulary) - 1, (f", and `vocab_file` has {len(vocabulary):,} entries: the records were "
+                                              f"made with another vocabulary")
 
     def add(self, values, sums):
         """Adds a record to the sums that `summary` takes."""

@@ -14,10 +14,10 @@ from google.protobuf import message
 from bert_tf.errors import InputError
 from bert_tf.files import is_remote
 from data_prep import records
-from data_prep.records import tfrecord_format
+from data_prep.records import frames
 from run.pretraining import dynamic_masking
 
-FRAME_BYTES = tfrecord_format.HEADER.size + tfrecord_format.FOOTER.size  # around each record
+FRAME_BYTES = frames.HEADER.size + frames.FOOTER.size  # around each record
 SCAN_RECORDS = 1000  # records looked at together
 CHECKED_RECORDS = 100  # of each file, before training starts
 SIDE_BY_SIDE = 16  # files that are counted together, and remote ones that are checked
@@ -217,7 +217,7 @@ def _count_local(path):
         return 0
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         while offset + FRAME_BYTES <= size:
-            offset += tfrecord_format.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
+            offset += frames.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
             count += 1
     if offset != size:
         raise InputError(f"{path}: is damaged or cut off: record {count:,} does not end where the next begins")

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 
 from bert_tf.errors import InputError
-from data_prep.pretraining.instances import drawing, masking, packing, sentence_pairs, sequences
-from data_prep.pretraining.instances.draws import Rules, Text
+from data_prep.pretraining.instances import masking, packing, sentence_pairs, sequences
+from data_prep.pretraining.instances.sampling import Rules, Text
 from data_prep.pretraining.instances.settings import NUM_SPECIAL
 
 
@@ -23,7 +23,7 @@ class Instances:
       mask_starts: [N + 1] int64; the masks of instance n are mask_starts[n] up to and without its successor.
       mask_positions: [M] uint16, in the order in which they were drawn.
       mask_replacements: [M] int16, or int32 where the vocabulary needs it: the id that stands there in the
-        input, or draws.KEEP.
+        input, or sampling.KEEP.
       order: [N] uint32, a permutation: the order in which the instances are to be written.
       record_starts: [R + 1] uint32; record r holds the instances record_starts[r] up to and without its successor of
         `order`: one, unless they are packed.
@@ -52,20 +52,19 @@ class Instances:
         return tokens + np.diff(self.part_starts) + 1
 
 
-def create_instances(corpus, settings, vocabulary, rng, on_progress=lambda sentences: None, is_compiled=False):
+def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda sentences: None):
     """Makes the instances of a corpus: sentence pairs as the original's `create_training_instances`.
 
-    For these it takes the draws of the original in its order, of `random.Random` with the same seed: same documents,
-    pairs, masks and order. Random second parts come from any document of `corpus`.
+    For these it uses the random numbers of the original in its order: same documents, pairs, masks, and order. Random
+    second parts come from any document of `corpus`.
 
     Args:
       corpus: Corpus.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
-      rng: draws.RandomDraws; advanced.
+      sampler: Sampler.
       on_progress: called with the number of sentences done since the last call; each sentence of the corpus
         counts `settings.num_passes` times.
-      is_compiled: whether compiled functions do it, to the same result; numba must be there.
 
     Returns:
       Instances.
@@ -74,24 +73,23 @@ def create_instances(corpus, settings, vocabulary, rng, on_progress=lambda sente
       InputError: the corpus has fewer documents than its objective needs, or nothing that a sequence can be made of.
     """
     check_documents(corpus.num_documents, settings)
-    draws = drawing.CompiledDraws(rng) if is_compiled else drawing.PlainDraws(rng)
-    text, rules = text_of(corpus, settings, vocabulary), rules_of(settings, vocabulary)
+    text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
     dtypes = (np.promote_types(np.int32, _narrowest(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
               _narrowest(vocabulary.size))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
-    make = sentence_pairs.draw if settings.what.pairs else sequences.draw
-    for some in make(draws, corpus, text, rules, settings, on_progress):
+    sample = sentence_pairs.sample if settings.what.pairs else sequences.sample
+    for some in sample(sampler, corpus, text, rules, settings, on_progress):
         for column, dtype, items in zip(columns, dtypes, some, strict=True):
             column.append(items.astype(dtype))
     parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
     if not len(labels):
         raise InputError("the text gives no sequence: its documents are of one token each")
     order = np.arange(len(labels), dtype=np.uint32)
-    draws.shuffle(order)
+    sampler.shuffle(order)
     made = Instances(parts, _starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
                      _starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
                      np.arange(len(order) + 1, dtype=np.uint32))
-    return packing.packed(made, settings, draws) if settings.pack_sequences else made
+    return packing.pack(made, settings, sampler) if settings.pack_sequences else made
 
 
 def check_documents(num_documents, settings, what="the text"):
@@ -104,8 +102,8 @@ def check_documents(num_documents, settings, what="the text"):
                      f"take a random next sentence from another one")
 
 
-def text_of(corpus, settings, vocabulary):
-    """draws.Text, the documents not yet shuffled."""
+def create_text(corpus, settings, vocabulary):
+    """Creates Text, its documents not yet shuffled."""
     continues = np.zeros(0, bool)
     if settings.do_whole_word_mask and settings.masking == "static":
         continues = vocabulary.is_continuation[corpus.tokens]
@@ -113,8 +111,8 @@ def text_of(corpus, settings, vocabulary):
                 continues)
 
 
-def rules_of(settings, vocabulary):
-    """draws.Rules."""
+def create_rules(settings, vocabulary):
+    """Creates Rules."""
     numbers = np.zeros(settings.max_seq_length + 1, np.int64)
     if settings.masking == "static":
         numbers[:] = masking.numbers_to_predict(settings)

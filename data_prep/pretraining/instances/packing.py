@@ -15,13 +15,13 @@ import numpy as np
 from data_prep.pretraining.instances import masking
 
 
-def packed(instances, settings, draws):
+def pack(instances, settings, sampler):
     """Instances with their records packed.
 
     Args:
       instances: Instances, one a record.
       settings: InstanceSettings: lengths, predictions and `max_sequences_per_pack` bound a pack.
-      draws: drawing.PlainDraws or CompiledDraws, which shuffles the records; advanced.
+      sampler: Sampler, which shuffles the records.
 
     Returns:
       Instances: the same, in an order in which those of a record are neighbours.
@@ -46,7 +46,7 @@ def packed(instances, settings, draws):
             column += repeats
         records.extend(rows)
     order = np.arange(len(records), dtype=np.uint32)
-    draws.shuffle(order)
+    sampler.shuffle(order)
     records = [records[number] for number in order.tolist()]
     starts = np.fromiter(itertools.accumulate(map(len, records), initial=0), np.uint32, len(records) + 1)
     return dataclasses.replace(instances, order=in_order[np.concatenate(records)], record_starts=starts)

@@ -1,53 +1,54 @@
-"""Documents -> masked sentence pairs, with the random draws of the original's `create_pretraining_data.py`.
+"""Documents -> masked sentence pairs, with the random numbers of the original's `create_pretraining_data.py`.
 
 A pair is not copied out of the corpus: its two parts are ranges of `Corpus.tokens`.
 """
 
 import numpy as np
 
-from data_prep.pretraining.instances.draws import Drawn
+from data_prep.pretraining.instances.sampling import InstanceBuffers
 
-ROOM = 1 << 14  # sentences whose pairs are drawn together
+ROOM = 1 << 14  # Sentences whose pairs are sampled together.
 
 
-def draw(draws, corpus, text, rules, settings, on_progress):
-    """Yields the pairs of a corpus, some documents' after the other, each pass with other draws.
+def sample(sampler, corpus, text, rules, settings, on_progress):
+    """Yields the pairs of a corpus, for some documents at a time. Each pass samples different ones.
 
     Args:
-      draws: drawing.PlainDraws or CompiledDraws.
+      sampler: Sampler.
       corpus: Corpus.
-      text: draws.Text, of which the documents are shuffled.
-      rules: draws.Rules.
+      text: Text. Its documents are shuffled.
+      rules: Rules.
       settings: InstanceSettings.
-      on_progress: called with the number of sentences done since the last call.
+      on_progress: Callable. Called with the number of sentences finished since the last call.
 
     Yields:
-      (parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask replacements [m]),
-      arrays that the next ones overwrite.
+      Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask
+      replacements [m])` of arrays, which the next ones overwrite.
     """
-    draws.shuffle(text.documents)
-    sizes = np.diff(corpus.document_starts)[text.documents]  # in sentences
-    drawn = room(max(int(sizes.max()), min(ROOM, corpus.num_sentences)), settings)
+    sampler.shuffle(text.documents)
+    sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
+    buffers = create_buffers(max(int(sizes.max()), min(ROOM, corpus.num_sentences)), settings)
     for _ in range(settings.num_passes):
         place = 0
         while place < len(sizes):
             first = place
-            place, num_pairs, num_masks = draws.draw_pairs(first, text, rules, drawn)
-            yield (drawn.parts[:4 * num_pairs].reshape(-1, 2), np.full(num_pairs, 2), drawn.labels[:num_pairs],
-                   drawn.mask_counts[:num_pairs], drawn.mask_positions[:num_masks], drawn.mask_replacements[:num_masks])
+            place, num_pairs, num_masks = sampler.sample_pairs(first, text, rules, buffers)
+            yield (buffers.parts[:4 * num_pairs].reshape(-1, 2), np.full(num_pairs, 2), buffers.labels[:num_pairs],
+                   buffers.mask_counts[:num_pairs], buffers.mask_positions[:num_masks],
+                   buffers.mask_replacements[:num_masks])
             on_progress(int(sizes[first:place].sum()))
 
 
-def room(num_pairs, settings):
-    """draws.Drawn for so many pairs."""
-    return room_for_masks(num_pairs, settings)._replace(
+def create_buffers(num_pairs, settings):
+    """Creates InstanceBuffers for pairs."""
+    return create_mask_buffers(num_pairs, settings)._replace(
         parts=np.empty(4 * num_pairs, np.int64), labels=np.empty(num_pairs, bool))
 
 
-def room_for_masks(num_instances, settings):
-    """draws.Drawn for the masks of so many instances, without parts and labels."""
+def create_mask_buffers(num_instances, settings):
+    """Creates InstanceBuffers for the masks of instances, without parts and labels."""
     num_masks = num_instances * min(settings.max_predictions_per_seq, settings.max_seq_length)
-    return Drawn(
+    return InstanceBuffers(
         parts=np.empty(0, np.int64), labels=np.empty(0, bool), mask_counts=np.empty(num_instances, np.uint16),
         mask_positions=np.empty(num_masks, np.uint16), mask_replacements=np.empty(num_masks, np.int32),
-        word_starts=np.arange(settings.max_seq_length + 1))
+        word_starts=np.arange(settings.max_seq_length + 1), word_order=np.empty(settings.max_seq_length + 1, np.int64))

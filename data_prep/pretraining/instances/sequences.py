@@ -7,24 +7,25 @@ begins the next one.
 
 import numpy as np
 
-from data_prep.pretraining.instances.sentence_pairs import ROOM, room_for_masks
+from data_prep.pretraining.instances.sentence_pairs import ROOM, create_mask_buffers
 
 
-def draw(draws, corpus, text, rules, settings, on_progress):
-    """Yields the sequences of a corpus, some thousands after the other; each pass masks the same anew.
+def sample(sampler, corpus, text, rules, settings, on_progress):
+    """Yields the sequences of a corpus, some thousands at a time. Each pass masks the same sequences differently.
 
-    Arguments and what is yielded are those of sentence_pairs.draw; no sequence has a label.
+    Arguments and yielded values are those of `sentence_pairs.sample`; no sequence has a label.
     """
     parts, part_starts = cut(corpus, settings.max_seq_length, settings.what.crosses_documents)
-    drawn = room_for_masks(min(ROOM, len(part_starts) - 1), settings)
+    buffers = create_mask_buffers(min(ROOM, len(part_starts) - 1), settings)
     for _ in range(settings.num_passes):
         for first in range(0, len(part_starts) - 1, ROOM):
             starts = part_starts[first:first + ROOM + 1]
             some = np.ascontiguousarray(parts[starts[0]:starts[-1]])
-            num_masks = draws.draw_all_masks(starts - starts[0], text, rules, drawn._replace(parts=some.ravel()))
+            num_masks = sampler.sample_all_masks(
+                starts - starts[0], text, rules, buffers._replace(parts=some.ravel()))
             count = len(starts) - 1
-            yield (some, np.diff(starts), np.zeros(count, bool), drawn.mask_counts[:count],
-                   drawn.mask_positions[:num_masks], drawn.mask_replacements[:num_masks])
+            yield (some, np.diff(starts), np.zeros(count, bool), buffers.mask_counts[:count],
+                   buffers.mask_positions[:num_masks], buffers.mask_replacements[:num_masks])
         on_progress(corpus.num_sentences)
 
 

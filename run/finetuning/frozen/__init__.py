@@ -1,1 +1,1 @@
-"""Tagging by frozen features (section 5.3 of the paper): a BiLSTM on vectors of an encoder that is not trained."""
+"""Token classification by frozen features (section 5.3 of the paper): a BiLSTM on vectors of an encoder."""

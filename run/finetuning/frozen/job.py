@@ -2,7 +2,7 @@
 
 from run.finetuning import job
 from run.finetuning.frozen import table
-from run.finetuning.frozen.task import TECHNIQUES, FrozenTagging
+from run.finetuning.frozen.task import TECHNIQUES, FrozenTokenClassifierTask
 
 
 def run(settings):
@@ -18,6 +18,6 @@ def run(settings):
     if settings.frozen.all_features:
         table.run(settings)
     elif kind:
-        job.run_task(FrozenTagging, settings.of_run(kind), TECHNIQUES)
+        job.run_task(FrozenTokenClassifierTask, settings.of_run(kind), TECHNIQUES)
     else:
         job.run(settings.of_run())

@@ -1,4 +1,4 @@
-"""What tagging by frozen features is told. Free of TensorFlow: scripts define their flags of it."""
+"""Settings for token classification by frozen features. Free of TensorFlow: scripts define their flags from it."""
 
 import dataclasses
 import os

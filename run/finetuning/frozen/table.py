@@ -16,7 +16,7 @@ from run.evaluation import results
 from run.finetuning import job, runs
 from run.finetuning.frozen.features import KINDS, layers_of
 from run.finetuning.frozen.settings import TABLE_FILE, TABLE_SETTINGS_FILE
-from run.finetuning.frozen.task import TECHNIQUES, FrozenTagging
+from run.finetuning.frozen.task import TECHNIQUES, FrozenTokenClassifierTask
 from run.training import checkpoints
 
 FINE_TUNED = "fine_tuned"
@@ -24,7 +24,7 @@ DEVIATION = "_std"  # at the end of the name of a result over several runs
 NOT_SHOWN = ("global_step", "loss")
 
 
-class RowByFrozenFeatures(FrozenTagging):
+class RowByFrozenFeatures(FrozenTokenClassifierTask):
     """The task of a row; the first one computes the vectors of all."""
 
     computes_all_layers = True

@@ -38,7 +38,7 @@ class TaggerTraining(Technique):
 TECHNIQUES = (TaggerTraining(),)
 
 
-class FrozenTagging(TokenClassifierTask):
+class FrozenTokenClassifierTask(TokenClassifierTask):
     """The task of FrozenTaggerSettings.
 
     A row of the encoder is as in fine-tuning; a row of the BiLSTM is a sentence, or a part of one where it has more

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
-from data_prep.machine import is_available
 from data_prep.pretraining import InstanceSettings, local_runner, shard_plan, shards
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining.instances import masking
@@ -24,7 +23,6 @@ from tests.data_prep.pretraining.pretraining_records import (
     settings_of,
 )
 
-needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
 SETTINGS = InstanceSettings(max_seq_length=40, max_predictions_per_seq=5, dupe_factor=2)
 NUM_SHARDS = 4
 
@@ -51,10 +49,8 @@ def in_shards(tmp_path_factory, tokenizer):
     return folder, summary
 
 
-@pytest.mark.parametrize("is_compiled", [False, pytest.param(True, marks=needs_numba)], ids=["plain", "compiled"])
 @pytest.mark.parametrize("name", sorted(RUNS))
-def test_records_are_the_originals(tmp_path, tokenizer, monkeypatch, name, is_compiled):
-    monkeypatch.setattr(shards, "pays_to_compile", lambda num_tokens, settings: is_compiled)
+def test_records_are_the_originals(tmp_path, tokenizer, name):
     run = RUNS[name]
 
     summary, _ = create(tmp_path, tokenizer, settings=settings_of(run), seed=run["random_seed"])
@@ -159,15 +155,15 @@ def test_records_do_not_depend_on_the_number_of_workers(tmp_path, in_shards, tok
     assert summary.counts == in_shards[1].counts
 
 
-@needs_numba
-@pytest.mark.parametrize("changes", [{}, {"do_whole_word_mask": True}, {"masking": "dynamic"}])
-def test_compiled_functions_make_the_same_files(tmp_path, tokenizer, monkeypatch, changes):
-    settings = InstanceSettings(max_seq_length=40, max_predictions_per_seq=5, dupe_factor=2, **changes)
-    for name, first in (("plain", 1 << 60), ("compiled", 0)):
-        monkeypatch.setattr(shards, "COMPILED_FROM", first)
-        outputs = [f"{tmp_path}/{name}/{i}.tfrecord" for i in range(3)]
-        create(tmp_path, tokenizer, settings=settings, output_files=outputs)
-    assert contents(tmp_path / "plain") == contents(tmp_path / "compiled")
+def test_a_small_text_starts_no_process(tmp_path, in_shards, tokenizer, monkeypatch):
+    monkeypatch.delattr(local_runner.processes, "map_in_processes")
+    create(tmp_path, tokenizer, num_output_shards=NUM_SHARDS)
+    assert contents(tmp_path) == contents(in_shards[0])
+
+    monkeypatch.setattr(local_runner, "BYTES_PER_WORKER", 1)
+    monkeypatch.setattr(local_runner.os, "sched_getaffinity", lambda process: {0, 1})
+    with pytest.raises(AttributeError, match="map_in_processes"):
+        create(tmp_path / "new", tokenizer, num_output_shards=NUM_SHARDS)
 
 
 def test_a_limit_makes_more_shards(tmp_path, tokenizer):

@@ -170,8 +170,8 @@ def test_records_that_differ(tmp_path):
 
 def test_records_that_are_no_examples(tmp_path):
     path = tmp_path / "a"
-    with records.RecordWriter(path, ()) as writer:
-        writer.write_serialized([b"\xff\xff"])
+    with tf.io.TFRecordWriter(str(path)) as writer:
+        writer.write(b"\xff\xff")
 
     with pytest.raises(InputError, match=r"a, record 0: is no tf.train.Example"):
         inspection.inspect(str(path), ANY)
@@ -192,8 +192,8 @@ def test_records_of_others(tmp_path, name, feature, message):
     (record, _) = tf.data.TFRecordDataset(path).as_numpy_iterator()
     example = tf.train.Example.FromString(record)
     example.features.feature[name].CopyFrom(feature)
-    with records.RecordWriter(path, ()) as writer:
-        writer.write_serialized([example.SerializeToString()])
+    with tf.io.TFRecordWriter(path) as writer:
+        writer.write(example.SerializeToString())
 
     with pytest.raises(InputError, match=message):
         inspection.inspect(path, ANY)

@@ -7,9 +7,16 @@ import tensorflow as tf
 from data_prep import records
 
 
-def test_parse_refuses_another_length():
+def serialize(path, columns, features):
+    """Writes a batch of records; returns them as read by TensorFlow, string [B]."""
+    with records.RecordWriter(path, features) as writer:
+        writer.write(columns)
+    return tf.stack(list(tf.data.TFRecordDataset(str(path))))
+
+
+def test_parse_refuses_another_length(tmp_path):
     written, other = (records.Feature("ids", 5),), (records.Feature("ids", 6),)
-    serialized = records.serialize({"ids": np.arange(10).reshape(2, 5)}, written)
+    serialized = serialize(tmp_path / "a", {"ids": np.arange(10).reshape(2, 5)}, written)
 
     with pytest.raises(tf.errors.InvalidArgumentError, match="ids"):
         records.parse(serialized, other)
@@ -30,11 +37,11 @@ def test_features_are_the_originals():
         "label_ids": ([1], tf.int64), "is_real_example": ([1], tf.int64)}
 
 
-def test_classification_record():
+def test_classification_record(tmp_path):
     features = records.classification_features(11)
     columns = {feature.name: np.full([2, feature.length], i) for i, feature in enumerate(features)}
 
-    parsed = records.parse(records.serialize(columns, features), features)
+    parsed = records.parse(serialize(tmp_path / "a", columns, features), features)
 
     for i, (name, width) in enumerate({"input_ids": 11, "input_mask": 11, "segment_ids": 11, "label_ids": 1,
                                        "is_real_example": 1}.items()):

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from bert_tf.errors import InputError
 from bert_tf.files import PARTIAL_SUFFIX
 from data_prep import records
-from data_prep.machine import is_available
 
-needs_numba = pytest.mark.skipif(not is_available(), reason="needs numba")
 FEATURES = (records.Feature("ids", 5), records.Feature("weights", 3, is_float=True), records.Feature("label", 1))
 
 
@@ -23,14 +22,26 @@ def make_columns(num_records, largest=300):
             "label": np.arange(num_records)[:, np.newaxis] % 2}
 
 
-@pytest.mark.parametrize("largest", [0, 127, 128, 16383, 16384, 30521, 2**31, 2**62])
-def test_serialize_is_read_by_protobuf(largest):
-    columns = make_columns(4, largest)
+def read_frames(folder, columns, features):
+    """The frames of a batch, and their records as TensorFlow, which tests the checksums, reads them."""
+    data = bytes(records.compose_frames(columns, features))
+    path = folder / "read.tfrecord"
+    path.write_bytes(data)
+    return data, list(tf.data.TFRecordDataset(str(path)).as_numpy_iterator())
 
-    examples = [tf.train.Example.FromString(record) for record in records.serialize(columns, FEATURES)]
 
-    assert len(examples) == 4
-    for row, example in enumerate(examples):
+@pytest.mark.parametrize("largest", [0, 127, 128, 16383, 16384, 30521, 2**31 - 1, 2**31, 2**62])
+@pytest.mark.parametrize("num_records", [0, 1, 9])
+def test_frames_are_read_by_protobuf(tmp_path, largest, num_records):
+    columns = make_columns(num_records, largest)
+
+    data, found = read_frames(tmp_path, columns, FEATURES)
+
+    assert len(found) == num_records
+    assert len(data) == sum(16 + len(record) for record in found)
+    for row, record in enumerate(found):
+        example = tf.train.Example.FromString(record)
+        assert example.ByteSize() == len(record)
         feature = example.features.feature
         assert sorted(feature) == ["ids", "label", "weights"]
         assert list(feature["ids"].int64_list.value) == columns["ids"][row].tolist()
@@ -40,49 +51,31 @@ def test_serialize_is_read_by_protobuf(largest):
 
 
 @pytest.mark.parametrize("length", [1, 126, 127, 128, 16400])  # lengths of one, two and three bytes
-def test_serialize_is_as_long_as_protobuf(length):
-    features = (records.Feature("name", length),)
-    values = np.arange(length)[np.newaxis] % 200
-
-    (record,) = records.serialize({"name": values}, features)
-
-    example = tf.train.Example()
-    example.features.feature["name"].int64_list.value.extend(values[0].tolist())
-    assert record == example.SerializeToString()
-
-
-def test_serialize_of_no_records():
-    assert records.serialize(make_columns(0), FEATURES) == []
-
-
-@needs_numba
-@pytest.mark.parametrize("largest", [0, 127, 128, 16383, 16384, 30521, 2**31, 2**62])
-@pytest.mark.parametrize("num_records", [0, 1, 9])
-def test_compiled_records_are_the_same(largest, num_records):
-    columns = make_columns(num_records, largest)
-    assert bytes(records.frames(columns, FEATURES, is_compiled=True)) == records.frames(columns, FEATURES)
-
-
-@needs_numba
-@pytest.mark.parametrize("length", [1, 126, 127, 128, 16400])
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.int16, np.uint32, np.int64, np.uint64])
-def test_compiled_records_of_any_integers(length, dtype):
-    features = (records.Feature("of a long name " * 10, length), records.Feature("b", 2))
-    columns = {features[0].name: (np.arange(3 * length).reshape(3, length) % 120).astype(dtype), "b": np.ones((3, 2))}
-    columns["b"] = columns["b"].astype(np.int64)
-    assert bytes(records.frames(columns, features, is_compiled=True)) == records.frames(columns, features)
+def test_a_record_of_one_feature_is_protobufs(tmp_path, length, dtype):
+    features = (records.Feature("of a long name " * 10, length),)
+    values = (np.arange(3 * length).reshape(3, length) % 120).astype(dtype)
+
+    _, found = read_frames(tmp_path, {features[0].name: values}, features)
+
+    for row, record in zip(values.tolist(), found, strict=True):
+        example = tf.train.Example()
+        example.features.feature[features[0].name].int64_list.value.extend(map(int, row))
+        assert record == example.SerializeToString()
 
 
-@needs_numba
-def test_compiled_records_of_floats_alone(tmp_path):
+def test_records_of_floats_only(tmp_path):
     features, columns = FEATURES[1:2], {"weights": np.random.default_rng(1).normal(size=(5, 3))}
-    whole = records.frames(columns, features)
-    assert bytes(records.frames(columns, features, is_compiled=True)) == whole
-    with records.RecordWriter(tmp_path / "a", features, is_compiled=True) as writer:
+    data, found = read_frames(tmp_path, columns, features)
+    for row, record in zip(columns["weights"], found, strict=True):
+        example = tf.train.Example()
+        example.features.feature["weights"].float_list.value.extend(row.tolist())
+        assert record == example.SerializeToString()
+    with records.RecordWriter(tmp_path / "a", features) as writer:
         writer.write(columns)
-    assert (writer.num_records, writer.num_bytes) == (5, len(whole))
-    assert writer.sha256.digest() == hashlib.sha256(whole).digest()
-    assert (tmp_path / "a").read_bytes() == whole
+    assert (writer.num_records, writer.num_bytes) == (5, len(data))
+    assert writer.sha256.digest() == hashlib.sha256(data).digest()
+    assert (tmp_path / "a").read_bytes() == data
 
 
 def test_parse_returns_what_was_written(tmp_path):
@@ -111,25 +104,20 @@ def test_parse_returns_what_was_written(tmp_path):
     (lambda columns: columns.update(ids=columns["ids"][0]), r"ids has shape \[5\]"),
     (lambda columns: columns.update(label=-columns["label"]), "label holds -1"),
 ])
-def test_serialize_refuses(change, message):
+def test_bad_columns(change, message):
     columns = make_columns(3)
     change(columns)
 
-    with pytest.raises(ValueError, match=message):
-        records.serialize(columns, FEATURES)
-    if is_available():
-        with pytest.raises(ValueError, match=message):
-            records.frames(columns, FEATURES, is_compiled=True)
+    with pytest.raises(InputError, match=message):
+        records.compose_frames(columns, FEATURES)
 
 
-def test_serialize_refuses_columns_of_different_numbers_of_records():
+def test_columns_of_different_numbers_of_records():
     columns = make_columns(3)
     columns["ids"] = columns["ids"][:2]
 
-    with pytest.raises(ValueError, match="argument 3 is longer than argument"):
-        records.serialize(columns, FEATURES)
     with pytest.raises(ValueError, match="columns of 2 and of 3 records"):
-        records.frames(columns, FEATURES, is_compiled=True)
+        records.compose_frames(columns, FEATURES)
 
 
 def test_an_exception_leaves_the_file_that_was_there(tmp_path):

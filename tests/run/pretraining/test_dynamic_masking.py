@@ -9,8 +9,7 @@ from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from data_prep.pretraining import InstanceSettings, local_runner
-from data_prep.pretraining.instances import draws as record_draws
-from data_prep.pretraining.instances import masking
+from data_prep.pretraining.instances import masking, sampling
 from run.pretraining import dynamic_masking, inputs, record_checks
 from run.pretraining.settings import RecordSettings
 from tests import scripts
@@ -106,9 +105,9 @@ def test_draws_are_splitmix64():
 
 @pytest.mark.parametrize(("whole_words", "probability", "most"), [
     (False, 0.15, P), (True, 0.15, P), (True, 0.3, 40), (True, 1.0, 80), (False, 1.0, 80), (True, 0.01, 5)])
-def test_positions_are_those_of_the_record_maker(pairs, whole_words, probability, most):
+def test_positions_are_those_of_the_record_maker(monkeypatch, pairs, whole_words, probability, most):
     """With the words in the order of our draws, what draws those of records takes the same positions."""
-    assert_positions_of_the_record_maker(pairs, whole_words, probability, most)
+    assert_positions_of_the_record_maker(monkeypatch, pairs, whole_words, probability, most)
 
 
 @pytest.mark.parametrize(("lowest", "most"), [(22, P), (22, 3), (23, 30)])
@@ -118,38 +117,32 @@ def test_where_words_are_long_more_than_the_first_pieces_are_looked_at(monkeypat
     take_words = dynamic_masking._take_words
     monkeypatch.setattr(dynamic_masking, "_take_words", lambda sizes, *others: (
         tried.append(sizes.shape[1]), take_words(sizes, *others))[1])
-    assert_positions_of_the_record_maker(make_pairs(500, S, lowest=lowest), True, 0.15, most)
+    assert_positions_of_the_record_maker(monkeypatch, make_pairs(500, S, lowest=lowest), True, 0.15, most)
     assert tried == [most + 16, S]
 
 
-def assert_positions_of_the_record_maker(pairs, whole_words, probability, most):
+def assert_positions_of_the_record_maker(monkeypatch, pairs, whole_words, probability, most):
     masked = mask(pairs, masked_lm_prob=probability, max_predictions_per_seq=most, do_whole_word_mask=whole_words)
     draws = dynamic_masking._Draws(SEED, tf.zeros([500], tf.int64), tf.range(500, dtype=tf.int64))
     keys = draws.bits(tf.range(1, S)[tf.newaxis], 62).numpy()
     numbers = [masking.number_to_predict(length, probability, most) for length in range(S + 1)]
-    rules = record_draws.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1)
+    rules = sampling.Rules(S - 3, 0.1, False, numbers, whole_words, MASK, V - 1)
+    monkeypatch.setattr(sampling, "random_fraction", lambda state: 0.0)  # [MASK] for all tokens
+    monkeypatch.setattr(sampling, "shuffle", order_words)
     for row, ids in enumerate(pairs["input_ids"]):
         length = pairs["input_mask"][row].sum()
         middle = ids.tolist().index(SEP)
-        room = record_draws.Drawn(*(np.zeros(S + 1, np.int64) for _ in range(6)))
-        room.word_starts[:] = range(S + 1)
-        room.parts[:4] = 1, middle, middle + 1, length - 1
-        count = record_draws.draw_masks(OrderedWords(keys[row]), 0, 2, record_draws.Text(
-            [], [], [], np.isin(ids, CONTINUATIONS)), rules, room, 0)
-        assert drawn(masked, row) == sorted(room.mask_positions[:count])
+        buffers = sampling.InstanceBuffers(*(np.zeros(S + 1, np.int64) for _ in range(7)))
+        buffers.word_starts[:] = range(S + 1)
+        buffers.parts[:4] = 1, middle, middle + 1, length - 1
+        count = sampling.sample_masks(keys[row], 0, 2, sampling.Text([], [], [], np.isin(ids, CONTINUATIONS)), rules,
+                                      buffers, 0)
+        assert drawn(masked, row) == sorted(buffers.mask_positions[:count])
 
 
-class OrderedWords:
-    """Stands in for random draws: brings words into the order of their keys, draws [MASK] for all pieces."""
-
-    def __init__(self, keys):
-        self._keys = keys
-
-    def shuffle(self, words):
-        words.sort(key=lambda word: self._keys[word])
-
-    def random(self):
-        return 0.0
+def order_words(keys, words, count):
+    """Puts words into the order of their keys, instead of shuffling them."""
+    words[:count] = np.argsort(keys[:count], kind="stable")
 
 
 def test_words_that_do_not_fit_are_passed_over_again_and_again():

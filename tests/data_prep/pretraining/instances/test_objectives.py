@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from data_prep.machine import is_available
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import (
     InstanceSettings,
+    Sampler,
     assemble,
     create_instances,
     masking,
     sentence_pairs,
     sequences,
 )
-from data_prep.pretraining.instances.draws import RandomDraws
+from tests.data_prep.pretraining.instances.test_sentence_pairs import compiled_and_plain
 
 CLS, SEP, MASK = 1, 2, 3
 VOCABULARY = masking.Vocabulary(size=1300, cls_id=CLS, sep_id=SEP, mask_id=MASK,
@@ -31,7 +31,7 @@ def make_corpus(documents):
 def written(corpus, **settings):
     """Instances of a corpus, their features record by record, and the settings."""
     settings = InstanceSettings(**{"max_seq_length": 16, "max_predictions_per_seq": 4, "dupe_factor": 1, **settings})
-    made = create_instances(corpus, settings, VOCABULARY, RandomDraws(5))
+    made = create_instances(corpus, settings, VOCABULARY, Sampler(5))
     return made, assemble(corpus, made, np.arange(made.num_records), settings, VOCABULARY), settings
 
 
@@ -161,25 +161,16 @@ def test_pairs_of_random_parts_need_two_documents(objective):
         written(make_corpus([[3, 4]]), objective=objective)
 
 
-@pytest.mark.skipif(not is_available(), reason="needs numba")
 @pytest.mark.parametrize("changes", [
     {"objective": "full_sentences"}, {"objective": "doc_sentences", "do_whole_word_mask": True},
     {"objective": "sentence_order", "short_seq_prob": 0.5}, {"objective": "full_sentences", "masking": "dynamic"},
     {"objective": "doc_sentences", "pack_sequences": True}, {"pack_sequences": True, "max_seq_length": 64},
     {"objective": "sentence_order", "pack_sequences": True, "max_sequences_per_pack": 2},
     {"objective": "segment_pairs", "pack_sequences": True, "masking": "dynamic"}])
-def test_compiled_functions_make_the_same_sequences(monkeypatch, changes):
+def test_compiled_functions_give_the_same_sequences_as_python(monkeypatch, changes):
     monkeypatch.setattr(sentence_pairs, "ROOM", 20)
     monkeypatch.setattr(sequences, "ROOM", 20)
-    corpus = make_corpus(DOCUMENTS * 9)
     settings = InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
-    columns, states = [], []
-    for is_compiled in (False, True):
-        rng = RandomDraws("of this test")
-        made = create_instances(corpus, settings, VOCABULARY, rng, is_compiled=is_compiled)
-        columns.append(assemble(corpus, made, np.arange(made.num_records), settings, VOCABULARY, is_compiled))
-        states.append(rng.getstate())
-    assert set(columns[0]) == set(columns[1]) == {feature.name for feature in settings.features}
-    for name, values in columns[0].items():
-        np.testing.assert_array_equal(columns[1][name], values)
-    assert states[0] == states[1]
+    for compiled, plain in zip(*compiled_and_plain(
+            monkeypatch, make_corpus(DOCUMENTS * 9), settings, "of this test"), strict=True):
+        np.testing.assert_array_equal(compiled, plain)

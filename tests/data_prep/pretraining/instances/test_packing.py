@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import InstanceSettings, assemble, create_instances, masking
-from data_prep.pretraining.instances.draws import RandomDraws
+from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, masking
 from data_prep.pretraining.instances.packing import packs_of_lengths
 
 VOCABULARY = masking.Vocabulary(size=1300, cls_id=1, sep_id=2, mask_id=3, is_continuation=np.zeros(1300, bool))
@@ -60,7 +59,7 @@ def test_packed_records_hold_the_unpacked_sequences(changes):
     alone = dataclasses.replace(settings, pack_sequences=False, max_sequences_per_pack=12)
     instances = {}
     for each in (settings, alone):
-        made = create_instances(corpus, each, VOCABULARY, RandomDraws(3))
+        made = create_instances(corpus, each, VOCABULARY, Sampler(3))
         instances[each.pack_sequences] = made, assemble(corpus, made, np.arange(made.num_records), each, VOCABULARY)
     (packed, features), (single, unpacked) = instances[True], instances[False]
     assert packed.num_records < single.num_records == len(packed)

@@ -1,0 +1,380 @@
+"""Random sampling of instances: the sentences of a pair, the tokens that are truncated, the masked tokens.
+
+`Sampler` runs the functions compiled. They are all in this one file: see data_prep.machine.compilation.
+
+It follows the original's `create_instances_from_document` and `create_masked_lm_predictions`, draw by draw: 15% of the
+positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Of these, 80% become [MASK], 10% stay, and 10% become a
+random token, sampled for each token also if whole words are masked.
+
+In all functions, `state` is the state of Python's Mersenne Twister: int64 [625], its words and a place.
+"""
+
+import random
+from typing import NamedTuple
+
+import numpy as np
+
+from data_prep.machine import compiled
+
+KEEP = -1  # Instead of a replacement's ID: the token stays.
+RANDOM_DOCUMENT_TRIES = 10  # Of the original's create_instances_from_document.
+STATE_WORDS = 624  # Of the Mersenne Twister MT19937.
+SHIFT_WORDS = 397
+
+
+class Text(NamedTuple):
+    """The parts of a corpus that sampling reads.
+
+    Attributes:
+      sentence_starts, document_starts: See `Corpus`.
+      documents: uint32 array. Numbers of all documents, in the order in which they are used.
+      continues: bool array. True for each token that continues a word, "##..."; empty unless whole words are masked.
+    """
+
+    sentence_starts: np.ndarray
+    document_starts: np.ndarray
+    documents: np.ndarray
+    continues: np.ndarray
+
+
+class Rules(NamedTuple):
+    """Settings of the sampling.
+
+    Attributes:
+      max_tokens: int. Maximum number of tokens of a pair.
+      short_seq_prob: float. Probability that the pairs of a document have one random lower length.
+      swaps: bool. If True, both parts of a pair come from the same place, and half of the pairs are swapped.
+      numbers_to_predict: int64 array. Number of masked tokens for each length of a sequence; all 0 for no masks.
+      whole_words: bool. Whether to mask whole words.
+      mask_id: int. ID of [MASK].
+      last_id: int. Highest ID of a random token.
+    """
+
+    max_tokens: int
+    short_seq_prob: float
+    swaps: bool
+    numbers_to_predict: np.ndarray
+    whole_words: bool
+    mask_id: int
+    last_id: int
+
+
+class InstanceBuffers(NamedTuple):
+    """Arrays for sampled instances. Their counts are returned by the function that fills them.
+
+    Attributes:
+      parts: int64 array. Start and stop of each part in the tokens; a pair has two parts.
+      labels: bool array. For each pair, whether its second part comes from another place, or its parts are swapped.
+      mask_counts: uint16 array. Number of masks of each instance.
+      mask_positions: uint16 array. Position of each mask in its sequence ([CLS] a [SEP] b [SEP]), in sampling order.
+      mask_replacements: int32 array. ID at this position in the input, or KEEP.
+      word_starts: int64 array of 0, 1, 2, ..., one item more than a sequence has IDs. Whole-word masking overwrites it.
+      word_order: int64 array of the same size, for temporary values.
+    """
+
+    parts: np.ndarray
+    labels: np.ndarray
+    mask_counts: np.ndarray
+    mask_positions: np.ndarray
+    mask_replacements: np.ndarray
+    word_starts: np.ndarray
+    word_order: np.ndarray
+
+
+class Sampler:
+    """Samples with the numbers that `random.Random` with the same seed gives to the original.
+
+    Attributes:
+      state: int64 [625]. Advanced by each call.
+    """
+
+    def __init__(self, seed):
+        """Seeds the generator. `seed`: int or str."""
+        self.state = np.array(random.Random(seed).getstate()[1])
+
+    def shuffle(self, items):
+        """Shuffles an array in place."""
+        compiled(shuffle, *OF_SHUFFLE)(self.state, items, len(items))
+
+    def sample_pairs(self, place, text, rules, buffers):
+        """See the function `sample_pairs`."""
+        return compiled(sample_pairs, *OF_PAIRS)(self.state, place, text, rules, buffers)
+
+    def sample_all_masks(self, part_starts, text, rules, buffers):
+        """See the function `sample_all_masks`."""
+        return compiled(sample_all_masks, *OF_MASKS)(self.state, part_starts, text, rules, buffers)
+
+
+def sample_pairs(state, place, text, rules, buffers):
+    """Samples pairs, each followed by its masks, of the documents from `text.documents[place]` on.
+
+    Sentences are gathered until they fill a sequence, then split at a random sentence. Half of the time, sentences of a
+    random place replace the second part, and its own sentences begin the next pair. If `rules.swaps`, the two parts
+    are swapped half of the time instead.
+
+    Args:
+      state: See the module.
+      place: int. Index of the first document in `text.documents`.
+      text: Text.
+      rules: Rules.
+      buffers: InstanceBuffers, filled from the beginning.
+
+    Returns:
+      Tuple `(place, num_pairs, num_masks)`: the first remaining document, whose pairs might not fit into the buffers,
+      or the number of documents; the numbers of pairs and masks.
+    """
+    num_pairs = num_masks = 0
+    while place < len(text.documents):
+        first = text.document_starts[text.documents[place]]
+        end = text.document_starts[text.documents[place] + 1]
+        if num_pairs + end - first > len(buffers.labels):  # A pair has at least one sentence.
+            break
+        target = rules.max_tokens
+        if random_fraction(state) < rules.short_seq_prob:
+            target = random_integer(state, 2, rules.max_tokens)
+        while first < end:
+            if rules.swaps:
+                span, label, first = sample_swapped_pair(state, text, first, end, target)
+                if span[0] == span[1] or span[2] == span[3]:  # A single token cannot be split.
+                    continue
+            else:
+                span, label, first = sample_pair(state, place, text, first, end, target)
+            span = truncate_pair(state, span, rules.max_tokens)
+            for i in range(4):
+                buffers.parts[4 * num_pairs + i] = span[i]
+            buffers.labels[num_pairs] = label
+            count = sample_masks(state, 2 * num_pairs, 2, text, rules, buffers, num_masks)
+            buffers.mask_counts[num_pairs] = count
+            num_masks += count
+            num_pairs += 1
+        place += 1
+    return place, num_pairs, num_masks
+
+
+def sample_all_masks(state, part_starts, text, rules, buffers):
+    """Samples the masks of existing instances: instance i has the parts part_starts[i] to part_starts[i + 1] - 1.
+
+    The other arguments are those of `sample_pairs`; `buffers.parts` is filled.
+
+    Returns:
+      The number of masks.
+    """
+    num_masks = 0
+    for i in range(len(part_starts) - 1):
+        first = part_starts[i]
+        count = sample_masks(state, first, part_starts[i + 1] - first, text, rules, buffers, num_masks)
+        buffers.mask_counts[i] = count
+        num_masks += count
+    return num_masks
+
+
+def sample_pair(state, place, text, first, end, target):
+    """Samples the next pair of a document, from its remaining sentences `first` to `end` - 1.
+
+    Returns:
+      Tuple `(span, is_random_next, first)`: ranges of the tokens, which may be more than `target`; the first sentence
+      of the next pair.
+    """
+    starts = text.sentence_starts
+    stop = find_stop(starts, first, end, target)
+    middle = first + (random_integer(state, 1, stop - first - 1) if stop - first > 1 else 1)
+    is_random_next = stop - first == 1 or random_fraction(state) < 0.5
+    if is_random_next:
+        b_target = target - (starts[middle] - starts[first])
+        b_first, b_stop = sample_sentences(state, place, text, b_target)
+        following = middle
+    else:
+        b_first, b_stop = middle, stop
+        following = stop
+    return (starts[first], starts[middle], starts[b_first], starts[b_stop]), is_random_next, following
+
+
+def sample_swapped_pair(state, text, first, end, target):
+    """Samples the next two consecutive parts of a document, in one order or the other.
+
+    A single sentence that fills a sequence, or is the only one that remains, is split.
+
+    Returns:
+      Tuple `(span, is_swapped, first)`. See `sample_pair`.
+    """
+    starts = text.sentence_starts
+    stop = find_stop(starts, first, end, target)
+    middle = starts[first]
+    if stop - first > 1:
+        middle = starts[first + random_integer(state, 1, stop - first - 1)]
+    elif starts[stop] - starts[first] > 1:
+        middle = starts[first] + random_integer(state, 1, starts[stop] - starts[first] - 1)
+    is_swapped = random_fraction(state) < 0.5
+    if is_swapped:
+        return (middle, starts[stop], starts[first], middle), is_swapped, stop
+    return (starts[first], middle, middle, starts[stop]), is_swapped, stop
+
+
+def find_stop(starts, first, end, target):
+    """Returns the lowest stop for which sentences first to stop - 1 have `target` tokens, or `end`."""
+    stop = first + 1
+    while stop < end and starts[stop] - starts[first] < target:
+        stop += 1
+    return stop
+
+
+def sample_sentences(state, place, text, target):
+    """Returns first and stop of sentences that have `target` tokens, of another document if ten tries find one."""
+    other = place
+    for _ in range(RANDOM_DOCUMENT_TRIES):
+        other = random_integer(state, 0, len(text.documents) - 1)
+        if other != place:
+            break
+    document_start = text.document_starts[text.documents[other]]
+    document_end = text.document_starts[text.documents[other] + 1]
+    first = document_start + random_integer(state, 0, document_end - document_start - 1)
+    return first, find_stop(text.sentence_starts, first, document_end, target)
+
+
+def truncate_pair(state, span, max_tokens):
+    """Removes tokens from the longer part's front or back, at random for each, until both parts fit."""
+    a_start, a_stop, b_start, b_stop = span
+    while a_stop - a_start + b_stop - b_start > max_tokens:
+        from_front = random_fraction(state) < 0.5
+        if a_stop - a_start > b_stop - b_start:
+            a_start, a_stop = (a_start + 1, a_stop) if from_front else (a_start, a_stop - 1)
+        else:
+            b_start, b_stop = (b_start + 1, b_stop) if from_front else (b_start, b_stop - 1)
+    return a_start, a_stop, b_start, b_stop
+
+
+def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
+    """Samples the masks of an instance: whole words in random order, except words with too many tokens.
+
+    Unless whole words are masked, each token is a word.
+
+    Args:
+      first_part, num_parts: int. The instance's parts in `buffers.parts`.
+      start: int. Index of its first mask in `buffers`.
+
+    Returns:
+      The number of masks.
+    """
+    num_tokens = 0
+    for part in range(first_part, first_part + num_parts):
+        num_tokens += buffers.parts[2 * part + 1] - buffers.parts[2 * part]
+    number = rules.numbers_to_predict[num_tokens + num_parts + 1]
+    if not number:
+        return 0
+    num_words = num_tokens
+    if rules.whole_words:
+        num_words = find_words(first_part, num_parts, text, buffers)
+    order = buffers.word_order
+    for i in range(num_words):
+        order[i] = i
+    shuffle(state, order, num_words)
+    count = 0
+    for i in range(num_words):
+        if count == number:
+            break
+        first, stop = buffers.word_starts[order[i]], buffers.word_starts[order[i] + 1]
+        if count + stop - first <= number:
+            for j in range(first, stop):
+                buffers.mask_positions[start + count] = find_position(j, first_part, buffers.parts)
+                count += 1
+    for i in range(start, start + count):
+        replacement = rules.mask_id
+        if random_fraction(state) >= 0.8:
+            replacement = KEEP if random_fraction(state) < 0.5 else random_integer(state, 0, rules.last_id)
+        buffers.mask_replacements[i] = replacement
+    return count
+
+
+def find_position(token, part, parts):
+    """Returns the position of a token, counted from `part` on: after [CLS], and a [SEP] for each part before it."""
+    position, stop = token + 1, parts[2 * part + 1] - parts[2 * part]
+    while token >= stop:
+        part += 1
+        position += 1
+        stop += parts[2 * part + 1] - parts[2 * part]
+    return position
+
+
+def find_words(first_part, num_parts, text, buffers):
+    """Fills `buffers.word_starts` with the place of each word's first token among an instance's tokens, and the end.
+
+    A "##" token joins the word before it even across [SEP], as in the original: truncation may have removed the
+    beginning of its own word.
+
+    Returns:
+      The number of words.
+    """
+    num_words = num_tokens = 0
+    for part in range(first_part, first_part + num_parts):
+        for token in range(buffers.parts[2 * part], buffers.parts[2 * part + 1]):
+            if not (num_words and text.continues[token]):
+                buffers.word_starts[num_words] = num_tokens
+                num_words += 1
+            num_tokens += 1
+    buffers.word_starts[num_words] = num_tokens
+    return num_words
+
+
+def shuffle(state, items, count):
+    """Shuffles the first `count` items of an array in place, as random.Random does."""
+    top = count - 1
+    while top > 0:
+        bits = count_bits(top + 1)
+        bottom = max(1, (1 << (bits - 1)) - 1)
+        for i in range(top, bottom - 1, -1):  # Every i + 1 of this range has `bits` bits.
+            j = random_bits(state, bits)
+            while j > i:
+                j = random_bits(state, bits)
+            items[i], items[j] = items[j], items[i]
+        top = bottom - 1
+
+
+def random_integer(state, low, high):
+    """Returns random.Random's `randint`: an integer of low..high, both included, of a range below 2**32.
+
+    A number below n is the first of `random_bits(n.bit_length())`, sampled repeatedly, that is below n.
+    """
+    bits = count_bits(high - low + 1)
+    number = random_bits(state, bits)
+    while number > high - low:
+        number = random_bits(state, bits)
+    return low + number
+
+
+def random_fraction(state):
+    """Returns random.Random's `random`: 53 random bits as a number of [0, 1)."""
+    high = next_word(state) >> 5
+    return (high * 67108864.0 + (next_word(state) >> 6)) * (1.0 / 9007199254740992.0)
+
+
+def random_bits(state, bits):
+    """Returns random.Random's `getrandbits`, for 1 to 32 bits."""
+    return next_word(state) >> 32 - bits
+
+
+def next_word(state):
+    """Returns the next 32 random bits."""
+    if state[STATE_WORDS] >= STATE_WORDS:
+        for i in range(STATE_WORDS):
+            mixed = state[i] & 0x80000000 | state[(i + 1) % STATE_WORDS] & 0x7FFFFFFF
+            state[i] = state[(i + SHIFT_WORDS) % STATE_WORDS] ^ mixed >> 1 ^ (mixed & 1) * 0x9908B0DF
+        state[STATE_WORDS] = 0
+    word = state[state[STATE_WORDS]]
+    state[STATE_WORDS] += 1
+    word ^= word >> 11
+    word ^= word << 7 & 0x9D2C5680
+    word ^= word << 15 & 0xEFC60000
+    return word ^ word >> 18
+
+
+def count_bits(number):
+    """Returns `int.bit_length` of a number that is not negative."""
+    bits = 0
+    while number >> bits:
+        bits += 1
+    return bits
+
+
+OF_SHUFFLE = (random_bits, next_word, count_bits)
+OF_MASKS = (sample_masks, find_position, find_words, shuffle, random_integer, random_fraction, *OF_SHUFFLE)
+OF_PAIRS = (sample_pair, sample_swapped_pair, find_stop, sample_sentences, truncate_pair, *OF_MASKS)

@@ -1,0 +1,222 @@
+"""Records and the frames of the TFRecord format, compiled, without TensorFlow.
+
+A file is a sequence of frames. A frame is the record's length (8 bytes), the masked CRC-32C of these 8 bytes, the
+record, and its masked CRC-32C (4 bytes each, all little-endian; tensorflow/core/lib/io/record_writer.h). A record is a
+serialized tf.train.Example. Importing TensorFlow takes seconds and hundreds of megabytes in each process that creates
+records, and building protobuf messages number by number takes longer than everything else about a record.
+
+A compiled function cannot look up names. So the numbers of a batch are two arrays, with the features in their order:
+all integers of a record in one row of the first, all bytes of its floats in one row of the second.
+"""
+
+import functools
+import struct
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from data_prep.machine import compiled
+
+HEADER = struct.Struct("<QI")
+FOOTER = struct.Struct("<I")
+LENGTH_BYTES, CHECKSUM_BYTES = 8, 4  # Of a frame.
+CRC_BYTES = 8  # Added to a checksum together.
+POLYNOMIAL = 0x82F63B78  # Castagnoli's, bits reversed.
+MASK_DELTA = 0xA282EAD8  # Of tensorflow/core/lib/hash/crc32c.h.
+# Tags of tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field with a length.
+EXAMPLE_FEATURES, FEATURES_ENTRY, ENTRY_KEY, ENTRY_VALUE, LIST_VALUE = 0x0A, 0x0A, 0x0A, 0x12, 0x0A
+FEATURE_FLOATS, FEATURE_INTS = 0x12, 0x1A
+MOST_HEADER_BYTES = 64  # Of a feature without its name, and of a record.
+
+
+def compose_frames(columns, features):
+    """Composes the frames of a batch of records.
+
+    Args:
+      columns: Dict of feature name to [B, length] array. Numbers of an int64 feature are not negative.
+      features: Sequence of Feature.
+
+    Returns:
+      memoryview of the bytes.
+
+    Raises:
+      InputError: If the columns are not those of `features`, have a wrong shape, or contain a negative number.
+      ValueError: If the columns have different numbers of records.
+    """
+    _check_columns(columns, features)
+    num_records, *others = {len(column) for column in columns.values()}
+    if others:
+        raise ValueError(f"columns of {num_records} and of {others[0]} records")
+    ints, float_bytes = _join_ints(columns, features), _join_floats(columns, features).view(np.uint8)
+    layout, names = _describe(tuple(features))
+    widest = -(-int(ints.max(initial=1)).bit_length() // 7)
+    most = ints.shape[1] * widest + float_bytes.shape[1] + len(names) + MOST_HEADER_BYTES * (len(features) + 1)
+    out = np.empty(num_records * most, np.uint8)
+    size = compiled(write_frames, write_record, put_length, length_size, put_number, checksum)(
+        ints, float_bytes, layout, names, _checksum_tables(), np.empty(len(features), np.int64), out)
+    return memoryview(out[:size])
+
+
+def compute_checksum(data):
+    """Computes the masked CRC-32C of a bytes object."""
+    return compiled(checksum)(np.frombuffer(data, np.uint8), 0, len(data), _checksum_tables())
+
+
+def _check_columns(columns, features):
+    if set(columns) != {feature.name for feature in features}:
+        raise InputError(f"got the features {sorted(columns)}: the record has "
+                         f"{sorted(feature.name for feature in features)}")
+    for feature in features:
+        values = np.asarray(columns[feature.name])
+        if values.ndim != 2 or values.shape[1] != feature.length:
+            raise InputError(f"{feature.name} has shape {list(values.shape)}: it must be "
+                             f"[batch, {feature.length}]")
+        if not feature.is_float and values.size and values.min() < 0:
+            raise InputError(f"{feature.name} holds {values.min()}: a record's numbers are not negative")
+
+
+def _join_ints(columns, features):
+    """Joins the columns of integers: [B, I] int32, or int64 for larger numbers."""
+    found = [np.asarray(columns[feature.name]) for feature in features if not feature.is_float]
+    largest = max((int(column.max(initial=0)) for column in found), default=0)
+    dtype = np.int32 if largest < 1 << 31 else np.int64
+    return np.concatenate([_no_numbers(columns, features), *found], axis=1, dtype=dtype, casting="unsafe")
+
+
+def _join_floats(columns, features):
+    """Joins the columns of floats: [B, F] float32."""
+    found = [np.asarray(columns[feature.name]) for feature in features if feature.is_float]
+    return np.concatenate([_no_numbers(columns, features), *found], axis=1, dtype="<f4", casting="unsafe")
+
+
+def _no_numbers(columns, features):
+    return np.zeros((len(columns[features[0].name]), 0), np.int32)
+
+
+@functools.cache
+def _describe(features):
+    """Returns int64 [F, 4], for each feature is_float, length, start and stop of its name; the names, uint8 array."""
+    names = [feature.name.encode() for feature in features]
+    stops = np.cumsum([len(name) for name in names])
+    rows = [(feature.is_float, feature.length, stop - len(name), stop)
+            for feature, name, stop in zip(features, names, stops, strict=True)]
+    return np.array(rows, np.int64), np.frombuffer(b"".join(names), np.uint8).copy()
+
+
+@functools.cache
+def _checksum_tables():
+    """Returns int64 [8, 256]: the checksum of a byte followed by 0 to 7 zero bytes."""
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, table >> 1 ^ np.uint32(POLYNOMIAL), table >> 1)
+    tables = [table]
+    for _ in range(CRC_BYTES - 1):
+        tables.append(table[tables[-1] & 0xFF] ^ tables[-1] >> 8)
+    return np.stack(tables).astype(np.int64)
+
+
+def write_frames(ints, float_bytes, layout, names, tables, sizes, out):
+    """Writes all records; returns the number of their bytes. `sizes`: int64 [F], for temporary values."""
+    stop = 0
+    for row in range(len(ints)):
+        start = stop + LENGTH_BYTES + CHECKSUM_BYTES
+        end = write_record(row, ints, float_bytes, layout, names, sizes, out, start)
+        put_number(out, stop, LENGTH_BYTES, end - start)
+        put_number(out, stop + LENGTH_BYTES, CHECKSUM_BYTES, checksum(out, stop, stop + LENGTH_BYTES, tables))
+        put_number(out, end, CHECKSUM_BYTES, checksum(out, start, end, tables))
+        stop = end + CHECKSUM_BYTES
+    return stop
+
+
+def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
+    """Writes a tf.train.Example at a place of `out`; returns the place after it."""
+    total = first = 0
+    for i in range(len(layout)):
+        is_float, length = layout[i, 0], layout[i, 1]
+        size = 4 * length
+        if not is_float:
+            size = length
+            for j in range(first, first + length):
+                rest = ints[row, j] >> 7
+                while rest:
+                    rest >>= 7
+                    size += 1
+            first += length
+        sizes[i] = size
+        name = length_size(layout[i, 3] - layout[i, 2])
+        total += length_size(name + length_size(length_size(length_size(size))))
+    place = put_length(out, place, EXAMPLE_FEATURES, total)
+    first = first_byte = 0
+    for i in range(len(layout)):
+        is_float, length, name_start, name_stop = layout[i, 0], layout[i, 1], layout[i, 2], layout[i, 3]
+        of_list = length_size(sizes[i])
+        of_value = length_size(of_list)
+        name = length_size(name_stop - name_start)
+        place = put_length(out, place, FEATURES_ENTRY, name + length_size(of_value))
+        place = put_length(out, place, ENTRY_KEY, name_stop - name_start)
+        for j in range(name_start, name_stop):
+            out[place] = names[j]
+            place += 1
+        place = put_length(out, place, ENTRY_VALUE, of_value)
+        place = put_length(out, place, FEATURE_FLOATS if is_float else FEATURE_INTS, of_list)
+        place = put_length(out, place, LIST_VALUE, sizes[i])
+        if is_float:
+            for j in range(sizes[i]):
+                out[place + j] = float_bytes[row, first_byte + j]
+            first_byte += sizes[i]
+            place += sizes[i]
+        else:
+            for j in range(first, first + length):
+                rest = ints[row, j]
+                while rest > 127:
+                    out[place] = rest & 127 | 128
+                    rest >>= 7
+                    place += 1
+                out[place] = rest
+                place += 1
+            first += length
+    return place
+
+
+def length_size(size):
+    """Bytes of a field of `size` bytes with its tag and length."""
+    total = size + 2
+    rest = size >> 7
+    while rest:
+        rest >>= 7
+        total += 1
+    return total
+
+
+def put_length(out, place, tag, size):
+    """Writes the tag and length of a field; returns the place after them."""
+    out[place] = tag
+    place += 1
+    while size > 127:
+        out[place] = size & 127 | 128
+        size >>= 7
+        place += 1
+    out[place] = size
+    return place + 1
+
+
+def put_number(out, place, num_bytes, number):
+    """Writes a number, lowest byte first."""
+    for i in range(num_bytes):
+        out[place + i] = number >> 8 * i & 0xFF
+
+
+def checksum(data, start, stop, tables):
+    """The masked CRC-32C of bytes `start` to `stop` - 1."""
+    state = 0xFFFFFFFF
+    while stop - start >= CRC_BYTES:
+        low = state ^ (data[start] | data[start + 1] << 8 | data[start + 2] << 16 | data[start + 3] << 24)
+        state = (tables[7, low & 0xFF] ^ tables[6, low >> 8 & 0xFF] ^ tables[5, low >> 16 & 0xFF]
+                 ^ tables[4, low >> 24] ^ tables[3, data[start + 4]] ^ tables[2, data[start + 5]]
+                 ^ tables[1, data[start + 6]] ^ tables[0, data[start + 7]])
+        start += CRC_BYTES
+    while start < stop:
+        state = tables[0, (state ^ data[start]) & 0xFF] ^ state >> 8
+        start += 1
+    state ^= 0xFFFFFFFF
+    return (state >> 15 | state << 17) + MASK_DELTA & 0xFFFFFFFF
