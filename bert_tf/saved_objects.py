@@ -74,9 +74,8 @@ class SavedLayer(SavedObject):
         Raises:
           InputError: If hooks are attached to the layer or to one inside it, or if their weights are replaced.
         """
+        self._check_is_plain()
         config, layers = super().get_config(), self._saved_layers()
-        for layer in layers:
-            layer._check_is_plain()
         attributes = {"name": self.name, "dtype": self.dtype_policy.name}
         config |= {name: value for name, value in attributes.items() if name in config}
         frozen = [number for number, layer in enumerate(layers) if not layer.trainable]
@@ -117,16 +116,25 @@ class SavedLayer(SavedObject):
 
     def _constructed(self):
         vars(self)["_first_hooks"] = getattr(self, "hooks", ())
+        vars(self)["_num_weights"] = len(self.weights)
         self.built = type(self).__module__.startswith(OURS)  # A user's subclass may have more to build.
 
     def _check_is_plain(self):
+        for layer in reversed(self._saved_layers()):
+            layer._check_itself()
+
+    def _check_itself(self):
         hooks = [hook for hook in getattr(self, "hooks", ()) if hook not in vars(self)["_first_hooks"]]
         if hooks:
-            name = getattr(hooks[0], "__name__", type(hooks[0]).__name__)
+            hook = hooks[0].func if isinstance(hooks[0], functools.partial) else hooks[0]
+            name = getattr(hook, "__name__", type(hook).__name__)
             raise InputError(f"layer {self.name!r} has the hook {name}, which cannot be saved; detach it first")
         if any(isinstance(child, tf.Variable) and vars(self).get(name, child) is not child
                for name, child in self._trackable_children().items()):
             raise InputError(f"layer {self.name!r} has replaced weights, which cannot be saved; restore its own first")
+        if type(self).__module__.startswith(OURS) and len(self.weights) != vars(self)["_num_weights"]:
+            raise InputError(f"layer {self.name!r} has weights that its constructor does not create, such as adapters, "
+                             "which cannot be saved")
 
 
 def _recording(init):

@@ -1,5 +1,6 @@
 """Every public layer and model passes one harness; every other public object of Keras' kinds passes a part of it."""
 
+import functools
 import importlib
 import inspect
 import json
@@ -13,8 +14,9 @@ import tf_keras
 from bert_tf import losses, models
 from bert_tf.errors import InputError
 from bert_tf.fast import CastWeights
-from bert_tf.layers import Hook, WeightInitializer, attach, attached
+from bert_tf.layers import Hook, WeightInitializer, attach, attached, detach
 from bert_tf.optimization import create_optimizer
+from bert_tf.techniques import lora
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CASES, OBJECTS
 
@@ -176,7 +178,7 @@ class Doubled(Hook):
         return 2 * multiply(x, kernel)
 
 
-def around(number, layer, x, run):
+def around(argument, number, layer, x, run):
     return run(layer, x)
 
 
@@ -200,7 +202,14 @@ def test_what_cannot_be_saved_is_reported(tmp_path, features):
     cast = CastWeights(model)
     cast.refresh()
     with cast.in_use():
-        assert_reported("layer 'dense' has replaced weights, which cannot be saved; restore its own first")
+        assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore its own first")
     model.get_config()
-    attach(model.encoder, around)
+    attach(model.encoder, functools.partial(around, 3))
     assert_reported("layer 'bert' has the hook around, which cannot be saved; detach it first")
+    detach(model.encoder, model.encoder.hooks[0])
+    lora.add_adapters(model.encoder, 2, 4.0, seed=1)
+    detach(model.encoder, model.encoder.hooks[0])  # the end of the gradient above frozen layers
+    assert_reported("layer 'dense' has the hook LowRankAdapter, which cannot be saved; detach it first")
+    lora.merge_adapters(model.encoder)
+    assert_reported("layer 'bert' has weights that its constructor does not create, such as adapters, which cannot be "
+                    "saved")
