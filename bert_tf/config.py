@@ -225,6 +225,15 @@ class BertConfig:
         values = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
+    def get_config(self):
+        """Returns `to_dict`, for Keras."""
+        return self.to_dict()
+
+    @classmethod
+    def from_config(cls, values):
+        """Creates a config from what `get_config` returned."""
+        return cls.from_dict(values)
+
     def to_json(self):
         """The text of a `bert_config.json`: sorted keys, two spaces of indentation, as the original writes it."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"

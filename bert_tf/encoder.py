@@ -31,9 +31,10 @@ from bert_tf.layers import (
     attention_bias,
     packed_attention_bias,
 )
+from bert_tf.saved_objects import SavedLayer, to_object, to_plain
 
 
-class BertEncoder(tf_keras.Model):
+class BertEncoder(SavedLayer, tf_keras.Model):
     """Embeddings, L Transformer layers, and the pooler (the original's `BertModel`).
 
     `bert_tf.fast.FastEncoder` computes the same faster.
@@ -42,6 +43,7 @@ class BertEncoder(tf_keras.Model):
       config: BertConfig.
       seed: int. Determines the initial weights and the dropout of later calls.
       dtype: Keras dtype policy or its name, such as "mixed_bfloat16"; None for the global policy.
+      name: str. Name of the Keras layer. The variables are named "bert/..." in any case.
 
     Attributes:
       hooks: tuple of functions (number, layer, x, run) that run around each layer, the last one outermost; see
@@ -54,8 +56,8 @@ class BertEncoder(tf_keras.Model):
     arithmetic = Arithmetic()
     has_static_shapes = True
 
-    def __init__(self, config, *, seed=0, dtype=None):
-        super().__init__(name="bert", dtype=dtype)
+    def __init__(self, config, *, seed=0, dtype=None, name="bert"):
+        super().__init__(name=name, dtype=dtype)
         self.config = config
         self.initializer = WeightInitializer(config.initializer_range, seed)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
@@ -68,6 +70,19 @@ class BertEncoder(tf_keras.Model):
             with tf.name_scope("pooler"):
                 self.pooler = Projection(config.hidden_size, config.hidden_size, self.initializer,
                                          activation="tanh", name="dense", dtype=dtype)
+
+    def get_config(self):
+        """Returns the arguments of the constructor and the arithmetic as a dict of plain values."""
+        return {**super().get_config(), "arithmetic": to_plain(self.arithmetic)}
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates an encoder with newly initialized weights from what `get_config` returned."""
+        config = dict(config)
+        arithmetic = to_object(config.pop("arithmetic"))
+        encoder = super().from_config(config)
+        encoder.compute_with(arithmetic)
+        return encoder
 
     def call(self, features, training=False):
         """Encodes a batch.
@@ -92,7 +107,7 @@ class BertEncoder(tf_keras.Model):
           features, training: See `call`.
 
         Returns:
-          The dict of `call`, with "attention" too: L times Attention, scores and probabilities [B, N, S, S].
+          The dict of `call`, with "attention" too: L times AttentionMaps, scores and probabilities [B, N, S, S].
         """
         encoded, attention = self._encode(features, training, observed=True)
         return {**encoded, "attention": attention}
@@ -131,7 +146,7 @@ class BertEncoder(tf_keras.Model):
         return self.dropout_generator.make_seeds(1)[:, 0] if training else None
 
     def _encode(self, features, training, observed=False):
-        """The dict of `call`, and L times Attention, None unless observed."""
+        """The dict of `call`, and L times AttentionMaps, None unless observed."""
         layout = self._layout(features, training)
         embedded, outputs, attention = self._run_layers(features, layout, training, observed)
         outputs = [layout.sequences(output) for output in outputs]
@@ -153,11 +168,11 @@ class BertEncoder(tf_keras.Model):
         Args:
           features, training: See `call`.
           layout: Layout of the batch.
-          observed: bool. Whether to return the Attention.
+          observed: bool. Whether to return the AttentionMaps.
           last_run: LayerRun or a subclass, which runs the last layer.
 
         Returns:
-          The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times Attention, or None if not observed.
+          The embeddings [T, H]; the layers' outputs, L tensors [T, H]; L times AttentionMaps, or None if not observed.
         """
         self._check_length(features["input_ids"].shape[1])
         bias = _bias(features)

@@ -14,13 +14,19 @@ import functools
 from collections.abc import Callable
 
 import tensorflow as tf
+import tf_keras
+
+from bert_tf.errors import InputError
 
 EMPTY_BATCH_GUARD = 1e-5  # The original's: a batch without predictions has loss 0, not NaN.
 TINY_GUARD = 1e-20  # Does the same without changing a bit of a normalizer of 1 or more.
 PADDING_PENALTY = -10_000.0  # added to a score, as BERT's attention does to what is not to be seen
 TOTAL = "loss"
 
+_registered = tf_keras.saving.register_keras_serializable(package="bert_tf")
 
+
+@_registered
 @dataclasses.dataclass(frozen=True)
 class Term:
     """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
@@ -46,8 +52,22 @@ class Term:
         """Returns the counts in a part of a batch: float32, or int n for n equal counts per example."""
         return self.counts(features) if callable(self.counts) else self.counts
 
+    def get_config(self):
+        """Returns the fields as a dict of plain values.
 
-class Loss:
+        Raises:
+          InputError: If a function is not registered with Keras, see `tf_keras.saving.register_keras_serializable`.
+        """
+        return {field.name: _to_plain_function(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates a term from what `get_config` returned."""
+        return cls(**{name: _to_function(value) for name, value in config.items()})
+
+
+@_registered
+class TotalLoss:
     """The weighted sum of terms, which can be computed part by part.
 
     Args:
@@ -68,6 +88,15 @@ class Loss:
             raise ValueError("terms of the same name have different factors")
         self._representatives = {term.counts: term for term in terms}  # Terms that count alike share a normalizer.
         self.names = (TOTAL, *(name for name in self._factors if name != TOTAL))
+
+    def get_config(self):
+        """Returns the terms as plain values; see `Term.get_config`."""
+        return {"terms": [term.get_config() for term in self.terms]}
+
+    @classmethod
+    def from_config(cls, config):
+        """Creates a loss from what `get_config` returned."""
+        return cls(*map(Term.from_config, config["terms"]))
 
     def __call__(self, outputs, features):
         """Computes the losses of a whole batch; see `partial_losses`."""
@@ -109,6 +138,26 @@ def _equal_counts(count, features):
     return examples if count == 1 else examples * count
 
 
+def _to_plain_function(value):
+    """A field of a Term as a plain value: functions by the names that Keras knows them by."""
+    if not callable(value):
+        return value
+    function, arguments = (value.func, value.args) if isinstance(value, functools.partial) else (value, ())
+    name = tf_keras.saving.get_registered_name(function)
+    if tf_keras.saving.get_registered_object(name) is not function:
+        raise InputError(f"{function.__qualname__} cannot be saved; register the function with "
+                         "tf_keras.saving.register_keras_serializable")
+    return {"function": name, "arguments": list(arguments)}
+
+
+def _to_function(value):
+    """The value of a Term's field that `_to_plain_function` made a plain value of."""
+    if not isinstance(value, dict):
+        return value
+    function = tf_keras.saving.get_registered_object(value["function"])
+    return functools.partial(function, *value["arguments"]) if value["arguments"] else function
+
+
 def _weigh(loss, factor):
     factor = factor() if callable(factor) else factor
     return loss if isinstance(factor, float) and factor == 1 else factor * loss
@@ -126,17 +175,20 @@ def create_pretraining_loss(sentence_label="next_sentence"):
       sentence_label: BertPretrainer's: "next_sentence", another label, or None for the masked LM loss alone.
 
     Returns:
-      `Loss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and, if there is a label,
+      `TotalLoss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and, if there is a label,
       "next_sentence_loss" (mean over the sequences).
     """
-    def sentence_items(outputs, features):
-        logits, labels = sentence_scores(sentence_label, outputs, features)
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-
     terms = [Term("masked_lm_loss", _masked_lm_items, count_predictions, guard=EMPTY_BATCH_GUARD)]
     if sentence_label:
-        terms.append(Term(f"{sentence_label}_loss", sentence_items, functools.partial(sentence_counts, sentence_label)))
-    return Loss(*terms)
+        items, counts = (functools.partial(function, sentence_label) for function in (_sentence_items, sentence_counts))
+        terms.append(Term(f"{sentence_label}_loss", items, counts))
+    return TotalLoss(*terms)
+
+
+@_registered
+def _sentence_items(name, outputs, features):
+    logits, labels = sentence_scores(name, outputs, features)
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
 
 
 def sentence_scores(name, outputs, features):
@@ -144,17 +196,20 @@ def sentence_scores(name, outputs, features):
     return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1])
 
 
+@_registered
 def sentence_counts(name, features):
     """Of the label of packed sequences: float32 [N], 0 where there is no sequence; 1 of others."""
     weights = features.get(f"{name}_weights")
     return 1 if weights is None else tf.reshape(weights, [-1])
 
 
+@_registered
 def count_predictions(features):
     """Returns masked_lm_weights: 1 for predictions, 0 for padding predictions."""
     return features["masked_lm_weights"]
 
 
+@_registered
 def _masked_lm_items(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=features["masked_lm_ids"], logits=outputs["masked_lm_logits"])  # [B, P]
@@ -171,26 +226,30 @@ def create_span_loss(ignore_padding=False):
     Args:
       ignore_padding: bool. Whether padding is no possible position.
     """
-    def end_term(name):
-        def items(outputs, features):
-            logits = outputs[f"{name}_logits"]
-            if ignore_padding:
-                logits += PADDING_PENALTY * tf.cast(1 - features["input_mask"], tf.float32)
-            return tf.nn.sparse_softmax_cross_entropy_with_logits(
-                labels=features[f"{name}_positions"][:, 0], logits=logits)
-        return Term(TOTAL, items, counts=2)  # An example has two items; the other is in the other term.
-
-    return Loss(end_term("start"), end_term("end"))
+    # An example has two items, one in each term.
+    return TotalLoss(*(Term(TOTAL, functools.partial(_position_items, name, ignore_padding), counts=2)
+                       for name in ("start", "end")))
 
 
+@_registered
+def _position_items(name, ignore_padding, outputs, features):
+    logits = outputs[f"{name}_logits"]
+    if ignore_padding:
+        logits += PADDING_PENALTY * tf.cast(1 - features["input_mask"], tf.float32)
+    return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features[f"{name}_positions"][:, 0], logits=logits)
+
+
+@_registered
 def _cross_entropies(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=features["label_ids"], logits=outputs["logits"])
 
 
+@_registered
 def _squared_differences(outputs, features):
     return tf.math.squared_difference(outputs["logits"][..., 0], features["label_ids"])
 
 
+@_registered
 def _label_entropies(outputs, features):
     """float32 [B, labels]; of packs [B, K], means over labels."""
     items = tf.nn.sigmoid_cross_entropy_with_logits(
@@ -198,20 +257,24 @@ def _label_entropies(outputs, features):
     return tf.reduce_mean(items, axis=-1) if "sequence_weights" in features else items
 
 
+@_registered
 def _token_entropies(outputs, features):
     return tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=tf.maximum(features["label_ids"], 0), logits=outputs["logits"])  # [B, S]
 
 
+@_registered
 def _count_sequences(features):
     """float32 [B, K] of packs, 0 where there is no sequence; 1 item per example of other batches."""
     return features.get("sequence_weights", 1)
 
 
+@_registered
 def _count_labels(features):
     return features.get("sequence_weights", features["label_ids"].shape[-1])
 
 
+@_registered
 def _count_labeled_tokens(features):
     return tf.cast(features["label_ids"] >= 0, tf.float32)
 
@@ -222,11 +285,11 @@ pretraining_loss = create_pretraining_loss()
 # [B, K, ...], and sequence_weights float32 [B, K], 0 where there is no sequence.
 
 # Cross entropy of logits [B, classes] against int32 [B].
-classification_loss = Loss(Term(TOTAL, _cross_entropies, _count_sequences))
+classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences))
 # Squared difference of logits [B, 1] from float32 [B].
-regression_loss = Loss(Term(TOTAL, _squared_differences, _count_sequences))
+regression_loss = TotalLoss(Term(TOTAL, _squared_differences, _count_sequences))
 # Binary cross entropy of logits [B, labels] against 0 or 1, int32 [B, labels]; mean over labels too.
-multi_label_loss = Loss(Term(TOTAL, _label_entropies, _count_labels))
+multi_label_loss = TotalLoss(Term(TOTAL, _label_entropies, _count_labels))
 # Cross entropy of logits [B, S, labels] against int32 [B, S]; mean over labeled tokens. Tokens with a negative label,
 # such as padding, do not count. A batch without labeled tokens has loss 0.
-token_classification_loss = Loss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD))
+token_classification_loss = TotalLoss(Term(TOTAL, _token_entropies, _count_labeled_tokens, guard=TINY_GUARD))

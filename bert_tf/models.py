@@ -8,7 +8,8 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.encoder import BertEncoder
-from bert_tf.layers import Dropout, LinearHead, MaskedLMHead
+from bert_tf.layers import LinearHead, MaskedLMHead, SeededDropout
+from bert_tf.saved_objects import SavedLayer
 
 __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMultipleChoice", "BertPretrainer",
            "BertSpanLabeler", "BertTokenClassifier"]
@@ -16,17 +17,26 @@ __all__ = ["BertClassifier", "BertEncoder", "BertLongTextClassifier", "BertMulti
 POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segment_max}
 
 
-class _TaskModel(tf_keras.Model):
+class _TaskModel(SavedLayer, tf_keras.Model):
     """An encoder and what a task puts on it.
 
     Args:
       encoder: BertEncoder, or a BertConfig to make one of with its defaults.
+      name: str. Name of the Keras layer; None for one after the class.
     """
 
-    def __init__(self, encoder):
+    def __init__(self, encoder, *, name=None):
         encoder = encoder if isinstance(encoder, BertEncoder) else BertEncoder(encoder)
-        super().__init__(dtype=encoder.dtype_policy)
+        super().__init__(name=name, dtype=encoder.dtype_policy)
         self.encoder = encoder
+        vars(encoder)["num_task_models"] = vars(encoder).get("num_task_models", 0) + 1
+
+    def get_config(self):
+        """Returns the arguments of the constructor as a dict of plain values."""
+        encoder = tf_keras.saving.serialize_keras_object(self.encoder)
+        if self.encoder.num_task_models > 1:
+            encoder["shared_object_id"] = id(self.encoder)  # Keras then reads one encoder for all of a file.
+        return {**super().get_config(), "encoder": encoder}
 
     def observe(self, features, training=False):
         """Returns a call's outputs and what the encoder computed for them, at all positions.
@@ -59,10 +69,11 @@ class BertPretrainer(_TaskModel):
       encoder: BertEncoder or BertConfig.
       sentence_label: "next_sentence", or another binary label of a sequence after which features and outputs are named;
         None for the masked language model alone, whose pooler is not trained.
+      name: str. Name of the Keras layer; None for one after the class.
     """
 
-    def __init__(self, encoder, sentence_label="next_sentence"):
-        super().__init__(encoder)
+    def __init__(self, encoder, sentence_label="next_sentence", *, name=None):
+        super().__init__(encoder, name=name)
         self._sentence_label = sentence_label
         with tf.name_scope("cls/"):
             self.masked_lm = MaskedLMHead(self.encoder.config, self.encoder.initializer, dtype=self.dtype_policy)
@@ -115,11 +126,11 @@ class BertPretrainer(_TaskModel):
 class _LinearModel(_TaskModel):
     """Dropout and a linear layer, with the variables of the original's run_classifier."""
 
-    def __init__(self, encoder, num_labels, dropout_rate=None):
-        super().__init__(encoder)
+    def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
+        super().__init__(encoder, name=name)
         self.num_labels = num_labels
         rate = self.encoder.config.hidden_dropout_prob if dropout_rate is None else dropout_rate
-        self.dropout = Dropout(rate, dtype=self.dtype_policy)
+        self.dropout = SeededDropout(rate, dtype=self.dtype_policy)
         with tf.name_scope(""):
             self.head = self._linear_head(num_labels, "output")
 
@@ -131,6 +142,7 @@ class BertClassifier(_LinearModel):
       encoder: BertEncoder or BertConfig.
       num_labels: int; 1 makes it a regression model.
       dropout_rate: of the pooled output; None takes config.hidden_dropout_prob (the original fixes 0.1).
+      name: str. Name of the Keras layer; None for one after the class.
     """
 
     def call(self, features, training=False):
@@ -168,10 +180,11 @@ class BertSpanLabeler(_TaskModel):
 
     Args:
       encoder: BertEncoder or BertConfig.
+      name: str. Name of the Keras layer; None for one after the class.
     """
 
-    def __init__(self, encoder):
-        super().__init__(encoder)
+    def __init__(self, encoder, *, name=None):
+        super().__init__(encoder, name=name)
         with tf.name_scope("cls/squad/"):
             self.head = self._linear_head(2, "squad")
 
@@ -189,11 +202,11 @@ class BertMultipleChoice(BertClassifier):
 
     Args:
       encoder: BertEncoder or BertConfig.
-      dropout_rate: as BertClassifier's.
+      dropout_rate, name: as BertClassifier's.
     """
 
-    def __init__(self, encoder, dropout_rate=None):
-        super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate)
+    def __init__(self, encoder, dropout_rate=None, *, name=None):
+        super().__init__(encoder, num_labels=1, dropout_rate=dropout_rate, name=name)
 
     def call(self, features, training=False):
         """Scores each choice.
@@ -223,12 +236,12 @@ class BertLongTextClassifier(BertClassifier):
     A batch may hold texts of one window each, [B, S], and is then answered as a BertClassifier does.
 
     Args:
-      encoder, num_labels, dropout_rate: BertClassifier's.
+      encoder, num_labels, dropout_rate, name: BertClassifier's.
       pooling: a key of POOLINGS.
     """
 
-    def __init__(self, encoder, num_labels, pooling="mean", dropout_rate=None):
-        super().__init__(encoder, num_labels, dropout_rate)
+    def __init__(self, encoder, num_labels, pooling="mean", dropout_rate=None, *, name=None):
+        super().__init__(encoder, num_labels, dropout_rate, name=name)
         self._pooling = POOLINGS[pooling]
 
     def call(self, features, training=False):

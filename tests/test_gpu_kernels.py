@@ -95,7 +95,7 @@ def training_step(strategy, make_model, optimizer, loss, features, accumulate_st
     with strategy.scope():
         model = make_model()
         optimizer.build(model.trainable_variables)
-    trainer = Trainer(strategy, model, optimizer, losses.Loss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
+    trainer = Trainer(strategy, model, optimizer, losses.TotalLoss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
                       accumulate_steps=accumulate_steps)
     step = tf.function(lambda features: trainer.train_step(iter([features])), autograph=False)
     return step.get_concrete_function(features).graph

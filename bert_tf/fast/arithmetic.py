@@ -89,6 +89,8 @@ def rows_at(rows, sizes, positions):
     length = count // tf.maximum(sequences, 1)
     starts = tf.reshape(length * tf.range(sequences), tf.concat([sizes, [1]], axis=0))
     indices = positions + starts
+    if not rows.dtype.is_floating:
+        return tf.gather(rows, indices)
 
     @tf.custom_gradient
     def gather(rows):

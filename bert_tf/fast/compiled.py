@@ -23,11 +23,11 @@ class CompiledArithmetic(FastArithmetic):
 
     Args:
       activation: Name of the activation of the feed-forward layer, a key of ACTIVATIONS.
-      options: FastArithmetic's.
+      one_hot, vocabulary_multiple, float32_scores: See FastArithmetic.
     """
 
-    def __init__(self, activation, *options):
-        super().__init__(*options)
+    def __init__(self, activation, one_hot=False, vocabulary_multiple=1, float32_scores=False):
+        super().__init__(one_hot, vocabulary_multiple, float32_scores)
         self._activation = _activation(activation)
 
     def activate(self, projection, x, training):

@@ -8,7 +8,7 @@ Shape legend: B batch, S sequence, H hidden, N heads, D head width.
 import tensorflow as tf
 
 from bert_tf.fast.arithmetic import FastArithmetic
-from bert_tf.layers import Attention
+from bert_tf.layers import AttentionMaps
 from bert_tf.layers.hooks import merge_kernel
 
 SCORES, CONTEXT = "bqnd,bknd->bnqk", "bnqk,bknd->bqnd"  # of query and key, and of probabilities and value
@@ -38,4 +38,4 @@ class EinsumArithmetic(FastArithmetic):
         scores = tf.einsum(SCORES, query * query.shape[-1]**-0.5, key)
         probabilities = self.softmax(scores, bias, drop is not None)
         dropped = probabilities if drop is None else drop(probabilities)
-        return tf.einsum(CONTEXT, dropped, value), Attention(scores, probabilities)  # context [B, S, N, D]
+        return tf.einsum(CONTEXT, dropped, value), AttentionMaps(scores, probabilities)  # context [B, S, N, D]

@@ -12,10 +12,11 @@ from bert_tf.fast.einsum import EinsumArithmetic
 from bert_tf.fast.last_layer import LastLayerRun
 from bert_tf.fast.layout import PaddedLayout, UnpaddedLayout
 from bert_tf.layers import attach
+from bert_tf.saved_objects import SavedObject
 
 
 @dataclasses.dataclass(frozen=True)
-class Fast:
+class Fast(SavedObject):
     """The accelerations of a FastEncoder.
 
     Attributes:
@@ -39,6 +40,10 @@ class Fast:
     vocabulary_multiple: int = 1
     float32_scores: bool = False
 
+    def get_config(self):
+        """Returns the fields."""
+        return dataclasses.asdict(self)
+
 
 class FastEncoder(BertEncoder):
     """A BertEncoder that computes the same by faster operations; it has the same variables.
@@ -46,11 +51,11 @@ class FastEncoder(BertEncoder):
     Args:
       config: BertConfig.
       fast: Fast.
-      seed, dtype: See BertEncoder.
+      seed, dtype, name: See BertEncoder.
     """
 
-    def __init__(self, config, fast, *, seed=0, dtype=None):
-        super().__init__(config, seed=seed, dtype=dtype)
+    def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
+        super().__init__(config, seed=seed, dtype=dtype, name=name)
         self._fast = fast
         self.has_static_shapes = not fast.remove_padding
         if fast.compiled and fast.einsum:

@@ -22,7 +22,7 @@ class LastLayerRun(LayerRun):
     positions: tf.Tensor
 
     def compute(self, layer, x):
-        """x [T, H] -> the layer's output [B * P, H] and its Attention at the positions, [B, N, P, S]."""
+        """x [T, H] -> the layer's output [B * P, H] and its AttentionMaps at the positions, [B, N, P, S]."""
         attention, layout, bias = layer.attention, self.layout, self.attention_bias
         probability_seed, *sum_seeds = self.dropout_seeds or [None] * layer.NUM_DROPOUTS
         query, key, value = layer.arithmetic.heads(attention, x, layout)

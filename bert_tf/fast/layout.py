@@ -57,7 +57,7 @@ class UnpaddedLayout(Layout):
         """
         @tf.custom_gradient
         def spread(x):
-            return tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._pack
+            return tf.gather(x, tf.maximum(self._numbers - 1, 0)), self._take_rows
         return spread(x)
 
     def drop(self, dropout, x, seed):
@@ -76,14 +76,22 @@ class UnpaddedLayout(Layout):
         @tf.custom_gradient
         def pack(x):
             # The gradient that TensorFlow gives a gather sums rows that may repeat; these do not.
-            return tf.gather(x, self._rows), self._unpack
+            return self._take_rows(x), self._put_rows
         return pack(x)
 
     def _unpack(self, x):
         """[T, W] -> [B * S, W], zeros at padding."""
         @tf.custom_gradient
         def unpack(x):
-            # Faster than a scatter, which a CPU does row by row on one core.
-            rows = tf.concat([tf.zeros([1, x.shape[-1]], x.dtype), x], axis=0)
-            return tf.gather(rows, self._numbers), self._pack
+            return self._put_rows(x), self._take_rows
         return unpack(x)
+
+    # A gradient without a gradient of its own: TensorFlow warns of that when it reads a SavedModel.
+
+    def _take_rows(self, x):
+        return tf.gather(x, self._rows)
+
+    def _put_rows(self, x):
+        # Faster than a scatter, which a CPU does row by row on one core.
+        rows = tf.concat([tf.zeros([1, x.shape[-1]], x.dtype), x], axis=0)
+        return tf.gather(rows, self._numbers)

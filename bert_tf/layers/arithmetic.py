@@ -11,8 +11,10 @@ import math
 
 import tensorflow as tf
 
-Attention = collections.namedtuple("Attention", ["scores", "probabilities"])
-Attention.__doc__ = """The attention scores and probabilities of one layer, [B, N, S, S] each, before dropout.
+from bert_tf.saved_objects import SavedObject
+
+AttentionMaps = collections.namedtuple("AttentionMaps", ["scores", "probabilities"])
+AttentionMaps.__doc__ = """The attention scores and probabilities of one layer, [B, N, S, S] each, before dropout.
 
 Scores are those before the mask and the softmax; those of padding have no meaning.
 """
@@ -40,7 +42,7 @@ class Layout:
         return tf.reshape(x, [self.batch_size, self.sequence_length, x.shape[-1]])
 
     def drop(self, dropout, x, seed):
-        """The Drop of a Dropout for x [T, W] and seed int [2]; None without a seed."""
+        """The Drop of a SeededDropout for x [T, W] and seed int [2]; None without a seed."""
         return None if seed is None else dropout.draw(tf.shape(x), seed)
 
 
@@ -49,7 +51,7 @@ def _size(known, size):
     return size if known is None else known
 
 
-class Arithmetic:
+class Arithmetic(SavedObject):
     """The operations of layers. An object has no weights and no state.
 
     Attributes:
@@ -85,12 +87,12 @@ class Arithmetic:
           drop: Drop for the probabilities; None when not training.
 
         Returns:
-          Context [B, S, N, D] and Attention.
+          Context [B, S, N, D] and AttentionMaps.
         """
         scores = tf.matmul(query * query.shape[-1]**-0.5, key, transpose_b=True)
         probabilities = self.softmax(scores, bias, drop is not None)
         dropped = probabilities if drop is None else drop(probabilities)
-        return tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3]), Attention(scores, probabilities)
+        return tf.transpose(tf.matmul(dropped, value), [0, 2, 1, 3]), AttentionMaps(scores, probabilities)
 
     def softmax(self, scores, bias, training):
         """scores [B, N, S, S], with a float32 bias added -> probabilities of the same dtype, computed in float32."""

@@ -7,7 +7,8 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.layers.arithmetic import Arithmetic
-from bert_tf.layers.basic import Dropout, Projection
+from bert_tf.layers.basic import Projection, SeededDropout
+from bert_tf.saved_objects import SavedLayer
 
 MASKED_SCORE = -10000.0  # the original's; -inf would turn a row without any token into NaN
 
@@ -26,7 +27,7 @@ def packed_attention_bias(sequences, dtype=tf.float32):
     return tf.cast(is_apart, dtype)[:, tf.newaxis] * MASKED_SCORE
 
 
-class SelfAttention(tf_keras.layers.Layer):
+class SelfAttention(SavedLayer, tf_keras.layers.Layer):
     """Every token attends to every token of its sequence.
 
     The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one matrix multiplication
@@ -47,7 +48,7 @@ class SelfAttention(tf_keras.layers.Layer):
         with tf.name_scope(name):
             self.qkv = Projection(config.hidden_size, 3 * self.num_heads * self.head_width, initializer, name="qkv",
                                   dtype=dtype)
-        self.dropout = Dropout(config.attention_probs_dropout_prob, dtype=dtype)
+        self.dropout = SeededDropout(config.attention_probs_dropout_prob, dtype=dtype)
 
     def call(self, x, layout, bias, dropout_seed=None):
         """Attends.
@@ -59,7 +60,7 @@ class SelfAttention(tf_keras.layers.Layer):
           dropout_seed: int [2], or None when not training.
 
         Returns:
-          The heads' outputs side by side, [T, N D], and Attention.
+          The heads' outputs side by side, [T, N D], and AttentionMaps.
         """
         query, key, value = self.arithmetic.heads(self, x, layout)  # [B, N, S, D] each
         context, attention = self.arithmetic.attend(query, key, value, bias, self.draw(layout, dropout_seed))

@@ -12,6 +12,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.layers import hooks
+from bert_tf.saved_objects import SavedLayer, SavedObject
 
 LAYER_NORM_EPSILON = 1e-12  # the original's `contrib.layers.layer_norm`
 
@@ -24,21 +25,30 @@ ACTIVATIONS = {
 }
 
 
-class WeightInitializer:
+class WeightInitializer(SavedObject):
     """Truncated normal for every kernel and embedding (the original's `create_initializer`).
 
     Each call draws from its own stream of `seed`: layers that are created in the same order get the same weights.
+
+    Args:
+      standard_deviation: float.
+      seed: int.
+      calls: int. Number of streams that are already used.
     """
 
-    def __init__(self, standard_deviation, seed):
+    def __init__(self, standard_deviation, seed, calls=0):
         self._standard_deviation = standard_deviation
         self._seed = seed
-        self._calls = 0
+        self._calls = calls
 
     def __call__(self, shape, dtype=tf.float32, **unused_keras_options):
         self._calls += 1
         stream = (self._seed, self._calls)
         return self._standard_deviation * tf.random.stateless_truncated_normal(shape, seed=stream, dtype=dtype)
+
+    def get_config(self):
+        """Returns the arguments of an initializer that continues with the next stream."""
+        return {**super().get_config(), "calls": self._calls}
 
 
 def normalize(x, gamma, beta):
@@ -49,7 +59,7 @@ def normalize(x, gamma, beta):
     return beta + centered * (tf.math.rsqrt(variance + LAYER_NORM_EPSILON) * gamma)
 
 
-class Projection(tf_keras.layers.Layer):
+class Projection(SavedLayer, tf_keras.layers.Layer):
     """activation(x W + b), on matrices.
 
     Weights: `kernel` [input_width, output_width] and `bias` [output_width].
@@ -73,7 +83,7 @@ class Projection(tf_keras.layers.Layer):
         return self._activation(y) if activated and self._activation else y
 
 
-class LayerNorm(tf_keras.layers.Layer):
+class LayerNorm(SavedLayer, tf_keras.layers.Layer):
     """Normalizes the last axis to mean 0 and variance 1, then scales by `gamma` and shifts by `beta`.
 
     Statistics, `gamma`, and `beta` are float32 under any dtype policy.
@@ -114,7 +124,7 @@ class Drop(typing.NamedTuple):
         return drop(x)
 
 
-class Dropout(tf_keras.layers.Layer):
+class SeededDropout(SavedLayer, tf_keras.layers.Layer):
     """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the same.
 
     16 random bits decide on an element, half of what TensorFlow's dropout draws. So the rate is rounded to a multiple

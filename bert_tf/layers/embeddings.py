@@ -5,10 +5,11 @@ import tf_keras
 
 from bert_tf.layers import hooks
 from bert_tf.layers.arithmetic import Arithmetic
-from bert_tf.layers.basic import Dropout, LayerNorm
+from bert_tf.layers.basic import LayerNorm, SeededDropout
+from bert_tf.saved_objects import SavedLayer
 
 
-class Embeddings(tf_keras.layers.Layer):
+class Embeddings(SavedLayer, tf_keras.layers.Layer):
     """Word + segment + position embedding, normalized (the original's `embedding_lookup` and
     `embedding_postprocessor`; section 3 of the paper, "Input/Output Representations").
 
@@ -43,7 +44,7 @@ class Embeddings(tf_keras.layers.Layer):
             self.position_embeddings = self.add_weight(
                 "position_embeddings", [config.max_position_embeddings, width], initializer=initializer)
             self.layer_norm = LayerNorm(width)
-        self.dropout = Dropout(config.hidden_dropout_prob, dtype="float32")
+        self.dropout = SeededDropout(config.hidden_dropout_prob, dtype="float32")
 
     def call(self, input_ids, segment_ids, layout, dropout_seed=None, positions=None):
         """Embeds a batch.

@@ -7,10 +7,11 @@ import tf_keras
 
 from bert_tf.layers.arithmetic import Arithmetic, Layout
 from bert_tf.layers.attention import SelfAttention
-from bert_tf.layers.basic import Dropout, LayerNorm, Projection
+from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout
+from bert_tf.saved_objects import SavedLayer
 
 
-class EncoderLayer(tf_keras.layers.Layer):
+class EncoderLayer(SavedLayer, tf_keras.layers.Layer):
     """A post-normalized Transformer layer (one round of the original's `transformer_model`).
 
     Args:
@@ -39,7 +40,7 @@ class EncoderLayer(tf_keras.layers.Layer):
             with tf.name_scope("output"):
                 self.output_projection = Projection(inner, width, initializer, name="dense", dtype=dtype)
                 self.output_norm = LayerNorm(width)
-        self.dropout = Dropout(config.hidden_dropout_prob, dtype=dtype)
+        self.dropout = SeededDropout(config.hidden_dropout_prob, dtype=dtype)
 
     def call(self, x, layout, attention_bias, dropout_seeds=None):
         """Transforms the tokens of a batch.
@@ -51,7 +52,7 @@ class EncoderLayer(tf_keras.layers.Layer):
           dropout_seeds: NUM_DROPOUTS seeds, each int [2], or None when not training.
 
         Returns:
-          [T, H], and the Attention of this layer.
+          [T, H], and the AttentionMaps of this layer.
         """
         probability_seed, *sum_seeds = dropout_seeds or [None] * self.NUM_DROPOUTS
         context, attention = self.attention(x, layout, attention_bias, dropout_seed=probability_seed)
@@ -78,7 +79,7 @@ class LayerRun:
       layout: Layout of the batch.
       attention_bias: See EncoderLayer.
       dropout_seeds: See EncoderLayer.
-      observed: bool. Whether to return the Attention.
+      observed: bool. Whether to return the AttentionMaps.
       hooks: tuple of hooks, the last one outermost.
       number: int. Number of the layer, from 0.
     """
@@ -91,7 +92,7 @@ class LayerRun:
     number: int
 
     def __call__(self, layer, x):
-        """x [T, H] -> the layer's output [T, H], and its Attention, or None if it is not observed."""
+        """x [T, H] -> the layer's output [T, H], and its AttentionMaps, or None if it is not observed."""
         if self.hooks:
             *inner, outermost = self.hooks
             return outermost(self.number, layer, x, dataclasses.replace(self, hooks=tuple(inner)))
@@ -99,5 +100,5 @@ class LayerRun:
         return x, attention if self.observed else None
 
     def compute(self, layer, x):
-        """x [T, H] -> the layer's output [T, H] and Attention."""
+        """x [T, H] -> the layer's output [T, H] and AttentionMaps."""
         return layer(x, self.layout, self.attention_bias, dropout_seeds=self.dropout_seeds)

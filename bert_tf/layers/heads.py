@@ -9,9 +9,10 @@ import tf_keras
 from bert_tf.layers import hooks
 from bert_tf.layers.arithmetic import Arithmetic
 from bert_tf.layers.basic import LayerNorm, Projection
+from bert_tf.saved_objects import SavedLayer
 
 
-class MaskedLMHead(tf_keras.layers.Layer):
+class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
     """Scores every vocabulary entry at the masked positions (the original's `get_masked_lm_output`).
 
     The output kernel is the word embedding matrix itself, passed to each call; the bias is this layer's own.
@@ -40,7 +41,7 @@ class MaskedLMHead(tf_keras.layers.Layer):
             self.output_bias)
 
 
-class LinearHead(tf_keras.layers.Layer):
+class LinearHead(SavedLayer, tf_keras.layers.Layer):
     """x W^T + b, with `output_weights` [classes, H] laid out as in the original's task heads.
 
     The variables take the name scope in which they are created: each task names its head in a checkpoint so. The

@@ -3,8 +3,10 @@
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.saved_objects import SavedLayer
 
-class ScalarMix(tf_keras.layers.Layer):
+
+class ScalarMix(SavedLayer, tf_keras.layers.Layer):
     """gamma times the sum of K tensors, weighted by a softmax; at first their mean.
 
     Weights: `scores` [K], of which the softmax is taken, and `gamma`.

@@ -3,8 +3,10 @@
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.saved_objects import SavedLayer
 
-class BiLSTM(tf_keras.layers.Layer):
+
+class BiLSTM(SavedLayer, tf_keras.layers.Layer):
     """An LSTM in each direction, their outputs side by side.
 
     Keras' own layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent dropout. They compute in

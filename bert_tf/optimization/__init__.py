@@ -8,7 +8,7 @@ Under a strategy, or with micro-batches, each part of a batch gives the gradient
 make of it.
 """
 
-from bert_tf.optimization.adamw import AdamW
+from bert_tf.optimization.adamw import BertAdamW
 from bert_tf.optimization.clipping import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
 from bert_tf.optimization.factory import OPTIMIZERS, create_optimizer
 from bert_tf.optimization.lamb import Lamb
@@ -16,5 +16,5 @@ from bert_tf.optimization.layer_rates import layerwise_factors
 from bert_tf.optimization.loss_scale import DynamicLossScale
 from bert_tf.optimization.schedule import WarmupDecay
 
-__all__ = ["CLIP_NORM", "NO_DECAY_PATTERNS", "OPTIMIZERS", "WEIGHT_DECAY", "AdamW", "DynamicLossScale", "Lamb",
+__all__ = ["CLIP_NORM", "NO_DECAY_PATTERNS", "OPTIMIZERS", "WEIGHT_DECAY", "BertAdamW", "DynamicLossScale", "Lamb",
            "WarmupDecay", "create_optimizer", "layerwise_factors"]

@@ -6,11 +6,13 @@ import tensorflow as tf
 from bert_tf.optimization.clipping import ClippingOptimizer
 
 
-class AdamW(ClippingOptimizer):
+class BertAdamW(ClippingOptimizer):
     """Adam with decoupled weight decay and no bias correction (the original's `AdamWeightDecayOptimizer`).
 
     Arguments as ClippingOptimizer's.
     """
+
+    default_name = "AdamW"  # of its variables
 
     @property
     def gradient_scale(self):

@@ -7,6 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization.gradients import global_norm, merge, values_of
+from bert_tf.saved_objects import SavedObject, to_plain
 
 CLIP_NORM = 1.0  # these and the patterns: the original's `optimization.create_optimizer`
 WEIGHT_DECAY = 0.01
@@ -47,7 +48,7 @@ class ClippedGradient(typing.NamedTuple):
     scalars: Scalars
 
 
-class ClippingOptimizer(tf_keras.optimizers.Optimizer):
+class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
 
     A subclass has `move(gradient: ClippedGradient, variable)` and may set `gradient_scale`, a float that the clipped
@@ -64,11 +65,12 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
     """
 
     gradient_scale = 1.0
+    default_name = None
 
     def __init__(self, learning_rate, *, weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
                  beta_1=0.9, beta_2=0.999, epsilon=1e-6, loss_scale=None, name=None):
         # jit_compile would compile each variable's update by itself where there is a GPU.
-        super().__init__(name=name or type(self).__name__, weight_decay=None, jit_compile=False)
+        super().__init__(name=name or self.default_name or type(self).__name__, weight_decay=None, jit_compile=False)
         self._learning_rate = self._build_learning_rate(learning_rate)
         self._decay = weight_decay
         self._clip_norm = clip_norm
@@ -150,6 +152,9 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
         Returns:
           The step counter, `iterations`.
         """
+        grads_and_vars = list(grads_and_vars)
+        with tf.name_scope(name or self.name), tf.init_scope():
+            self.build([variable for _, variable in grads_and_vars])  # Keras' files have moments of all of them.
         gradients, variables = zip(*((merge(gradient), variable) for gradient, variable in grads_and_vars
                                      if gradient is not None), strict=True)
         if not skip_gradients_aggregation:
@@ -197,14 +202,15 @@ class ClippingOptimizer(tf_keras.optimizers.Optimizer):
                        tf.constant(self._epsilon), tf.constant(0.0))
 
     def get_config(self):
-        """The constructor's arguments, apart from loss_scale."""
+        """Returns the arguments of the constructor as a dict of plain values."""
         return {
             "name": self.name,
             "learning_rate": self._serialize_hyperparameter(self._learning_rate),
             "weight_decay": self._decay,
             "clip_norm": self._clip_norm,
-            "no_decay": self._no_decay,
+            "no_decay": list(self._no_decay),
             "beta_1": self._beta_1,
             "beta_2": self._beta_2,
             "epsilon": self._epsilon,
+            "loss_scale": to_plain(self._loss_scale),
         }

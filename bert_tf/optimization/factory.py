@@ -3,13 +3,13 @@
 import re
 
 from bert_tf.errors import InputError
-from bert_tf.optimization.adamw import AdamW
+from bert_tf.optimization.adamw import BertAdamW
 from bert_tf.optimization.clipping import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
 from bert_tf.optimization.lamb import Lamb
 from bert_tf.optimization.loss_scale import DynamicLossScale
 from bert_tf.optimization.schedule import WarmupDecay
 
-OPTIMIZERS = {"adamw": AdamW, "lamb": Lamb}
+OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}
 
 
 def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer="adamw", *, decay_power=1.0,

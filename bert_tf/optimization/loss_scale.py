@@ -2,12 +2,14 @@
 
 import tensorflow as tf
 
+from bert_tf.saved_objects import SavedObject
+
 INITIAL = 2.0**15  # these, and the rule: tf_keras.mixed_precision.LossScaleOptimizer
 GROWTH_STEPS = 2000
 FACTOR = 2.0
 
 
-class DynamicLossScale(tf.Module):
+class DynamicLossScale(SavedObject, tf.Module):
     """A factor that halves when a gradient overflows and doubles after `growth_steps` steps without; at least 1.
 
     bfloat16 has the range of float32 and needs none.

@@ -3,8 +3,10 @@
 import tensorflow as tf
 import tf_keras
 
+from bert_tf.saved_objects import SavedObject
 
-class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
+
+class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedule):
     """Rises from 0 to `peak` over the warm-up steps, then falls to reach 0 at `num_train_steps`.
 
     The fall counts from step 0, not from the end of the warm-up: the rate drops where the two meet, as in
@@ -27,8 +29,3 @@ class WarmupDecay(tf_keras.optimizers.schedules.LearningRateSchedule):
             return decayed
         warming_up = self._peak * step / self._num_warmup_steps
         return tf.where(step < self._num_warmup_steps, warming_up, decayed)
-
-    def get_config(self):
-        """The constructor's arguments."""
-        return {"peak": self._peak, "num_train_steps": self._num_train_steps,
-                "num_warmup_steps": self._num_warmup_steps, "power": self._power}

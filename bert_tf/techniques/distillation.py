@@ -12,7 +12,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Loss, Term, count_predictions
+from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Term, TotalLoss, count_predictions
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LOSSES = (*OUTER, *INNER)
@@ -113,14 +113,14 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
 
     Args:
       weights: Dict of name of LOSSES -> float, the losses to compute.
-      label_loss: `bert_tf.losses.Loss` of the task without factors. Required with a weight of "label".
+      label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required with a weight of "label".
       logits_loss: Key of LOGITS_LOSSES.
       temperature: float, by which logits are divided; the loss is multiplied by its square.
       only_inner: Function () -> bool scalar. If True, only the losses of INNER count at this step; if False, only the
         others. None for all at once.
 
     Returns:
-      `bert_tf.losses.Loss` that reports NAME_loss for each of `weights`, without its weight.
+      `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, without its weight.
     """
     def weigh(name):
         if only_inner is None:
@@ -138,7 +138,7 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
     for name in weights:
         factor = weigh(name)
         found += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
-    return Loss(*found)
+    return TotalLoss(*found)
 
 
 def soft_cross_entropy(student, teacher, temperature):

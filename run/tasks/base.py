@@ -166,7 +166,7 @@ class Task(abc.ABC):
 
     @property
     def loss(self):
-        """The `bert_tf.losses.Loss` of the model's outputs."""
+        """The `bert_tf.losses.TotalLoss` of the model's outputs."""
         return self._graph.loss(self.metadata)
 
     @abc.abstractmethod

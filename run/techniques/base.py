@@ -11,7 +11,7 @@ class Build:
     Attributes:
       model: Model of bert_tf.models.
       optimizer: Optimizer of bert_tf.optimization. Its `iterations` count the finished steps.
-      loss: `bert_tf.losses.Loss` of the network's outputs.
+      loss: `bert_tf.losses.TotalLoss` of the network's outputs.
       seed: int. Seed of the run.
       steps: int. Step at which training ends; None if the model is only used.
       network: Callable that a training step runs, from features to what `loss` takes: the model, or an object that

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.losses import Loss
+from bert_tf.losses import TotalLoss
 from run.evaluation import plots
 from run.settings import StepSettings
 from run.training import metrics_log, strategies, utilisation
@@ -123,7 +123,7 @@ class TrainingRun:
         self._best = BestWeights(settings.output_dir, model, writes=self._writes)
         network = network or model
         self._trainer = Trainer(
-            strategy, network, optimizer, Loss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
+            strategy, network, optimizer, TotalLoss(*loss.terms, utilisation.TOKENS_PER_EXAMPLE),
             accumulate_steps=step_settings.accumulate_steps, jit_compile=step_settings.jit_compile)
         self.missing = ()
 

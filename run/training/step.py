@@ -23,7 +23,7 @@ class Trainer:
       strategy: under whose scope the model and the optimizer were made.
       model: maps features to outputs, `model(features, training=True)`.
       optimizer: of bert_tf.optimization; the loss is scaled as it asks.
-      loss: `bert_tf.losses.Loss`.
+      loss: `bert_tf.losses.TotalLoss`.
       accumulate_steps: micro-batches that each replica cuts its part of the batch into, one after the other in
         memory; their gradients add up to one update.
       jit_compile: whether XLA compiles forward and backward; padding must then not be removed.

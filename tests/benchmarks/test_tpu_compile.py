@@ -17,7 +17,7 @@ from benchmarks.tpu_compile.settings import Chip, TpuCompileSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast.layout import UnpaddedLayout
-from bert_tf.layers.basic import Dropout
+from bert_tf.layers.basic import SeededDropout
 from tests import scripts
 
 TPU_COMPILER = all(importlib.util.find_spec(package) for package in ("jax", "libtpu"))
@@ -81,7 +81,7 @@ def test_settings_that_do_not_go_together(values, message):
 
 
 def drop_out_real_tokens(mask):
-    return Dropout(0.1)(UnpaddedLayout(mask).tokens(tf.ones([2, 3, 4])), seed=tf.constant([1, 2]))
+    return SeededDropout(0.1)(UnpaddedLayout(mask).tokens(tf.ones([2, 3, 4])), seed=tf.constant([1, 2]))
 
 
 @pytest.mark.parametrize(("function", "refused"), [

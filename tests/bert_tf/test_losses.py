@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses
-from bert_tf.losses import Loss, Term
+from bert_tf.losses import Term, TotalLoss
 
 
 def test_masked_lm_loss_is_the_mean_over_real_predictions():
@@ -69,26 +69,26 @@ def test_terms_by_hand():
         ([Term("a", items, 1, 0.5), dataclasses.replace(counted, name="a", factor=0.5)],
          {"loss": (15 / 4 + 29 / 6) / 2, "a": 15 / 4 + 29 / 6})]
     for terms, expected in cases:
-        loss = Loss(*terms)
+        loss = TotalLoss(*terms)
         assert loss.names == tuple(expected)
         found = {name: float(value) for name, value in loss(outputs, features).items()}
         assert found == pytest.approx(expected, rel=1e-6)
-    assert Loss(counted, Term("a", items, 1), Term("b", items, 1)).normalizers(features) == [6, 4]
+    assert TotalLoss(counted, Term("a", items, 1), Term("b", items, 1)).normalizers(features) == [6, 4]
     with pytest.raises(ValueError, match="terms of the same name have different factors"):
-        Loss(counted, dataclasses.replace(counted, factor=2.0))
+        TotalLoss(counted, dataclasses.replace(counted, factor=2.0))
 
 
 def test_counts_with_an_axis_of_size_1_sum_over_it():
     """Items [2, 3] with counts [2, 1]: the sum of three means."""
     items = tf.constant([[1.0, 2.0, 3.0], [5.0, 7.0, 11.0]])
-    loss = Loss(Term("loss", lambda outputs, features: outputs, lambda features: features["counts"]))
+    loss = TotalLoss(Term("loss", lambda outputs, features: outputs, lambda features: features["counts"]))
     assert float(loss(items, {"counts": tf.constant([[1.0], [3.0]])})["loss"]) == pytest.approx((6 + 3 * 23) / 4)
 
 
 def test_counts_of_packed_rows():
     """Three sequences in two rows."""
     features = {"sequence_weights": tf.constant([[1.0, 1.0], [1.0, 0.0]])}
-    assert Loss(Term("loss", None, 2)).normalizers(features) == [6]
+    assert TotalLoss(Term("loss", None, 2)).normalizers(features) == [6]
     outputs = {"logits": tf.constant([[[1.0], [4.0]], [[2.0], [99.0]]])}
     found = losses.regression_loss(outputs, {**features, "label_ids": tf.constant([[3.0, 4.0], [1.0, 0.0]])})
     assert float(found["loss"]) == pytest.approx(5 / 3)

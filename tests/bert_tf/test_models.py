@@ -7,7 +7,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.layers.attention import attention_bias
-from bert_tf.layers.basic import Dropout, LayerNorm, Projection, WeightInitializer
+from bert_tf.layers.basic import LayerNorm, Projection, SeededDropout, WeightInitializer
 
 B, S, H, N, L, V, P, SEGMENTS, LABELS = 2, 5, 6, 3, 4, 23, 7, 8, 9
 CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attention_heads=N, intermediate_size=11,
@@ -138,18 +138,18 @@ def test_no_dropout_outside_training(features):
 
 def test_dropout_keeps_the_mean():
     ones = tf.ones([301, 401])
-    dropped = Dropout(0.2)(ones, seed=tf.constant([3, 4])).numpy()
+    dropped = SeededDropout(0.2)(ones, seed=tf.constant([3, 4])).numpy()
     kept = 2**16 / (2**16 - round(0.2 * 2**16))  # 1.25, but for the rounding of the rate
     assert set(np.unique(dropped)) == {0.0, np.float32(kept)}
     assert (dropped == 0).mean() == pytest.approx(0.2, abs=0.005)
     assert dropped.mean() == pytest.approx(1, abs=0.005)
-    np.testing.assert_array_equal(Dropout(0.2)(ones, seed=tf.constant([3, 4])), dropped)
+    np.testing.assert_array_equal(SeededDropout(0.2)(ones, seed=tf.constant([3, 4])), dropped)
 
 
 @pytest.mark.parametrize("rows", [302, 301, 1])
 def test_dropout_decides_over_each_half_by_itself(rows):
     """One word of random bits decides over an element of the first half of the rows and over one of the second."""
-    kept = Dropout(0.3)(tf.ones([rows, 2003]), seed=tf.constant([3, 4])).numpy() > 0
+    kept = SeededDropout(0.3)(tf.ones([rows, 2003]), seed=tf.constant([3, 4])).numpy() > 0
     first, second = kept[: (rows + 1) // 2], kept[(rows + 1) // 2 :]
     for half in (first, second):
         if half.size:
@@ -165,7 +165,7 @@ def test_dropout_and_its_gradient_have_one_mask():
     x = tf.constant([[1.0, -2.0, 3.0, 4.0], [5.0, 6.0, -7.0, 8.0], [9.0, 1.0, 2.0, 3.0]])
     with tf.GradientTape() as tape:
         tape.watch(x)
-        dropped = Dropout(0.5)(x, seed=tf.constant([3, 5]))
+        dropped = SeededDropout(0.5)(x, seed=tf.constant([3, 5]))
     gradient = tape.gradient(dropped, x, output_gradients=tf.fill([3, 4], 3.0)).numpy()
     assert set(np.unique(gradient)) == {0.0, 6.0}
     np.testing.assert_array_equal(dropped, gradient / 3 * x)

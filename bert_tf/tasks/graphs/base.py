@@ -26,7 +26,7 @@ class Graph(abc.ABC):
         """Returns a model of bert_tf.models: BertEncoder, TaskMetadata -> tf_keras.Model."""
 
     def loss(self, card, ignore_padding=False):
-        """Returns the `bert_tf.losses.Loss` of the model's outputs.
+        """Returns the `bert_tf.losses.TotalLoss` of the model's outputs.
 
         Args:
           card: TaskMetadata.

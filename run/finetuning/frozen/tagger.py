@@ -8,7 +8,7 @@ import itertools
 import tensorflow as tf
 import tf_keras
 
-from bert_tf.layers import BiLSTM, Dropout, ScalarMix
+from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
 from run.finetuning.frozen.features import MIX, SIDE_BY_SIDE, SUM
 
 NUM_LAYERS = 2
@@ -34,7 +34,7 @@ class FrozenTagger(tf_keras.Model):
         self._way = way
         initial = itertools.count(seed % LARGEST_SEED * SEEDS)
         self.dropout_generator = tf.random.Generator.from_seed(seed)
-        self.dropout = Dropout(dropout_rate, dtype="float32")
+        self.dropout = SeededDropout(dropout_rate, dtype="float32")
         self.mix = ScalarMix(num_layers) if way == MIX else None
         widths = [input_width * (num_layers if way == SIDE_BY_SIDE else 1)] + [2 * width] * NUM_LAYERS
         self.lstm_layers = [

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from bert_tf.optimization import AdamW, DynamicLossScale, WarmupDecay, create_optimizer
+from bert_tf.optimization import BertAdamW, DynamicLossScale, WarmupDecay, create_optimizer
 
 PEAK = 0.5
 
@@ -38,14 +38,14 @@ def test_decay_to_a_power():
 def test_first_step_has_no_bias_correction():
     """m = 0.1 g and v = 0.001 g^2, so the step is -0.1 / sqrt(0.001) = -3.16 rates; corrected it would be -1."""
     variable = tf.Variable([0.0, 0.0, 0.0], name="scope/bias")
-    apply(AdamW(PEAK), ([0.1, -0.2, 0.3], variable))
+    apply(BertAdamW(PEAK), ([0.1, -0.2, 0.3], variable))
     step = 0.1 / np.sqrt(0.001)
     np.testing.assert_allclose(variable.numpy(), [-PEAK * step, PEAK * step, -PEAK * step], rtol=1e-3)
 
 
 def test_two_steps_by_hand():
     variable = tf.Variable([2.0], name="scope/kernel")
-    optimizer = AdamW(0.25, weight_decay=0.125)
+    optimizer = BertAdamW(0.25, weight_decay=0.125)
     first = second = 0.0
     expected = 2.0
     for gradient in (0.5, -0.25):
@@ -67,7 +67,7 @@ def test_two_steps_by_hand():
 ])
 def test_weight_decay_by_name(name, decays):
     variable = tf.Variable([3.0, 5.0], name=name)
-    apply(AdamW(PEAK), ([0.0, 0.0], variable))
+    apply(BertAdamW(PEAK), ([0.0, 0.0], variable))
     factor = 1 - PEAK * 0.01 if decays else 1
     np.testing.assert_allclose(variable.numpy(), [3.0 * factor, 5.0 * factor], rtol=1e-6)
 
@@ -80,7 +80,7 @@ def test_what_does_not_decay_can_be_chosen():
 
 def test_clipping_is_by_the_norm_of_all_gradients_together():
     first, second = tf.Variable([0.0], name="a/bias"), tf.Variable([0.0, 0.0], name="b/bias")
-    optimizer = AdamW(PEAK)
+    optimizer = BertAdamW(PEAK)
     apply(optimizer, ([12.0], first), ([3.0, 4.0], second))  # norm 13
     np.testing.assert_allclose(first_moment(optimizer), [0.1 * 12 / 13], rtol=1e-6)
     np.testing.assert_allclose(first_moment(optimizer, 1), [0.1 * 3 / 13, 0.1 * 4 / 13], rtol=1e-6)
@@ -88,7 +88,7 @@ def test_clipping_is_by_the_norm_of_all_gradients_together():
 
 def test_small_gradients_are_not_clipped():
     variable = tf.Variable([0.0, 0.0], name="bias")
-    optimizer = AdamW(PEAK)
+    optimizer = BertAdamW(PEAK)
     apply(optimizer, ([0.3, 0.4], variable))
     np.testing.assert_allclose(first_moment(optimizer), [0.03, 0.04], rtol=1e-6)
 
@@ -104,7 +104,7 @@ def test_the_norm_of_the_clip_can_be_chosen(clip_norm, factor):
 def test_sparse_gradients_are_clipped_before_duplicate_rows_are_summed():
     """The slices 3 and 4 have norm 5, though both fall on row 1, whose sum is 7."""
     variable = tf.Variable(tf.zeros([3, 1]), name="bias")
-    optimizer = AdamW(PEAK)
+    optimizer = BertAdamW(PEAK)
     slices = tf.IndexedSlices(tf.constant([[3.0], [4.0]]), tf.constant([1, 1]), tf.constant([3, 1]))
     apply(optimizer, (slices, variable))
     np.testing.assert_allclose(first_moment(optimizer), [[0], [0.1 * 7 / 5], [0]], rtol=1e-6)
@@ -112,7 +112,7 @@ def test_sparse_gradients_are_clipped_before_duplicate_rows_are_summed():
 
 def test_a_variable_without_gradient_stays():
     moved, still = tf.Variable([1.0], name="a/bias"), tf.Variable([1.0], name="b/kernel")
-    AdamW(PEAK).apply_gradients([(tf.constant([0.5]), moved), (None, still)])
+    BertAdamW(PEAK).apply_gradients([(tf.constant([0.5]), moved), (None, still)])
     assert moved.numpy() != 1
     assert still.numpy() == 1
 
@@ -124,7 +124,7 @@ def apply_on_replicas(strategy, gradients, shape):
     """
     with strategy.scope():
         variable = tf.Variable(tf.zeros(shape), name="bias")
-        optimizer = AdamW(PEAK)
+        optimizer = BertAdamW(PEAK)
         optimizer.build([variable])
     values = strategy.experimental_distribute_values_from_function(
         lambda context: tf.constant([gradients[context.replica_id_in_sync_group]]))
@@ -186,17 +186,17 @@ def test_the_loss_scale_falls_at_an_overflow_and_rises_after_steps_without():
 
 def test_an_overflow_is_a_fault_only_where_the_loss_scale_can_fall_no_further():
     variable = tf.Variable([1.0], name="kernel")
-    optimizer = AdamW(PEAK, loss_scale=DynamicLossScale(initial=2.0))
+    optimizer = BertAdamW(PEAK, loss_scale=DynamicLossScale(initial=2.0))
     assert optimizer.apply_summed([tf.constant([np.inf])], [variable], loss=tf.constant(1.0))
     assert not optimizer.apply_summed([tf.constant([np.inf])], [variable], loss=tf.constant(1.0))
     assert variable.numpy() == 1
 
 
 def test_a_checkpoint_holds_the_loss_scale(tmp_path):
-    optimizer = AdamW(PEAK, loss_scale=DynamicLossScale(initial=8.0))
+    optimizer = BertAdamW(PEAK, loss_scale=DynamicLossScale(initial=8.0))
     optimizer.build([tf.Variable([1.0], name="kernel")])
     path = tf.train.Checkpoint(optimizer=optimizer).save(str(tmp_path / "ckpt"))
-    other = AdamW(PEAK, loss_scale=DynamicLossScale(initial=2.0))
+    other = BertAdamW(PEAK, loss_scale=DynamicLossScale(initial=2.0))
     other.build([tf.Variable([1.0], name="kernel")])
     tf.train.Checkpoint(optimizer=other).restore(path).assert_consumed()
     assert float(other.loss_scale) == 8

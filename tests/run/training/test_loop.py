@@ -10,7 +10,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.errors import InputError
-from bert_tf.losses import Loss, Term
+from bert_tf.losses import Term, TotalLoss
 from bert_tf.optimization import create_optimizer
 from run.settings import TrainingSettings
 from run.training import checkpoints, loop
@@ -35,7 +35,7 @@ def squared_distances(outputs, features):
     return tf.repeat(tf.square(outputs["weight"] + 9.0), tf.shape(features["input_mask"])[0])
 
 
-LOSS = Loss(Term("loss", squared_distances, counts=1))
+LOSS = TotalLoss(Term("loss", squared_distances, counts=1))
 
 
 def start(folder, steps=13, weight=0.0, learning_rate=0.1, **settings):

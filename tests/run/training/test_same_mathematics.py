@@ -86,5 +86,5 @@ def test_a_mean_of_means_would_be_seen(two_replicas, reference_batches, referenc
         return tf.repeat(losses.pretraining_loss(outputs, features)["loss"], tf.shape(features["input_ids"])[0])
 
     found, _ = reference_training.train(
-        "pretrain", two_replicas, loss=losses.Loss(losses.Term("loss", items, counts=1)))
+        "pretrain", two_replicas, loss=losses.TotalLoss(losses.Term("loss", items, counts=1)))
     assert np.abs(found / reference_numbers("pretrain")["loss"] - 1).max() > 100 * RELATIVE

@@ -7,8 +7,8 @@ import tf_keras
 
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
-from bert_tf.losses import Loss, Term, pretraining_loss
-from bert_tf.optimization import AdamW, DynamicLossScale, create_optimizer
+from bert_tf.losses import Term, TotalLoss, pretraining_loss
+from bert_tf.optimization import BertAdamW, DynamicLossScale, create_optimizer
 from run.training.step import Trainer
 from tests import reference_training
 
@@ -26,12 +26,12 @@ class Line(tf_keras.Model):
         return features["x"] * self.kernel
 
 
-mean_output = Loss(Term("loss", lambda outputs, features: outputs, counts=1))
-mean_root = Loss(Term(  # Finite at 0, where its gradient is not.
+mean_output = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=1))
+mean_root = TotalLoss(Term(  # Finite at 0, where its gradient is not.
     "loss", lambda outputs, features: tf.sqrt(outputs), counts=1))
 
 
-def make_line(strategy, loss, batches, optimizer_of=AdamW, **options):
+def make_line(strategy, loss, batches, optimizer_of=BertAdamW, **options):
     """A Trainer of Line on batches of numbers, endlessly the last after the others, its model and optimizer."""
     with strategy.scope():
         model = Line()
@@ -88,7 +88,7 @@ def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device):
     """One at scale 8 and one at scale 4, which become 4 and 2; training goes on."""
     trainer, model, optimizer = make_line(
         one_device, mean_root, [[1, 4], [1, 0], [0, 4], [4, 1]],
-        lambda rate: AdamW(rate, loss_scale=DynamicLossScale(initial=8.0)))
+        lambda rate: BertAdamW(rate, loss_scale=DynamicLossScale(initial=8.0)))
     good = after(trainer, model, 1)
     assert after(trainer, model, 2) == good
     assert after(trainer, model, 1) != good
@@ -136,7 +136,7 @@ def make_pretrainer(strategy, config, dropout, **options):
         return lambda outputs, features: tf.repeat(
             pretraining_loss(outputs, features)["loss"]**exponent, tf.shape(features["input_ids"])[0])
 
-    loss = Loss(Term("loss", mean_of_power(1), counts=1), Term("square", mean_of_power(2), counts=1, factor=0.0))
+    loss = TotalLoss(Term("loss", mean_of_power(1), counts=1), Term("square", mean_of_power(2), counts=1, factor=0.0))
     trainer = Trainer(strategy, model, optimizer, loss, **options)
     return trainer, tf.train.Checkpoint(model=model, optimizer=optimizer), model
 

@@ -9,7 +9,7 @@ from bert_tf.cli import processor
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast
-from bert_tf.losses import Loss
+from bert_tf.losses import TotalLoss
 from run.settings import DeviceSettings
 from run.training import strategies
 from run.training.step import Trainer
@@ -127,7 +127,7 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
     numbers = tf.data.Dataset.from_tensor_slices({"x": tf.range(8.0)}).repeat().batch(4, drop_remainder=True)
     for strategy in (tf.distribute.OneDeviceStrategy("CPU:1"), two_replicas):
         with strategy.scope():
-            trainer = Trainer(strategy, tf_keras.Sequential(), None, Loss())
+            trainer = Trainer(strategy, tf_keras.Sequential(), None, TotalLoss())
         trainer.set_dataset(lambda share: numbers)
         batch = next(iter(trainer.batches))["x"]
         found = [value.device for value in strategy.experimental_local_results(batch)]

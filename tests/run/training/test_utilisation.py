@@ -2,7 +2,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.config import BertConfig
-from bert_tf.losses import Loss, Term
+from bert_tf.losses import Term, TotalLoss
 from run.training import strategies, utilisation
 
 
@@ -29,7 +29,7 @@ def test_a_matrix_product_has_a_rate(monkeypatch, device):
 
 
 def test_tokens_are_counted_beside_a_loss():
-    loss = Loss(Term("loss", lambda outputs, features: outputs, counts=1), utilisation.TOKENS_PER_EXAMPLE)
+    loss = TotalLoss(Term("loss", lambda outputs, features: outputs, counts=1), utilisation.TOKENS_PER_EXAMPLE)
     features = {"input_mask": tf.constant([[1, 1, 0], [1, 1, 1]])}
     found = loss(tf.constant([1.0, 2.0]), features)
     assert {name: float(value) for name, value in found.items()} == {"loss": 1.5, "tokens": 2.5}

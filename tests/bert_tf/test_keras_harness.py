@@ -1,0 +1,206 @@
+"""Every public layer and model passes one harness; every other public object of Keras' kinds passes a part of it."""
+
+import importlib
+import inspect
+import json
+import pkgutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+import tf_keras
+
+from bert_tf import losses, models
+from bert_tf.errors import InputError
+from bert_tf.fast import CastWeights
+from bert_tf.layers import Hook, WeightInitializer, attach, attached
+from bert_tf.optimization import create_optimizer
+from tests.bert_tf import keras_cases
+from tests.bert_tf.keras_cases import CASES, OBJECTS
+
+DTYPES = ("float32", "mixed_bfloat16")
+PACKAGES = ("bert_tf.config", "bert_tf.encoder", "bert_tf.models", "bert_tf.losses", "bert_tf.layers", "bert_tf.fast",
+            "bert_tf.optimization")
+KERAS_MODULES = (tf_keras.layers, tf_keras.models, tf_keras.optimizers, tf_keras.optimizers.schedules, tf_keras.losses,
+                 tf_keras.metrics, tf_keras.initializers, tf_keras.callbacks)
+
+
+@pytest.fixture(scope="module")
+def features():
+    return keras_cases.make_features()
+
+
+def public_classes(packages):
+    """{name: class} of the public classes of modules, and of those inside them."""
+    found = {}
+    for name in packages:
+        package = importlib.import_module(name)
+        inside = pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}.")
+        for module in (package, *(importlib.import_module(each.name) for each in inside)):
+            found |= {each: value for each, value in vars(module).items() if inspect.isclass(value)
+                      and value.__module__ == module.__name__ and not each.startswith("_")}
+    return found
+
+
+def test_every_public_class_has_a_case():
+    kinds = (tf_keras.layers.Layer, tf_keras.optimizers.Optimizer, tf_keras.optimizers.schedules.LearningRateSchedule)
+    others = {"BertConfig", "WeightInitializer", "Fast", "Term", "TotalLoss", "DynamicLossScale"}
+    found = {name for name, value in public_classes(PACKAGES).items()
+             if issubclass(value, kinds) or name.endswith("Arithmetic") or name in others}
+    assert found == {*CASES, *OBJECTS}
+
+
+def test_no_class_has_the_name_of_a_keras_built_in():
+    built_in = {name for module in KERAS_MODULES for name, value in vars(module).items() if inspect.isclass(value)}
+    assert {"Dropout", "AdamW", "Loss", "Attention"} <= built_in
+    assert public_classes(["bert_tf"]).keys() & built_in == set()
+
+
+def randomize(layer):
+    """Gives a layer weights that no constructor gives."""
+    generator = np.random.default_rng(5)
+    for variable in layer.weights:
+        variable.assign(generator.normal(scale=0.3, size=variable.shape))
+
+
+def assert_equal(found, expected):
+    tf.nest.map_structure(np.testing.assert_array_equal, tf.nest.map_structure(np.asarray, found),
+                          tf.nest.map_structure(np.asarray, expected))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", CASES)
+def test_layer(name, dtype, features, tmp_path, caplog):
+    case = CASES[name]
+    layer = case.make(dtype)
+    assert type(layer).__name__ == name
+    assert tf_keras.saving.get_registered_name(type(layer)) == f"bert_tf>{name}"
+
+    config = layer.get_config()
+    again = type(layer).from_config(json.loads(json.dumps(config)))
+    assert again.get_config() == config
+    assert (again.name, again.dtype_policy.name) == (layer.name, layer.dtype_policy.name)
+    assert [each.name for each in again.weights] == [each.name for each in layer.weights]
+    assert_equal(again.weights, layer.weights)  # The seeds are equal, too.
+
+    randomize(layer)
+    eager = case.call(layer, features, False)
+    graph = tf.function(lambda: case.call(layer, features, False))()
+    tolerance = 1e-5 if dtype == "float32" else 0.1
+    tf.nest.map_structure(lambda one, other: np.testing.assert_allclose(
+        tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance), eager, graph)
+
+    caplog.clear()  # A new function for each case is retracing, to TensorFlow.
+    holder = keras_cases.Holder(layer, name)
+    holder.save(tmp_path / "holder.keras")
+    loaded = tf_keras.models.load_model(tmp_path / "holder.keras")
+    assert_equal(loaded.layer.weights, layer.weights)
+    assert_equal(loaded(features), eager)
+    again = type(layer).from_config(config)
+    again.set_weights(layer.get_weights())
+    assert_equal(case.call(again, features, False), eager)
+    assert caplog.records == []
+
+    if layer.trainable_variables:
+        take_a_step(layer, lambda: case.call(layer, features, True), case.unused)
+
+
+def take_a_step(layer, call, unused):
+    """Trains a layer a step: all trainable variables move, except for those that are not used."""
+    variables, before = layer.trainable_variables, layer.get_weights()
+    with tf.GradientTape() as tape:
+        outputs = tf.nest.flatten(call())
+        loss = tf.add_n([tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs])
+    create_optimizer(0.1, 10, 0).apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+    for variable, old in zip(layer.weights, before, strict=True):
+        is_used = not any(part in variable.name for part in unused)
+        assert np.isfinite(variable).all(), variable.name
+        assert np.any(variable != old) == is_used, variable.name
+
+
+@pytest.mark.parametrize("name", [name for name, value in OBJECTS.items() if value is not None])
+def test_object(name):
+    value = OBJECTS[name]
+    assert tf_keras.saving.get_registered_name(type(value)) == f"bert_tf>{name}"
+    config = json.loads(json.dumps(value.get_config(), default=float))
+    again = type(value).from_config(config)
+    assert json.loads(json.dumps(again.get_config(), default=float)) == config
+    serialized = json.loads(json.dumps(tf_keras.saving.serialize_keras_object(value)))
+    assert type(tf_keras.saving.deserialize_keras_object(serialized)) is type(value)
+
+
+def test_objects_from_configs_compute_the_same():
+    initializer = WeightInitializer(0.5, seed=7)
+    initializer([3])
+    again = WeightInitializer.from_config(initializer.get_config())
+    assert_equal(again([3, 4]), initializer([3, 4]))
+    schedule = OBJECTS["WarmupDecay"]
+    again = type(schedule).from_config(schedule.get_config())
+    assert [float(again(step)) for step in (3, 50)] == [float(schedule(step)) for step in (3, 50)]
+    outputs = {"logits": tf.constant([[0.1, 0.7], [0.4, -2.0]])}
+    loss = losses.TotalLoss.from_config(losses.classification_loss.get_config())
+    labels = {"label_ids": tf.constant([1, 0])}
+    assert loss(outputs, labels)["loss"] == losses.classification_loss(outputs, labels)["loss"]
+    spans = {"start_logits": outputs["logits"], "end_logits": outputs["logits"]}
+    labels = {"start_positions": tf.constant([[1], [0]]), "end_positions": tf.constant([[0], [1]]),
+              "input_mask": tf.ones([2, 2], tf.int32)}
+    loss = losses.create_span_loss(ignore_padding=True)
+    assert losses.TotalLoss.from_config(loss.get_config())(spans, labels)["loss"] == loss(spans, labels)["loss"]
+
+
+def test_a_loss_of_a_function_that_is_not_registered():
+    with pytest.raises(InputError, match="cannot be saved; register the function with tf_keras"):
+        losses.TotalLoss(losses.Term("loss", lambda outputs, features: outputs, 1)).get_config()
+
+
+def test_frozen_layers_stay_frozen():
+    model = models.BertClassifier(keras_cases.CONFIG, 3)
+    model.encoder.embeddings.trainable = False
+    model.encoder.encoder_layers[0].trainable = False
+    again = models.BertClassifier.from_config(model.get_config())
+    assert [each.name for each in again.trainable_weights] == [each.name for each in model.trainable_weights]
+    masked_lm = models.BertPretrainer(keras_cases.CONFIG, sentence_label=None)
+    again = models.BertPretrainer.from_config(masked_lm.get_config())
+    assert not again.encoder.pooler.trainable
+
+
+def test_a_custom_arithmetic_is_saved():
+    encoder = models.BertEncoder(keras_cases.CONFIG)
+    encoder.compute_with(OBJECTS["FastArithmetic"])
+    again = models.BertEncoder.from_config(encoder.get_config())
+    assert again.encoder_layers[1].attention.arithmetic.get_config() == OBJECTS["FastArithmetic"].get_config()
+
+
+class Doubled(Hook):
+    def product(self, x, kernel, multiply):
+        return 2 * multiply(x, kernel)
+
+
+def around(number, layer, x, run):
+    return run(layer, x)
+
+
+def test_what_cannot_be_saved_is_reported(tmp_path, features):
+    model = models.BertClassifier(models.BertEncoder(keras_cases.CONFIG, dtype="mixed_bfloat16"), 3)
+    CASES["BertClassifier"].call(model, features, False)
+    functional_inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name)
+                         for name in ("input_ids", "input_mask", "segment_ids")}
+    functional = tf_keras.Model(functional_inputs, model(functional_inputs))
+
+    def assert_reported(message):
+        for save in (model.get_config, lambda: model.save(tmp_path / "model.keras"),
+                     lambda: functional.save(tmp_path / "functional.keras"), lambda: model.save(tmp_path / "saved"),
+                     lambda: tf_keras.models.clone_model(functional)):
+            with pytest.raises(InputError) as caught:
+                save()
+            assert str(caught.value) == message
+
+    with attached([(model.encoder.pooler, Doubled())]):
+        assert_reported("layer 'dense' has the hook Doubled, which cannot be saved; detach it first")
+    cast = CastWeights(model)
+    cast.refresh()
+    with cast.in_use():
+        assert_reported("layer 'dense' has replaced weights, which cannot be saved; restore its own first")
+    model.get_config()
+    attach(model.encoder, around)
+    assert_reported("layer 'bert' has the hook around, which cannot be saved; detach it first")
