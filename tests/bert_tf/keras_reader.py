@@ -57,6 +57,7 @@ def main():
     for name in names:
         model = tf_keras.models.load_model(folder / name / "saved", compile=(folder / name / "compiled").exists())
         differences[f"{name} SavedModel"] = compare(name, model)
+        model = tf_keras.models.load_model(folder / name / "model.keras", compile=False)
         for kind in ("weights.h5", "h5"):
             model.set_weights([np.zeros(weight.shape, np.float32) for weight in model.get_weights()])
             model.load_weights(folder / name / f"model.{kind}")
