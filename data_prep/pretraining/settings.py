@@ -52,8 +52,8 @@ class JobSettings(Settings):
               "is made into more shards. A worker takes 160 MB and, at a `dupe_factor` of 10, four times this; the "
               "process that reads, 0.9 GB. 0: no limit, the whole text in memory.", lower=0)
     num_workers: int | None = setting(
-        None, "Processes that make records, with the `runner` local or direct; one a core unless given, at most one "
-              "a shard. The records do not depend on it.", lower=1)
+        None, "Processes that create records, with the `runner` local or direct; at most one per shard. Defaults to "
+              "one per core, fewer for a small text. The records do not depend on it.", lower=1)
     verify: bool = setting(
         False, "Whether all bytes of shards that an earlier run finished are compared with their SHA-256 in the "
                "manifest; else their sizes and a sample of their bytes are.")
