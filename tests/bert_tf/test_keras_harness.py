@@ -209,7 +209,7 @@ def test_what_cannot_be_saved_is_reported(tmp_path, features):
     detach(model.encoder, model.encoder.hooks[0])
     lora.add_adapters(model.encoder, 2, 4.0, seed=1)
     detach(model.encoder, model.encoder.hooks[0])  # the end of the gradient above frozen layers
-    assert_reported("layer 'dense' has the hook LowRankAdapter, which cannot be saved; detach it first")
+    assert_reported("layer 'qkv' has the hook LowRankAdapter, which cannot be saved; detach it first")
     lora.merge_adapters(model.encoder)
     assert_reported("layer 'bert' has weights that its constructor does not create, such as adapters, which cannot be "
                     "saved")
