@@ -24,6 +24,7 @@ class MaskedLM(Kind):
     candidates = "pieces"
 
     def answer(self, card, tokenizer, buckets, *texts):
+        """See Kind."""
         ids, mask = tokenizer.ids, tokenizer.mask_id
         rows = []
         for text in texts[0]:

@@ -87,6 +87,7 @@ class SpanLabeler(Kind):
         return {"question": text_a, "context": text_b}
 
     def answer(self, card, tokenizer, buckets, *texts):
+        """See Kind."""
         rows, asked = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)

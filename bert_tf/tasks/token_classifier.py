@@ -26,6 +26,7 @@ class TokenClassifier(Kind):
         return super().question(text_a)
 
     def answer(self, card, tokenizer, buckets, *texts):
+        """See Kind."""
         # bytes.split() knows white space of ASCII alone, as does TensorFlow's.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]

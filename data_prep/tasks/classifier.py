@@ -124,6 +124,7 @@ class ClassifierData(TaskData):
         return glue.read_examples(self.dataset, self.settings.data_dir, split, allow_unknown)
 
     def read(self, split, tokenizer):
+        """See TaskData."""
         examples, notes = self.examples(split), []
         if self.windows:
             features = self._read_windows(examples, tokenizer, notes)

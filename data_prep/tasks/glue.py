@@ -209,6 +209,14 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         num_empty, num_broken, num_unknown, decoder.num_garbled)
 
 
+def check_length(examples, max_seq_length):
+    """Raises InputError if `max_seq_length` leaves no room for a token of each text of Examples."""
+    shortest = 3 if examples.text_b is None else 5
+    if max_seq_length < shortest:
+        raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
+                         f"least {shortest}")
+
+
 def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
     """Features of examples, equal to those of the original's `convert_single_example`.
 
@@ -225,10 +233,7 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
     Raises:
       InputError: where `max_seq_length` leaves no room for a piece of each text.
     """
-    shortest = 3 if examples.text_b is None else 5
-    if max_seq_length < shortest:
-        raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
-                         f"least {shortest}")
+    check_length(examples, max_seq_length)
     features = {name: np.zeros([len(examples), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids")}
     with tqdm(total=len(examples), desc="tokenizing", unit="row", disable=not show_progress) as progress:

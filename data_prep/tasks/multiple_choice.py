@@ -46,6 +46,7 @@ class MultipleChoiceData(TaskData):
         return questions
 
     def read(self, split, tokenizer):
+        """See TaskData."""
         questions = self.examples(split)
         features = swag.convert_questions_to_features(questions, tokenizer, self.max_seq_length, show_progress=True)
         pairs = questions.pairs()

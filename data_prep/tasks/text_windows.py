@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 from tqdm import tqdm
 
-from bert_tf.errors import InputError
-from data_prep.tasks.glue import ROWS_AT_A_TIME
+from data_prep.tasks.glue import ROWS_AT_A_TIME, check_length
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,10 +40,7 @@ def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, sh
     Raises:
       InputError: where `max_seq_length` leaves no room for a piece of each text.
     """
-    shortest = 3 if examples.text_b is None else 5
-    if max_seq_length < shortest:
-        raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
-                         f"least {shortest}")
+    check_length(examples, max_seq_length)
     parts, rows, was_cut = [], [np.zeros([0], np.int64)], []
     with tqdm(total=len(examples), desc="tokenizing", unit="row", disable=not show_progress) as progress:
         for start in range(0, len(examples), ROWS_AT_A_TIME):

@@ -54,6 +54,7 @@ class TokenClassifierData(TaskData):
         return conll.read_sentences(getattr(self.settings, f"{split}_file"), self.settings.token_column, label_column)
 
     def read(self, split, tokenizer):
+        """See TaskData."""
         sentences, document_context = self.examples(split), self.settings.document_context
         features, num_cut = conll.convert_sentences_to_features(
             sentences, self.labels, tokenizer, self.max_seq_length,
