@@ -21,6 +21,7 @@ TEXTS = [f"{a} {b} film" for a in WORDS for b in ("good", "bad")] * 4  # 80 text
 LABELS = [int(text.split()[1] == "good") for text in TEXTS]
 LOSS = {"logits": tf_keras.losses.SparseCategoricalCrossentropy(from_logits=True)}
 RELATIVE = 1e-4
+HEAD = {"dtype": "float32", "kernel_initializer": tf_keras.initializers.GlorotUniform(seed=7)}  # of layers of Keras
 OF_THE_MACHINE = ("may run slowly", "is slow compared to the batch time")  # Keras of a CPU, and of a busy one.
 
 
@@ -43,7 +44,7 @@ def make_functional(dtype=None):
     inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name)
               for name in ("input_ids", "input_mask", "segment_ids")}
     pooled = models.BertEncoder(CONFIG, seed=3, dtype=dtype)(inputs)["pooled_output"]
-    return tf_keras.Model(inputs, {"logits": tf_keras.layers.Dense(2, dtype="float32", name="mine")(pooled)})
+    return tf_keras.Model(inputs, {"logits": tf_keras.layers.Dense(2, name="mine", **HEAD)(pooled)})
 
 
 class Subclassed(models.BertClassifier):
@@ -51,7 +52,7 @@ class Subclassed(models.BertClassifier):
 
     def __init__(self, encoder, width):
         super().__init__(encoder, width)
-        self.last = tf_keras.layers.Dense(2, dtype="float32")
+        self.last = tf_keras.layers.Dense(2, **HEAD)
 
     def call(self, features, training=False):
         return {"logits": self.last(tf.tanh(super().call(features, training=training)["logits"]))}
