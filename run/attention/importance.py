@@ -9,16 +9,11 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.compression.importance import importance
-from bert_tf.errors import InputError
 from bert_tf.run_state import RunState, fingerprint
 from bert_tf.techniques.masks import layers_of, masked
 from run.arrays.prediction import Predictor
-from run.compression.stages import Stage, make_model
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.fine_tuned import FineTuned
 from run.settings import TrainingSettings
-from run.tasks import TASKS
-from run.training.host_batches import WHOLE
 
 STATE_FILE = "importance.json"  # what is known so far; a run that was stopped goes on with it
 BY_IMPORTANCE = "importance"  # the order in which the least important go first
@@ -55,13 +50,9 @@ class Job:
 
     def __init__(self, settings):
         self._settings = settings.importance
-        self._checkpoint, self._config = settings.model.init_checkpoint, settings.model.config
-        self._task = TASKS[settings.metadata.kind](FineTuningSettings(
-            tokenizer=settings.tokenizer, tuning=settings.tuning, task=settings.task,
-            training=TrainingSettings(train_batch_size=self._settings.train_batch_size)), settings.metadata)
-        self._task.read(settings.tokenizer.read_tokenizer(self._checkpoint, self._config), ignore_padding=True)
-        if self._task.eval_features is None:
-            raise InputError("`predict_file`: has no answers to compare with")
+        self._model = FineTuned.open(
+            settings, training=TrainingSettings(train_batch_size=self._settings.train_batch_size))
+        self._task = self._model.task
 
     def run(self, folder):
         """The Curve; goes on with what a folder has of it."""
@@ -82,11 +73,8 @@ class Job:
 
     def _measured(self):
         """The importances, as JSON can hold them; "heads", the last, shows that all of them are kept."""
-        settings = self._settings
-        model = make_model(Stage(self._checkpoint, self._config), self._task, remove_padding=False)
-        batches = self._task.training_batches(settings.random_seed, 0, WHOLE, static_shapes=False)
-        found = importance(model, self._task.loss,
-                           batches.take(-(-settings.importance_examples // settings.train_batch_size))).normalised()
+        found = self._model.measure_importance(
+            self._settings.importance_examples, self._settings.random_seed).normalised()
         heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
         return {"num_examples": found.num_examples, "importance": np.concatenate(found.heads).tolist(), "heads": heads}
 
@@ -96,7 +84,7 @@ class Job:
         missing = [(name, count) for name in orders for count in counts if str(count) not in scores.get(name, {})]
         if not missing:
             return scores
-        model = make_model(Stage(self._checkpoint, self._config), self._task, remove_padding=True)
+        model = self._model.make_model()
         layer_of = np.array([layer for layer, _ in heads])
         masks = [tf.Variable(tf.ones([int((layer_of == layer).sum())]))
                  for layer in range(len(layers_of(model.encoder)))]

@@ -5,11 +5,9 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf import model_folder
 from bert_tf.analysis import behaviours, words
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.files import read_json_object
-from bert_tf.run_state import RUN_FILE
+from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization.model_inputs import FEATURES, pack
@@ -87,8 +85,7 @@ class Observer:
         card = dataclasses.replace(settings.card, window_stride=None)  # a text is one sequence
         if not (settings.task or settings.found.cards) and _is_masked_lm(checkpoint):
             card = dataclasses.replace(card, kind=MaskedLM.name)
-        run_file = model_folder.find_file(checkpoint, RUN_FILE)  # task.json says nothing of answers that are none
-        may_be_none = bool(run_file and read_json_object(run_file).get("version_2_with_negative"))
+        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # task.json lacks it
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.served = loading.load(
             settings.with_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,

@@ -1,11 +1,9 @@
 """What a model is asked: texts that are given, lines of a file, rows of development data that it gets wrong."""
 
-
-from bert_tf import files, model_folder
+from bert_tf import files
 from bert_tf.cli import places
 from bert_tf.errors import InputError
-from bert_tf.files import read_json_object
-from bert_tf.run_state import RUN_FILE
+from bert_tf.model_folder import task_metadata
 from bert_tf.tasks import KINDS
 from data_prep.tasks import DATA, Question
 from run.finetuning.settings import TuningSettings
@@ -86,8 +84,7 @@ def wrong(settings, served, answer):
     kind, checkpoint = served.metadata.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
-    path = model_folder.find_file(checkpoint, RUN_FILE)
-    task = DATA[kind].Settings.of_model(read_json_object(path) if path else {}, settings.data)
+    task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = DATA[kind](task, served.metadata.max_seq_length, served.metadata).questions()

@@ -7,8 +7,7 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.tasks import Encoder
-from run.compression.data_settings import FineTunedSettings
-from run.finetuning.settings import TuningSettings
+from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.inference.served_settings import KINDS, ServedSettings
 from run.settings import ModelSettings, TokenizerSettings
 
@@ -126,6 +125,6 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
         """Whether the model must be a fine-tuned one."""
         return bool(self.importance.importance_examples)
 
-    def reads(self):
+    def choose_tuning(self):
         """See FineTunedSettings."""
         return TuningSettings(do_train=True, do_eval=True)

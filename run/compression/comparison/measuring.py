@@ -13,7 +13,9 @@ from bert_tf.export import litert
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
-from run.inference import export_evaluation, feature_models, loading
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import FineTunedSettings
+from run.inference import feature_models, loading
 from run.inference.served_settings import of_checkpoint
 from run.tasks import TASKS
 
@@ -59,12 +61,10 @@ def measure(settings, folder):
     given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
     models = [of_checkpoint(path, "models", **given) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
-    for number, (name, path, model) in enumerate(zip(settings.names, settings.models, models, strict=True)):
-        servable, served = loading.load(model)
+    for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
+        servable, _ = loading.load(model)
         with renamed(init_checkpoint="models"):
-            own = export_evaluation.read_task(settings.of_model(path), served, servable.tokenizer)
-        if own.eval_features is None:
-            raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
+            own = FineTuned.open(FineTunedSettings.of_served(model, **settings.data)).task
         task = task or own
         parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
         for each in settings.formats:

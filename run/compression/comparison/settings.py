@@ -6,11 +6,8 @@ import os
 from bert_tf.cli import places
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from run.inference.settings import ExportEvaluationSettings
-from run.settings import ModelSettings
 
 FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")
-DATA = ("task_name", "data_dir", "dev_file", "predict_file", "eval_batch_size")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,10 +43,10 @@ class ComparisonSettings(Settings):
             if self.models.count(path) > 1:
                 raise InputError("is named twice", "models", path)
 
-    def of_model(self, path):
-        """The ExportEvaluationSettings of the checkpoint at `path`."""
-        return ExportEvaluationSettings(
-            ModelSettings(init_checkpoint=path), **{name: getattr(self, name) for name in DATA})
+    @property
+    def data(self):
+        """Dict of the values of DataSettings."""
+        return {name: getattr(self, name) for name in ("task_name", "data_dir", "dev_file", "predict_file")}
 
     @property
     def names(self):

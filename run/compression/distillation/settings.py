@@ -3,7 +3,7 @@
 import dataclasses
 from typing import ClassVar
 
-from bert_tf import files, model_folder
+from bert_tf import files
 from bert_tf.cli import paths, places
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
 from bert_tf.cli.script import warn
@@ -11,11 +11,9 @@ from bert_tf.cli.settings import setting
 from bert_tf.errors import InputError, renamed
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.finding import find
-from bert_tf.run_state import RUN_FILE
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
-from run.compression.data_settings import DataSettings
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.settings import ModelSettings
 from run.techniques.settings import AnswerSettings, LossSettings, StudentSettings, Teacher
 
@@ -91,9 +89,7 @@ def read_teacher(path, bert_config_file):
       InputError: it is no fine-tuned model.
     """
     with paths.errors_of("teacher"):
-        metadata = task_metadata.read(path)
-        run_file = model_folder.find_file(path, RUN_FILE)
-        started_with = files.read_json_object(run_file) if run_file else {}
+        metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
     if metadata is None:
         raise InputError(f"is no fine-tuned model, there is no {task_metadata.TASK_FILE} beside it", "teacher", path)
     return Teacher(path, metadata, read_config(bert_config_file, 1)), started_with

@@ -8,8 +8,7 @@ from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
-from run.compression.data_settings import FineTunedSettings
-from run.finetuning.settings import TuningSettings
+from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import AnswerSettings, LossSettings
 
@@ -86,7 +85,7 @@ class PruneModelSettings(FineTunedSettings):
         if files.exists(os.path.join(output_dir, "checkpoint")):
             raise InputError("holds a training run; choose another folder", "output_dir", output_dir)
 
-    def reads(self):
+    def choose_tuning(self):
         """See FineTunedSettings."""
         return TuningSettings(
             do_train=True, do_eval=True, warmup_proportion=self.pruning.warmup_proportion,

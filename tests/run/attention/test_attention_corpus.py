@@ -20,7 +20,8 @@ from run.attention.settings import (
     ImportanceSettings,
     LookedAtSettings,
 )
-from run.compression.data_settings import DataSettings
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import DataSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, state_files
 from tests.settings import resolved
@@ -170,7 +171,7 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
         assert np.hypot(values[layer, "0"], values[layer, "1"]) == pytest.approx(1, abs=1e-4)
     assert (folder / "curve.png").exists()
     assert json.loads((folder / "importance.json").read_text())["num_examples"] == 8
-    monkeypatch.setattr(importance, "make_model", None)
+    monkeypatch.setattr(FineTuned, "make_model", None)
     settings = resolved(AnalyzeAttentionSettings(
         ModelSettings(init_checkpoint=str(toys / "sst")), TokenizerSettings(max_seq_length=16), flags["data"],
         CorpusSettings(str(corpus / "texts.txt"), output_dir=str(folder)), flags["importance"]))

@@ -14,13 +14,13 @@ from bert_tf.export import litert
 from data_prep.tasks import classifier
 from run.compression.comparison import job as comparison_job
 from run.compression.comparison.settings import ComparisonSettings
-from run.compression.data_settings import DataSettings, QuantizationSettings
 from run.compression.distillation import job as distillation_job
 from run.compression.distillation.settings import DistillationSettings, TeachingDataSettings
 from run.compression.pruning import job as pruning_job
 from run.compression.pruning.settings import PruneModelSettings, PruningSettings
+from run.compression.settings import QuantizationSettings
 from run.finetuning import job as finetuning_job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.inference import export_evaluation, loading
 from run.inference.served_settings import of_checkpoint
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
