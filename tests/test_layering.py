@@ -93,15 +93,12 @@ ALLOWED = {
                       "run.arrays", "run.tasks", "run.finetuning", "run.inference.formats"),
     "run.compression.comparison": ("bert_tf.*", "run.settings", "run.evaluation", "run.arrays", "run.tasks",
                                    "run.finetuning", "run.inference"),
-    "run.attention": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "run.settings", "run.training",
-                      "run.arrays", "run.tasks", "run.finetuning", "run.inference", "run.inference.formats",
-                      "run.compression"),
-    "run.attention.corpus": ("bert_tf.*", "data_prep.tasks", "run.inference", "run.attention"),
-    "run.probing": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.attention.corpus"),
+    "run.inside": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "run.settings", "run.training",
+                   "run.arrays", "run.tasks", "run.finetuning", "run.inference", "run.inference.formats"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
                       "run.finetuning.*", "run.inference.*", "run.compression.*",
-                      "run.attention.*", "run.probing"),
+                      "run.inside"),
 }
 
 # Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so

@@ -7,8 +7,8 @@ import pytest
 
 from bert_tf import models
 from bert_tf.errors import InputError
-from run.probing import job, words
-from run.probing.settings import ProbeLayersSettings
+from run.inside import probes
+from run.inside.settings import ProbeLayersSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import toy_runs
 from tests.settings import resolved
@@ -35,7 +35,7 @@ def probe(folder, name, output_dir, **options):
     settings = ProbeLayersSettings(
         ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
         train_file=str(folder / name), dev_file=str(folder / name), output_dir=str(folder / output_dir), **options)
-    job.run(resolved(settings))
+    probes.run(resolved(settings))
     return json.loads((folder / output_dir / "probes.json").read_text())
 
 
@@ -63,9 +63,9 @@ def test_columns_give_what_the_treebank_gives(folder):
 def test_spans_of_several_words(folder, monkeypatch):
     (folder / "entities.txt").write_text(
         "the B-X\ndebugger I-X\nstops O\n\nhere O\na B-Y\nline I-Y\nstops I-Y\nthe B-X\n\n" * 6)
-    read = words.read
+    read = probes.read
     found = []
-    monkeypatch.setattr(words, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    monkeypatch.setattr(probes, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
 
     report = probe(folder, "entities.txt", "spans", label="spans", random_seed=-2**63)
 
@@ -85,18 +85,18 @@ def test_bytes_that_are_not_utf8_are_left_out_and_said(folder, capsys):
     assert "garbled.txt: 6 lines have bytes that are not UTF-8, which are left out" in capsys.readouterr().err
     content = (folder / "words.conllu").read_bytes()
     (folder / "garbled.conllu").write_bytes(content.replace(b"\there", b"\th\xe9ere", 2))
-    read = list(words._sentences(str(folder / "garbled.conllu"), ProbeLayersSettings(train_file="a.conllu"), None))
+    read = list(probes._sentences(str(folder / "garbled.conllu"), ProbeLayersSettings(train_file="a.conllu"), None))
     assert read[1].words == ["a", "line", "stops", "here"]
 
 
 def test_labels_of_the_control_task_are_of_forms():
-    train = words.LabelledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
-    dev = words.LabelledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
-    first, second = words.control_labels(train, dev, 3)
+    train = probes.LabelledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
+    dev = probes.LabelledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
+    first, second = probes.control_labels(train, dev, 3)
     assert first[0] == first[2] == second[1]
     assert first[3] == second[0]
     assert {*first, *second} <= {"X", "Y"}
-    assert (first, second) == words.control_labels(train, dev, 3)
+    assert (first, second) == probes.control_labels(train, dev, 3)
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -121,5 +121,5 @@ def test_sentences_that_are_all_too_long(folder):
         train_file=str(folder / "words.conllu"), dev_file=str(folder / "words.conllu"),
         output_dir=str(folder / "long")))
     with pytest.raises(InputError, match=r"`train_file`=.*words\.conllu: has no sentence of up to `max_seq_length`=4"):
-        job.run(settings)
+        probes.run(settings)
     assert not (folder / "long").exists()

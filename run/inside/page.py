@@ -13,7 +13,7 @@ import numpy as np
 
 from bert_tf.analysis.behaviours import MEASURES
 from bert_tf.files import new_file
-from run.attention.numbers import rounded
+from run.inside.numbers import rounded
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
@@ -28,7 +28,7 @@ def write(path, model, heads, observations):
       path: of the file.
       model: name of the model, str.
       heads: list of (layer, head).
-      observations: list of run.attention.observing.Observation.
+      observations: list of run.inside.observing.Observation.
     """
     parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
     parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()

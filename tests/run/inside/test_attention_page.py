@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from run.attention import page, requests
-from run.attention.observing import Observer
-from run.attention.settings import AttentionReportSettings
+from run.inside import page, requests
+from run.inside.observing import Observer
+from run.inside.settings import AttentionReportSettings
 from run.settings import ModelSettings
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")

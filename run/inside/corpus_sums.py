@@ -1,6 +1,7 @@
-"""What is summed up over a corpus, and how it is kept, so that a run that was stopped goes on.
+"""Sums over a corpus, kept so that a run that was stopped goes on, and the best head for each dependency relation.
 
-Legend: K heads of all layers, M measures, R relations, O offsets.
+The best head stands beside the best fixed offset (Clark et al. 2019, section 4.2). Legend: K heads of all layers, M
+measures, R relations, O offsets.
 """
 
 import dataclasses
@@ -8,9 +9,11 @@ import os
 import zipfile
 
 import numpy as np
+from scipy import stats
 
 from bert_tf import files
 from bert_tf.analysis.behaviours import MEASURES
+from bert_tf.analysis.dependencies import DIRECTIONS
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
@@ -18,7 +21,7 @@ STATE_FILE = "state.npz"
 MOST_OFFSET = 10  # words, either way: fixed offsets that heads are compared with
 OFFSETS = np.array([offset for offset in range(-MOST_OFFSET, MOST_OFFSET + 1) if offset])
 HALVES = 2  # sentences with even and with odd numbers, so that what is chosen on one half is judged on the other
-DIRECTIONS = 2
+ALL = "all"  # relations together
 
 
 @dataclasses.dataclass
@@ -52,8 +55,9 @@ class Sums:
     def empty(cls, num_heads):
         """Those of a run that begins, of a model of K heads."""
         return cls(0, 0, 0, 0, np.zeros([num_heads, len(MEASURES)]), np.zeros(len(MEASURES)),
-                   np.zeros([num_heads, num_heads]), 0.0, [], np.zeros([DIRECTIONS, HALVES, 0, num_heads], np.int64),
-                   np.zeros([HALVES, 0], np.int64), np.zeros([HALVES, 0, len(OFFSETS)], np.int64))
+                   np.zeros([num_heads, num_heads]), 0.0, [],
+                   np.zeros([len(DIRECTIONS), HALVES, 0, num_heads], np.int64), np.zeros([HALVES, 0], np.int64),
+                   np.zeros([HALVES, 0, len(OFFSETS)], np.int64))
 
     @classmethod
     def read(cls, folder, num_heads):
@@ -105,7 +109,7 @@ class Sums:
         member = np.zeros([HALVES * len(known), len(rows)])
         member[halves * len(known) + ids, np.arange(len(rows))] = 1
         found = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: indices beside a slice come first
-        for direction in range(DIRECTIONS):
+        for direction in range(len(DIRECTIONS)):
             summed = member @ found[:, direction]  # whole numbers, exact in float64
             self.hits[direction] += summed.reshape(HALVES, len(known), -1).astype(np.int64)
 
@@ -117,3 +121,68 @@ class Sums:
     def mean_divergences(self):
         """Jensen-Shannon divergences, means over tokens, float64 [K, K]; None where none were computed."""
         return self.divergences / self.num_compared if self.num_compared else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """A share of cases with its 95 % confidence interval (Wilson's score interval)."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, hits, cases):
+        """That of whole numbers."""
+        interval = stats.binomtest(int(hits), int(cases)).proportion_ci(method="wilson")
+        return cls(hits / cases, interval.low, interval.high)
+
+
+@dataclasses.dataclass(frozen=True)
+class Relation:
+    """What was found of a relation in a direction.
+
+    Attributes:
+      name: of the relation; ALL for all together.
+      direction: one of DIRECTIONS.
+      cases: words with a head in this relation.
+      head: place of the best head.
+      score: its Share.
+      held_out: share of the cases of each half of the sentences that the head which is best on the other half finds;
+        lower than `score` by what choosing among many heads flatters it. None where a half has no case.
+      offset: of the fixed offsets from a word to its head the one that is most often right, in words.
+      baseline: its Share.
+    """
+
+    name: str
+    direction: str
+    cases: int
+    head: int
+    score: Share
+    held_out: float | None
+    offset: int
+    baseline: Share
+
+
+def relations_of(sums):
+    """The Relations of Sums, the most frequent first, ALL before them, both directions of each."""
+    if not sums.relations:
+        return []
+    names = [ALL, *sums.relations]
+    hits, cases, offsets = (np.concatenate([values.sum(axis=axis, keepdims=True), values], axis=axis)
+                            for values, axis in ((sums.hits, 2), (sums.cases, 1), (sums.offsets, 1)))
+    order = sorted((place for place in range(len(names)) if cases[:, place].sum()),
+                   key=lambda place: (-cases[:, place].sum(), names[place] != ALL))
+    return [_relation(names[place], direction, hits[number, :, place], cases[:, place], offsets[:, place])
+            for place in order for number, direction in enumerate(DIRECTIONS)]
+
+
+def _relation(name, direction, hits, cases, offsets):
+    """hits [2, K], cases [2] and offsets [2, O], by half."""
+    total = cases.sum()
+    head, offset = int(hits.sum(axis=0).argmax()), int(offsets.sum(axis=0).argmax())
+    held_out = None
+    if cases.all():
+        held_out = float((hits[0, hits[1].argmax()] + hits[1, hits[0].argmax()]) / total)
+    return Relation(name, direction, int(total), head, Share.of(hits[:, head].sum(), total), held_out,
+                    int(OFFSETS[offset]), Share.of(offsets[:, offset].sum(), total))

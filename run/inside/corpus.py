@@ -15,11 +15,9 @@ from bert_tf.analysis import behaviours, dependencies, distances
 from bert_tf.errors import InputError
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import treebank
-from run.attention import importance
-from run.attention.corpus import pictures, reading, tables
-from run.attention.corpus.relations import relations_of
-from run.attention.corpus.sums import Sums
-from run.attention.observing import Observer
+from run.inside import corpus_reading, corpus_results, importance
+from run.inside.corpus_sums import Sums, relations_of
+from run.inside.observing import Observer
 
 SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which alone it goes on
 SHOWN = 12  # relations that are printed
@@ -38,7 +36,7 @@ def run(settings):
     matters = importance.Job(settings) if settings.importance.importance_examples else None
     observer = Observer(settings, answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
-    if not any(True for _ in reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
+    if not any(True for _ in corpus_reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")
     if corpus.treebank:
         decoder = files.LineDecoder()
@@ -76,9 +74,9 @@ class _Reader:
         """Adds to Sums what they lack."""
         corpus = self._corpus
         decoder = files.LineDecoder()
-        texts = reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
+        texts = corpus_reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
         with tqdm(desc="texts", unit="text", initial=sums.num_texts, dynamic_ncols=True) as progress:
-            for first, window in reading.windows(texts, sums.num_texts):
+            for first, window in corpus_reading.windows(texts, sums.num_texts):
                 self._add_texts(sums, first, window)
                 sums.write(self._output_dir)
                 progress.update(len(window))
@@ -88,7 +86,7 @@ class _Reader:
         sentences = itertools.islice(treebank.read_sentences(corpus.treebank), sums.num_sentences,
                                              corpus.max_texts)
         with tqdm(desc="sentences", unit="sentence", initial=sums.num_sentences, dynamic_ncols=True) as progress:
-            for first, window in reading.windows(sentences, sums.num_sentences):
+            for first, window in corpus_reading.windows(sentences, sums.num_sentences):
                 self._add_sentences(sums, first, window)
                 sums.write(self._output_dir)
                 progress.update(len(window))
@@ -98,7 +96,7 @@ class _Reader:
         for part, step in ((window[:compared], self._compare), (window[compared:], self._measure)):
             if not part:
                 continue
-            for _, features, was_cut in reading.text_batches(self._tokenizer, part, self._max_seq_length,
+            for _, features, was_cut in corpus_reading.text_batches(self._tokenizer, part, self._max_seq_length,
                                                              self._corpus.batch_size):
                 totals, counts, *others = (value.numpy() for value in step(features))
                 sums.totals += totals
@@ -111,7 +109,7 @@ class _Reader:
 
     def _add_sentences(self, sums, first, window):
         read = 0
-        for places, features, words, heads in reading.sentence_batches(
+        for places, features, words, heads in corpus_reading.sentence_batches(
                 self._tokenizer, window, self._max_seq_length, self._corpus.batch_size):
             hits = self._find(features, words, heads).numpy()
             sums.add_dependencies(first + places, [window[place].relations for place in places], heads.numpy(), hits)
@@ -163,19 +161,19 @@ def _write(folder, heads, sums, curve):
       folder: where they go.
       heads: list of (layer, head).
       sums: Sums.
-      curve: run.attention.importance.Curve, or None.
+      curve: run.inside.importance.Curve, or None.
     """
     measures, relations = sums.measures(), relations_of(sums)
-    tables.write_heads(folder, heads, measures)
-    tables.write_numbers(folder, heads, sums)
-    pictures.measures(folder, heads, measures)
+    corpus_results.write_heads(folder, heads, measures)
+    corpus_results.write_numbers(folder, heads, sums)
+    corpus_results.draw_measures(folder, heads, measures)
     if relations:
-        tables.write_relations(folder, heads, relations)
-        pictures.relations(folder, heads, relations)
+        corpus_results.write_relations(folder, heads, relations)
+        corpus_results.draw_relations(folder, heads, relations)
         _print_relations(heads, relations)
     if curve:
-        tables.write_curve(folder, curve)
-        pictures.curve(folder, curve)
+        corpus_results.write_curve(folder, curve)
+        corpus_results.draw_curve(folder, curve)
         for name, scores in curve.scores.items():
             print(f"{curve.metric}, heads out by {name}: "
                   + ", ".join(f"{count}: {score:.3f}" for count, score in zip(curve.counts, scores, strict=True)))

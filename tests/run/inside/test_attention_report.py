@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from run.attention import page, report, requests
-from run.attention.observing import Observer
-from run.attention.settings import AttentionReportSettings, EvaluationDataSettings, LookedAtSettings
+from run.inside import page, report, requests
+from run.inside.observing import Observer
+from run.inside.settings import AttentionReportSettings, EvaluationDataSettings, LookedAtSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import scripts
 from tests.settings import resolved

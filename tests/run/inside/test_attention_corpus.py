@@ -9,19 +9,19 @@ import pytest
 from bert_tf import files, run_state
 from bert_tf.cli import places
 from bert_tf.errors import InputError
-from run.attention import importance, requests
-from run.attention.corpus import job, pictures, reading, relations, tables
-from run.attention.corpus.sums import STATE_FILE, Sums
-from run.attention.observing import Observer
-from run.attention.settings import (
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import DataSettings
+from run.inside import corpus as corpus_job
+from run.inside import corpus_reading, corpus_results, importance, requests
+from run.inside.corpus_sums import STATE_FILE, Sums, relations_of
+from run.inside.observing import Observer
+from run.inside.settings import (
     AnalyzeAttentionSettings,
     AttentionReportSettings,
     CorpusSettings,
     ImportanceSettings,
     LookedAtSettings,
 )
-from run.finetuning.fine_tuned import FineTuned
-from run.finetuning.settings import DataSettings
 from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, state_files
 from tests.settings import resolved
@@ -53,7 +53,7 @@ def analyze(shifting, output_dir, importance=None, data=None, **corpus):
         ModelSettings(init_checkpoint=str(shifting)), TokenizerSettings(max_seq_length=16),
         data or DataSettings(), CorpusSettings(output_dir=str(output_dir), **corpus),
         importance or ImportanceSettings())
-    job.run(resolved(settings))
+    corpus_job.run(resolved(settings))
     return output_dir
 
 
@@ -61,7 +61,7 @@ def analyze(shifting, output_dir, importance=None, data=None, **corpus):
 def flags(corpus):
     """Settings of an analysis of several windows."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "WINDOW", 8)
+        patch.setattr(corpus_reading, "WINDOW", 8)
         yield {"input_file": str(corpus / "texts.txt"), "treebank": str(corpus / "bank.conllu"), "batch_size": 4,
                "distance_texts": 10}
 
@@ -75,7 +75,7 @@ def analysis(shifting, flags, tmp_path_factory):
 @pytest.fixture
 def few_pictures(monkeypatch):
     """Without the one that takes longest, which another test has made."""
-    monkeypatch.setattr(pictures, "measures", lambda *_: None)
+    monkeypatch.setattr(corpus_results, "draw_measures", lambda *_: None)
 
 
 def rows_of(path):
@@ -186,7 +186,7 @@ def test_what_was_chosen_on_one_half_is_judged_on_the_other():
     hits[:, 1::2, 1] = True
     hits[:, 0, 1] = True
     sums.add_dependencies([0, 1, 2, 3], [["a", "root"]] * 4, np.array([[1, -1]] * 4), hits)
-    first = relations.relations_of(sums)[0]
+    first = relations_of(sums)[0]
     assert (first.name, first.cases, first.head) == ("all", 4, 1)
     assert first.score.value == 0.75
     assert first.held_out == pytest.approx(1 / 4)  # head 1 on the even ones: 1 of 2; head 0 on the odd ones: 0 of 2
@@ -211,7 +211,7 @@ def test_bytes_that_are_not_utf8_are_left_out_and_said(tmp_path, capsys):
     assert [each.text_a for each in found] == ["the cat", "dog"]
     assert capsys.readouterr().err.endswith(note)
     decoder = files.LineDecoder()
-    assert list(reading.texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
+    assert list(corpus_reading.texts(path, None, 0, None, decoder)) == [("the cat", ""), ("dog", "")]
     decoder.tell(path)
     assert capsys.readouterr().err.endswith(note)
 
@@ -234,4 +234,4 @@ def test_another_folder_is_left_alone(shifting, corpus, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match=r"is not empty, and has no analysis\.json to resume from"):
         analyze(shifting, tmp_path, input_file=str(corpus / "texts.txt"))
-    assert tables.HEADS_FILE not in {path.name for path in tmp_path.iterdir()}
+    assert corpus_results.HEADS_FILE not in {path.name for path in tmp_path.iterdir()}

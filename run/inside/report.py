@@ -4,8 +4,8 @@ import os
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from run.attention import numbers, page, requests
-from run.attention.observing import Observer
+from run.inside import numbers, page, requests
+from run.inside.observing import Observer
 
 MOST_BYTES = 1 << 28  # of a page: a browser opens larger ones slowly, or not at all
 
@@ -17,7 +17,7 @@ def run(settings):
       settings: AttentionReportSettings, resolved.
 
     Raises:
-      InputError: as Observer's and run.attention.requests'; texts of which a page would be too large.
+      InputError: as Observer's and run.inside.requests'; texts of which a page would be too large.
     """
     observer = Observer(settings)
     if settings.looked_at.wrong_examples:
