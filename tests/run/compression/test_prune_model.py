@@ -13,8 +13,9 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from data_prep.tasks import classifier
-from run.compression.pruning import job, selection
-from run.compression.pruning.settings import PruneModelSettings, PruningSettings
+from run.compression import pruning as pruning_job
+from run.compression import selection
+from run.compression.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
@@ -43,7 +44,7 @@ def prune(name, output_dir, batch_size=4, losses=None, **pruning):
         ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**toy_runs.DATA.get(name, {})),
         PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size),
         losses=LossSettings(**losses or {}))
-    job.run(resolved(settings))
+    pruning_job.run(resolved(settings))
     with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
         return json.load(file)
 

@@ -1,11 +1,14 @@
-"""What a model comes to as one export: its size, its score, and how long it takes to answer."""
+"""Models of one task side by side: sizes, scores, and latencies of their exports, as a table and a picture."""
 
+import csv
 import dataclasses
 import os
 import statistics
+import tempfile
 import time
 
 import numpy as np
+import tensorflow as tf
 
 from bert_tf import export, files
 from bert_tf.errors import InputError, renamed
@@ -13,6 +16,7 @@ from bert_tf.export import litert
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
+from run.evaluation import plots
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models, loading
@@ -21,6 +25,9 @@ from run.tasks import TASKS
 
 TEXTS_TOGETHER = (1, 8)  # that latency is measured with
 WARM_UP_CALLS = 2
+NAME = "comparison"
+HEADER = ("model", "format", "parameters", "megabytes", "size_divided_by", "{metric}", "kept",
+          *(part for count in TEXTS_TOGETHER for part in (f"ms_of_{count}", f"speed_of_{count}")))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +36,7 @@ class Measured:
 
     Attributes:
       model: its short name.
-      format: one of settings.FORMATS.
+      format: one of run.compression.settings.FORMATS.
       parameters: how many weights are trained, the task's head among them.
       size: of the export in bytes.
       score: of the task's metric.
@@ -44,7 +51,15 @@ class Measured:
     seconds: dict
 
 
-def measure(settings, folder):
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+def run(settings):
+    """Measures all models of resolved ComparisonSettings, and writes the report; see `_measure`."""
+    with tempfile.TemporaryDirectory() as folder:
+        measured, metric = _measure(settings, folder)
+    write(settings.output_dir, measured, metric)
+
+
+def _measure(settings, folder):
     """Exports, scores and times all models.
 
     Args:
@@ -142,3 +157,45 @@ def _time(exports, settings):
                 for model, task in exports:
                     arrays = {name: task.eval_features[name] for name in FEATURES}
                     model.answer(take_rows(arrays, batch), keep)
+
+
+def write(folder, measured, metric):
+    """Writes comparison.txt, .tsv and .png into a folder, and prints the table.
+
+    Args:
+      folder: made if missing.
+      measured: list of Measured; all are compared with the first.
+      metric: name of the score.
+    """
+    files.make_dirs(folder)
+    table = rows(measured)
+    header = [name.format(metric=metric) for name in HEADER]
+    text = as_text(table, header)
+    with files.new_file(os.path.join(folder, f"{NAME}.txt")) as file:
+        file.write(text)
+    with files.new_file(os.path.join(folder, f"{NAME}.tsv"), newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerows([header, *table])
+    plots.score_over_latency(os.path.join(folder, f"{NAME}.png"), [
+        (each.model, each.format, 1000 * each.seconds[1], each.score) for each in measured], metric)
+    print(text, end="")
+
+
+def rows(measured):
+    """A list for each Measured of the values of HEADER, beside the first of them."""
+    first = measured[0]
+    return [[each.model, each.format, each.parameters, each.size / 1e6, first.size / each.size, each.score,
+             each.score / first.score if first.score else float("nan"),
+             *(value for count in TEXTS_TOGETHER
+               for value in (1000 * each.seconds[count], first.seconds[count] / each.seconds[count]))]
+            for each in measured]
+
+
+def as_text(table, header):
+    """The rows as a table of text."""
+    formats = ("", "", ",", ".1f", ".2f", ".4f", ".1%", *(".2f", ".2f") * len(TEXTS_TOGETHER))
+    cells = [list(header), *([format(value, spec) for value, spec in zip(row, formats, strict=True)] for row in table)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) if place < 2 else cell.rjust(width)
+                       for place, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip() for row in cells]
+    return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What a distillation is told. Free of TensorFlow: the script defines its flags of it."""
+"""Settings for distillation, of a fine-tuned model and on pre-training records: no TensorFlow here."""
 
 import dataclasses
 from typing import ClassVar
@@ -8,12 +8,14 @@ from bert_tf.cli import paths, places
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
+from bert_tf.config import BertConfig
 from bert_tf.errors import InputError, renamed
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.finding import find
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.pretraining.settings import PretrainingSettings, ScheduleSettings
 from run.settings import ModelSettings
 from run.techniques.settings import AnswerSettings, LossSettings, StudentSettings, Teacher
 
@@ -80,6 +82,42 @@ class DistillationSettings(FineTuningSettings):
         """See Settings; InputError too for a student and a teacher that cannot be compared."""
         super().check_files()
         check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length)
+
+
+@dataclasses.dataclass(frozen=True)
+class GeneralSettings(PretrainingSettings):
+    """A pre-training run of a student, and what it learns of a pre-trained teacher beside the records.
+
+    Attributes:
+      teacher_config: BertConfig of the teacher, once resolved; `model` has the student's then.
+    """
+
+    told_from: ClassVar = "teacher"
+
+    schedule: ScheduleSettings = dataclasses.field(default_factory=lambda: ScheduleSettings(do_train=True))
+    student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
+    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
+    teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def check(self):
+        """See Settings."""
+        super().check()
+        if self.losses.replacing_rate is not None:
+            raise InputError("goes with run_distillation", "replacing_rate", self.losses.replacing_rate)
+
+    def completed(self):
+        """See Settings; InputError for a student that cannot be made."""
+        teacher = read_config(self.model.bert_config_file, 1)
+        return dataclasses.replace(self, teacher_config=teacher, model=start_of(self.student, teacher))
+
+    def check_files(self):
+        """See Settings; InputError too for a student and a teacher that cannot be compared."""
+        super().check_files()
+        config, teacher = self.model.config, self.teacher_config
+        check_sizes(self.losses, config, teacher, self.longest_sequence)
+        if config.vocab_size != teacher.vocab_size:
+            raise InputError(f"has {teacher.vocab_size} vocabulary entries, the student {config.vocab_size}: they must "
+                             "have one vocabulary", "teacher", self.student.teacher)
 
 
 def read_teacher(path, bert_config_file):

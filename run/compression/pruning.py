@@ -18,9 +18,8 @@ from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RunState, fingerprint
-from run.compression.distillation.settings import check_sizes
-from run.compression.pruning import report
-from run.compression.pruning.selection import select
+from run.compression.distillation_settings import check_sizes
+from run.compression.selection import flops, select
 from run.compression.vocabularies import ids_in_use, write_vocabulary
 from run.finetuning import runs
 from run.finetuning.fine_tuned import FineTuned, write_json
@@ -31,7 +30,7 @@ from run.techniques.settings import StudentSettings, Teacher
 from run.training import model_files, strategies
 
 SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
-ROUND, TUNED, SCORES_FILE = "round_{}", "tuned", "scores.json"
+ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
@@ -109,21 +108,21 @@ class _Pruning:
         print(f"{start.path}: {metric} {scores[metric]:.4f}", flush=True)
         if least is not None and scores[metric] < least:
             raise InputError(f"`least_score`={least:g}: the whole model has {metric} {scores[metric]:.4f}")
-        models, entries = [start], [report.entry(whole.config, scores, whole.config, self._length)]
+        models, entries = [start], [_entry(whole.config, scores, whole.config, self._length)]
         for number in range(1, self._settings.rounds + 1):
             model, scores = self._round(number, models[-1])
             models.append(model)
-            entries.append(report.entry(model.config, scores, whole.config, self._length))
+            entries.append(_entry(model.config, scores, whole.config, self._length))
             print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the operations, "
                   f"{metric} {scores[metric]:.4f}", flush=True)
             if least is not None and scores[metric] < least:
                 break
         chosen = self._choose(entries)
         whole.write(self._output_dir, models[chosen].read_tensors(), models[chosen].config)
-        write_json(os.path.join(self._output_dir, report.REPORT_FILE), {
+        write_json(os.path.join(self._output_dir, REPORT_FILE), {
             "init_checkpoint": files.absolute(whole.path), "metric": metric, "round": chosen,
             "whole": entries[0], "rounds": entries[1:]})
-        print(report.as_text(entries[: chosen + 1], metric))
+        print(_as_text(entries[: chosen + 1], metric))
         self._say_what_came_out(chosen, entries)
 
     def _round(self, number, before):
@@ -147,7 +146,7 @@ class _Pruning:
 
     def _pruned(self, folder, before, number):
         """The FineTuned of the pruned model of a round, made unless the folder has it whole."""
-        mark = os.path.join(folder, report.REPORT_FILE)
+        mark = os.path.join(folder, REPORT_FILE)
         if exists(mark):
             return before.at(folder, model_folder.read_config(model_folder.find_config(folder)))
         model = self._without_layers_and_table(before) if number == 1 else before
@@ -228,3 +227,39 @@ def _started_with(settings, task, techniques):
         "random_seed": settings.training.random_seed,
         **collect(MAY_CHANGE, settings.optimizer, settings.step), **collect(FIXED, settings.optimizer),
     }
+
+
+def _entry(config, scores, whole, length):
+    """What there is to say of a model: dict that JSON can hold.
+
+    Args:
+      config: its BertConfig.
+      scores: dict of name -> float.
+      whole: BertConfig of the model before pruning.
+      length: of a text in pieces, by which operations are counted.
+    """
+    operations = flops(config, length)
+    return {"heads": [heads for heads, _ in config.layer_sizes],
+            "neurons": [neurons for _, neurons in config.layer_sizes],
+            "vocab_size": config.vocab_size, "embedding_size": config.embedding_size or config.hidden_size,
+            "parameters": config.num_parameters, "flops": operations, "flops_share": operations / flops(whole, length),
+            "scores": {name: float(value) for name, value in scores.items()}}
+
+
+def _as_text(entries, metric):
+    """A table: a line for each model, the whole one first.
+
+    Args:
+      entries: of `_entry`, for the whole model and each round.
+      metric: name of a score.
+    """
+    lines = [f"{'round':>5}  {'heads':>9}  {'neurons':>13}  {'parameters':>11}  {'FLOPs':>6}  {metric}"]
+    first = entries[0]
+    for number, each in enumerate(entries):
+        heads, neurons = (f"{sum(each[name])} of {sum(first[name])}" for name in ("heads", "neurons"))
+        lines.append(f"{number or '-':>5}  {heads:>9}  {neurons:>13}  {each['parameters']:>11,}  "
+                     f"{each['flops_share']:>6.3f}  {each['scores'][metric]:.4f}")
+    last = entries[-1]
+    lines.append(f"heads of each layer: {' '.join(map(str, last['heads']))}")
+    lines.append(f"neurons of each layer: {' '.join(map(str, last['neurons']))}")
+    return "\n".join(lines)
