@@ -80,8 +80,6 @@ ALLOWED = {
                         "run.techniques"),
     "run.finetuning": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.arrays",
                        "run.tasks", "run.techniques"),
-    "run.finetuning.frozen": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
-                              "run.arrays", "run.tasks", "run.techniques", "run.finetuning"),
     "run.inference.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
     "run.inference": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
                       "run.arrays", "run.tasks", "run.finetuning", "run.inference.formats"),
@@ -91,7 +89,7 @@ ALLOWED = {
                    "run.inference"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning.*", "run.inference.*", "run.compression", "run.inside"),
+                      "run.finetuning", "run.inference.*", "run.compression", "run.inside"),
 }
 
 # Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so

@@ -16,9 +16,9 @@ from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import conll
 from run.arrays.kept_rows import find
 from run.arrays.prediction import Predictor
-from run.finetuning.frozen import vectors
-from run.finetuning.frozen.features import WAYS, layers_of
-from run.finetuning.frozen.tagger import FrozenTagger
+from run.finetuning import frozen_vectors
+from run.finetuning.frozen_settings import WAYS, layers_of
+from run.finetuning.frozen_tagger import FrozenTagger
 from run.tasks import TokenClassifierTask
 from run.techniques.base import Technique
 from run.training import strategies, utilisation
@@ -111,13 +111,13 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
             return
         told = self._told(self._of_encoder[split])
         path = find(self._vectors_dir, told)
-        if layers := vectors.missing(path, self._layers):
+        if layers := frozen_vectors.missing(path, self._layers):
             if self.computes_all_layers:
-                layers = vectors.missing(path, range(self._config.num_hidden_layers + 1))
+                layers = frozen_vectors.missing(path, range(self._config.num_hidden_layers + 1))
             self._compute(path, told, split, layers)
         else:
             print(f"{path}: the vectors of the {split} file are taken from there")
-        self.features[split]["vectors"] = vectors.read(
+        self.features[split]["vectors"] = frozen_vectors.read(
             path, self._layers, self._lengths[split], self._config.hidden_size)
 
     def _told(self, features):
@@ -140,7 +140,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         def encode(features, training):
             encoded = encoder(features, training=training)
             of_all = [encoded["embedding_output"], *encoded["encoder_outputs"]]
-            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in layers], axis=2), vectors.DTYPE)}
+            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in layers], axis=2), frozen_vectors.DTYPE)}
 
         def parts():
             predictor = Predictor(strategy, encode, network=encoder)
@@ -150,7 +150,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                 yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each
 
-        vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
+        frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
         strategies.free(encoder.variables)
         print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
 

@@ -1,4 +1,4 @@
-"""Table 7 of the paper: the scores of a fine-tuned tagger and of one by each kind of frozen features, over seeds.
+"""What run_tagger does: a fine-tuned tagger, one by frozen features, or table 7 of the paper, which compares all these.
 
 A row is a run over seeds in a folder of its own. It has come to its end when its eval_results.txt is there and its
 checkpoints go, which is when its other reports are written too: a table that was stopped goes on with the first row
@@ -14,9 +14,8 @@ from bert_tf.files import exists, folder_for, new_file, only_writer
 from bert_tf.run_state import RunState, fingerprint, holds_run
 from run.evaluation import results
 from run.finetuning import job, runs
-from run.finetuning.frozen.features import KINDS, layers_of
-from run.finetuning.frozen.settings import TABLE_FILE, TABLE_SETTINGS_FILE
-from run.finetuning.frozen.task import TECHNIQUES, FrozenTokenClassifierTask
+from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, layers_of
+from run.finetuning.frozen_task import TECHNIQUES, FrozenTokenClassifierTask
 from run.training import checkpoints
 
 FINE_TUNED = "fine_tuned"
@@ -31,14 +30,26 @@ class RowByFrozenFeatures(FrozenTokenClassifierTask):
 
 
 def run(settings):
-    """Trains and evaluates each row that has not come to its end, and writes and prints the table.
+    """Trains, evaluates and predicts as `settings` say.
 
     Args:
-      settings: TaggerSettings with `all_features`, resolved.
+      settings: TaggerSettings, resolved.
 
     Raises:
-      InputError: as run.finetuning.job's; a model with too few layers; output_dir holds a table of other settings.
+      InputError: as run.finetuning.job's; an encoder with too few layers; vectors that are damaged; output_dir holds a
+        table of other settings.
     """
+    kind = settings.frozen.frozen_features
+    if settings.frozen.all_features:
+        _fill_table(settings)
+    elif kind:
+        job.run_task(FrozenTokenClassifierTask, settings.of_run(kind), TECHNIQUES)
+    else:
+        job.run(settings.of_run())
+
+
+def _fill_table(settings):
+    """Trains and evaluates each row that has not come to its end, and writes and prints the table."""
     for kind in KINDS:
         layers_of(kind, settings.model.config.num_hidden_layers)
     output_dir = settings.training.output_dir

@@ -7,9 +7,14 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.errors import InputError
 from data_prep.tasks import token_classifier
-from run.finetuning.frozen.features import KINDS
 from run.finetuning.settings import FineTuningSettings
 
+LAST_FOUR = 4
+# How the vectors of several layers become one, for each kind of frozen features (table 7 of the paper).
+ALONE, SUM, MIX, SIDE_BY_SIDE = "alone", "sum", "mix", "side by side"
+WAYS = {"embeddings": ALONE, "last": ALONE, "second_to_last": ALONE, "sum_last_four": SUM,
+        "weighted_sum_last_four": MIX, "concat_last_four": SIDE_BY_SIDE, "weighted_sum_all": MIX}
+KINDS = tuple(WAYS)
 VECTORS_FOLDER = "vectors"  # of an output_dir
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
 EITHER = "frozen_features or all_features"
@@ -111,3 +116,21 @@ class TaggerSettings(FrozenTaggerSettings):
         return dataclasses.replace(
             of_run, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
             tuning=dataclasses.replace(of_run.tuning, num_runs=self.frozen.runs_per_row))
+
+
+def layers_of(kind, num_layers):
+    """The layers of one of KINDS in a model with so many: tuple of int, 0 the embeddings, `num_layers` the last.
+
+    Raises:
+      InputError: the model has too few.
+    """
+    needed = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
+    if num_layers < needed:
+        raise InputError(f"`frozen_features`={kind}: needs {needed} layers, and the model has {num_layers}")
+    if kind == "embeddings":
+        return (0,)
+    if kind.endswith("last_four"):
+        return tuple(range(num_layers - LAST_FOUR + 1, num_layers + 1))
+    if kind == "weighted_sum_all":
+        return tuple(range(1, num_layers + 1))
+    return (num_layers - (kind == "second_to_last"),)

@@ -9,7 +9,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
-from run.finetuning.frozen.features import MIX, SIDE_BY_SIDE, SUM
+from run.finetuning.frozen_settings import MIX, SIDE_BY_SIDE, SUM
 
 NUM_LAYERS = 2
 SEEDS = 2 * NUM_LAYERS + 1  # of initial weights: each direction's of each layer, the classifier's
@@ -20,7 +20,7 @@ class FrozenTagger(tf_keras.Model):
     """A tagger of words by vectors of an encoder.
 
     Args:
-      way: how the layers become one vector, of run.finetuning.frozen.features.
+      way: how the layers become one vector, of run.finetuning.frozen_settings.
       num_layers: K.
       input_width: H.
       num_labels: C.
