@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from bert_tf import model_folder
 from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_json_object
@@ -12,7 +13,6 @@ from bert_tf.model_folder import task_metadata
 from bert_tf.run_state import RUN_FILE
 from data_prep.tasks import DATA
 from run.finetuning.settings import TuningSettings
-from run.settings import ModelSettings, TokenizerSettings
 
 
 @dataclasses.dataclass(frozen=True)

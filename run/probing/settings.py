@@ -4,9 +4,10 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
-from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
+from run.settings import DeviceSettings
 
 TREEBANK_SUFFIX = ".conllu"
 WRITTEN = r"probes\.(txt|tsv|json|png)"

@@ -4,10 +4,10 @@ import dataclasses
 import os
 
 from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
 from run.inference.settings import ExportEvaluationSettings
-from run.settings import ModelSettings
 
 FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")
 DATA = ("task_name", "data_dir", "dev_file", "predict_file", "eval_batch_size")

@@ -10,6 +10,7 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, model_folder
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.importance import importance
@@ -28,7 +29,6 @@ from run.compression.vocabularies import smaller_vocabulary
 from run.finetuning import runs
 from run.finetuning.job import choose_techniques
 from run.finetuning.settings import FineTuningSettings
-from run.settings import ModelSettings
 from run.tasks import TASKS
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher

@@ -8,6 +8,7 @@ import pytest
 
 from bert_tf import files, run_state
 from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from run.attention import importance, requests
 from run.attention.corpus import job, pictures, reading, relations, tables
@@ -21,7 +22,6 @@ from run.attention.settings import (
     LookedAtSettings,
 )
 from run.compression.data_settings import DataSettings
-from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, state_files
 from tests.settings import resolved
 
