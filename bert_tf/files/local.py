@@ -67,7 +67,7 @@ class Local:
             yield from (os.path.join(parent, name) for name in names if not name.startswith("."))
 
     def folders_among(self, paths):
-        """Yields the directories among paths in this directory."""
+        """Returns an iterable of the directories among paths in the directory of this path."""
         return filter(os.path.isdir, paths)
 
     def matching(self):

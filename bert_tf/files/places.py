@@ -72,7 +72,7 @@ def folders_among(paths):
     by_parent = collections.defaultdict(list)
     for path in map(os.fsdecode, paths):
         by_parent[os.path.dirname(path)].append(path)
-    return {path for parent, inside in by_parent.items() for path in to_system(parent).folders_among(inside)}
+    return {path for inside in by_parent.values() for path in to_system(inside[0]).folders_among(inside)}
 
 
 def matching(pattern):

@@ -91,8 +91,9 @@ class Remote:
 
     def folders_among(self, paths):
         """See `Local.folders_among`. Asks a store once."""
-        if self.is_store and len(paths) > 1:
-            folders = {f"{self.path}/{name.rstrip('/')}" for name in self._children() if name.endswith("/")}
+        above = Remote(os.path.dirname(self.path))
+        if above.is_store and len(paths) > 1:
+            folders = {f"{above.path}/{name.rstrip('/')}" for name in above._children() if name.endswith("/")}
             return folders.intersection(paths)
         return {path for path in paths if Remote(path)._is_dir()}
 
