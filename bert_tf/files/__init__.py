@@ -1,10 +1,10 @@
-"""Files that appear under their names only when they are whole, and reading them; local or remote.
+"""Reads files, and writes files that appear under their names only when they are complete; local or remote.
 
-A path is a str, bytes or os.PathLike. It may be of any file system that TensorFlow knows, such as gs://, where a
-function does not say that it must be local. TensorFlow is imported for remote paths alone: processes that make
-records start in a moment without it.
+A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that TensorFlow knows, such as
+gs:// (`remote.Remote`). TensorFlow is imported only for remote paths: processes that create records start at once
+without it.
 
-Errors are OSErrors that name the path: of a remote one with the reason in words, as "there is no bucket corpus".
+Errors are OSErrors that name the path; for a remote path, with the reason in words, as in "there is no bucket corpus".
 """
 
 from bert_tf.files.locks import only_writer
@@ -50,41 +50,9 @@ from bert_tf.files.writing import (
     new_local_file,
 )
 
-__all__ = [
-    "PARTIAL_SUFFIX",
-    "LineDecoder",
-    "absolute",
-    "check_output_name",
-    "discard",
-    "exists",
-    "files_below",
-    "folder_for",
-    "folders_among",
-    "garbled_note",
-    "is_dir",
-    "is_empty",
-    "is_file",
-    "is_object_store",
-    "is_remote",
-    "local_copy",
-    "make_dirs",
-    "matching",
-    "modified_ns",
-    "names_in",
-    "new_file",
-    "new_files",
-    "new_folder",
-    "new_local_file",
-    "only_writer",
-    "open_bytes",
-    "own_temporary_folder",
-    "read_bytes",
-    "read_json",
-    "read_json_object",
-    "read_lines",
-    "read_text",
-    "remove",
-    "remove_tree",
-    "size",
-    "without_surrogates",
-]
+__all__ = ["PARTIAL_SUFFIX", "LineDecoder", "absolute", "check_output_name", "discard", "exists", "files_below",
+           "folder_for", "folders_among", "garbled_note", "is_dir", "is_empty", "is_file", "is_object_store",
+           "is_remote", "local_copy", "make_dirs", "matching", "modified_ns", "names_in", "new_file", "new_files",
+           "new_folder", "new_local_file", "only_writer", "open_bytes", "own_temporary_folder", "read_bytes",
+           "read_json", "read_json_object", "read_lines", "read_text", "remove", "remove_tree", "size",
+           "without_surrogates"]

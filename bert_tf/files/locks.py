@@ -5,7 +5,7 @@ import fcntl
 import os
 
 from bert_tf.errors import InputError
-from bert_tf.files.remote import is_remote
+from bert_tf.files.places import is_remote
 
 LOCKS = "/proc/locks"  # of Linux: the process that has each lock
 

@@ -1,53 +1,37 @@
 """Reading whole files, streams and JSON, local or remote."""
 
-import contextlib
-import io
 import json
 import os
 import re
 import sys
-import tempfile
 
 from bert_tf.errors import InputError
-from bert_tf.files import remote
-from bert_tf.files.remote import is_remote
+from bert_tf.files.places import is_dir, to_system
 
-_BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # half a pair, which JSON's escapes can hold and UTF-8 cannot
 _STAND_IN = "\U0010ffff"  # no character, and so in no vocabulary: [UNK], as half a pair is in the original
 
 
 def open_bytes(path):
     """Opens a file to read bytes: a file object with seek and tell. Its errors are OSErrors that name it."""
-    path = os.fsdecode(path)
-    return io.BufferedReader(remote.Reader(path), _BUFFER_BYTES) if is_remote(path) else open(path, "rb")
+    return to_system(path).open()
 
 
-@contextlib.contextmanager
 def local_copy(path):
-    """A context that gives the path of a local file of the same name and content: of a local file itself.
+    """Returns a context with the path of a local file of the same name and content; a local file is its own.
 
-    For what can read local files alone, such as memory maps, which outlive the copy. Its disk space is that of
-    temporary files (the environment variable TMPDIR).
+    For code that can only read local files, such as memory maps, which outlive the copy. Copies are temporary files
+    (the environment variable TMPDIR).
     """
-    path = os.fsdecode(path)
-    if not is_remote(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        local = os.path.join(folder, os.path.basename(path))
-        remote.copy_in(path, local)
-        yield local
+    return to_system(path).local_copy()
 
 
 def read_bytes(path):
-    """The content of a file; OSError names it when it cannot be read."""
+    """Returns the content of a file; OSError names it if it cannot be read."""
     with open_bytes(path) as file:
         content = file.read()
-    if not content and is_remote(path):
-        found = remote.stat(os.fsdecode(path))
-        if found and found.is_directory:  # which the gs:// client reads as an empty file
-            raise IsADirectoryError(f"{os.fsdecode(path)}: cannot be read: is a directory")
+    if not content and is_dir(path):  # which the gs:// client reads as an empty file
+        raise IsADirectoryError(f"{os.fsdecode(path)}: cannot be read: is a directory")
     return content
 
 

@@ -1,7 +1,7 @@
-"""TensorFlow's file systems, such as gs://: each call's error an OSError that names the path and says why in words.
+"""TensorFlow's file systems, such as gs://. Each error is an OSError that names the path and the reason in words.
 
-A bucket's client is asked as little as will do: each question is a request over the network. What it was asked for
-is known in different words by each file system; the texts recognised here are those of TensorFlow's gs:// client.
+The client of a bucket is called as little as possible: each call is a request over the network. Each file system has
+its own texts of errors; this module recognizes those of TensorFlow's gs:// client.
 """
 
 import contextlib
@@ -9,102 +9,206 @@ import io
 import json
 import os
 import re
+import tempfile
+
+from bert_tf.files.local import Local, Status, write_errors_named
+from bert_tf.files.temporary import PARTIAL_SUFFIX
 
 # Schemes of stores whose objects appear when their upload ends, and in which a folder is but a part of names. A rename
 # is a copy and a removal there, so that files are uploaded under their final names.
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
+# In names of directories in which TensorFlow looks for checkpoints by patterns, which cannot be escaped.
+_NO_OUTPUT = re.compile(r"[\[\]\\*?]")
 _BUCKET = re.compile(r"gs://([^/]*)")
 _BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # the client would ask for minutes for one with a space
 _HTTP_CODE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _CONNECTION = re.compile(r"libcurl code \d+ meaning '(.*?)', error details: (.*?)(?: when \w+ .*)?$")
+_BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
 _LONGEST_REASON = 300  # characters: a server may answer with a page of HTML
 
 
-def is_remote(path):
-    """Whether a path is of a file system that TensorFlow knows, such as gs://, and Python does not."""
-    return "://" in os.fsdecode(path)
+class Remote:
+    """A path of a file system that TensorFlow knows, such as gs://, and Python does not. See `Local`.
 
+    Files are collected in a local directory of temporary files, and uploaded when they are complete.
 
-def is_object_store(path):
-    """Whether a path is of a store of objects, as gs://, where folders need not be made and rename is no move."""
-    return is_remote(path) and os.fsdecode(path).partition("://")[0] in OBJECT_STORES
-
-
-def stat(path):
-    """What TensorFlow knows of a file or folder: an object with length and is_directory; None if there is none.
-
-    Raises:
-      OSError: there is no such bucket, no access to it, no such file system.
+    Attributes:
+      is_store: bool. Whether the file system is a store of objects, such as gs://: directories need not be created,
+        an object appears when its upload ends, and a rename is a copy and a removal.
     """
-    tensorflow = _tensorflow()
-    path = path if path.endswith("://") else path.rstrip("/")
-    with errors_named(path, "read"):
+
+    def __init__(self, path):
+        self.path = path
+        self.is_store = path.partition("://")[0] in OBJECT_STORES
+
+    @property
+    def unfinished(self):
+        return f"{self.path}: its temporary file in {tempfile.gettempdir()}"
+
+    def stat(self, required=False):
+        """See `Local.stat`. Raises OSError if the bucket or the file system does not exist, or without access to it."""
+        path = self.path if self.path.endswith("://") else self.path.rstrip("/")
+        with errors_named(path, "read") as gfile:
+            try:
+                found = gfile.stat(path)
+                if not found.is_directory or _is_folder(path):
+                    return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
+            except _tensorflow().errors.NotFoundError as error:
+                if _http_code(error):
+                    raise  # for a missing object, the client's error has no code: this is the bucket
+        if required:
+            raise FileNotFoundError(f"{self.path}: no such file")
+        return None
+
+    def absolute(self):
+        return self.path.rstrip("/")
+
+    def check_output_name(self, is_folder):
+        below = self.path.partition("://")[2].rstrip("/")
+        if not self.is_store:  # the host may be left out: hdfs:///user/me
+            below = below.removeprefix("/")
+        if any(part in ("", ".", "..") for part in below.split("/")):
+            raise OSError(f"{self.path}: each part between slashes must be a name: a bucket takes .. and // for names "
+                          "too")
+        found = _NO_OUTPUT.search(below)
+        if found and is_folder:
+            raise OSError(f"{self.path}: has {found[0]} in its name, which TensorFlow takes for a pattern when it "
+                          "looks for files there; choose another name")
+
+    def names(self):
+        return [name.rstrip("/") for name in self._children()]
+
+    def files_below(self):
+        for name in self._children():
+            below = Remote(f"{self.path.rstrip('/')}/{name.rstrip('/')}")
+            if name.startswith("."):
+                continue
+            if name.endswith("/") or (not self.is_store and below._is_dir()):
+                yield from below.files_below()
+            else:
+                yield below.path
+
+    def folders_among(self, paths):
+        """See `Local.folders_among`. Asks a store once."""
+        above = Remote(os.path.dirname(self.path))
+        if above.is_store and len(paths) > 1:
+            folders = {f"{above.path}/{name.rstrip('/')}" for name in above._children() if name.endswith("/")}
+            return folders.intersection(paths)
+        return {path for path in paths if Remote(path)._is_dir()}
+
+    def _is_dir(self):
+        found = self.stat()
+        return found is not None and found.is_dir
+
+    def _children(self):
+        """Returns a set of the names in this directory; in a store, the names of directories end in "/"."""
+        with errors_named(self.path, "read") as gfile:
+            return {name for name in gfile.listdir(self.path) if name.strip("/")}
+
+    def matching(self):
+        with errors_named(self.path, "read") as gfile:
+            return gfile.glob(self.path)
+
+    def make_dirs(self):
+        if not self.is_store:  # the gs:// client would try for minutes in a bucket that does not exist
+            with errors_named(self.path, "written") as gfile:
+                gfile.makedirs(self.path)
+        return []
+
+    def remove(self):
+        with errors_named(self.path, "removed") as gfile:
+            gfile.remove(self.path)
+
+    def remove_tree(self):
+        with errors_named(self.path, "removed") as gfile:
+            gfile.rmtree(self.path)
+
+    def open(self):
+        return io.BufferedReader(Reader(self.path), _BUFFER_BYTES)
+
+    @contextlib.contextmanager
+    def local_copy(self):
+        with tempfile.TemporaryDirectory() as folder:
+            local = os.path.join(folder, os.path.basename(self.path))
+            with errors_named(self.path, "read") as gfile:
+                gfile.copy(self.path, local, overwrite=True)
+            yield local
+
+    def discard(self):
+        if not self.is_store:
+            with contextlib.suppress(OSError):
+                Remote(self.path + PARTIAL_SUFFIX).remove()
+
+    def upload(self, local):
+        """Copies a local file to this path, in one call: Ctrl-C cannot end it half-way, which would leave a part."""
+        name = self.path if self.is_store else self.path + PARTIAL_SUFFIX
+        self.discard()  # not every file system empties a file that is opened again
         try:
-            found = tensorflow.io.gfile.stat(path)
-            return found if not found.is_directory or _is_folder(path) else None
-        except tensorflow.errors.NotFoundError as error:
-            if _http_code(error):
-                raise  # of an object that is not there the client speaks without a code: this is the bucket
-            return None
+            with errors_named(self.path, "written") as gfile:
+                gfile.copy(local, name, overwrite=True)
+                if not self.is_store:
+                    gfile.rename(name, self.path, overwrite=True)
+        except BaseException:
+            self.discard()
+            raise
+
+    @contextlib.contextmanager
+    def new_file(self):
+        with write_errors_named(self.unfinished):
+            content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless: a killed process leaves nothing
+        with content:
+            # On Linux only: TensorFlow copies files by their names.
+            name = f"/proc/{os.getpid()}/fd/{content.fileno()}"
+            yield name
+            self.upload(name)
+
+    @contextlib.contextmanager
+    def new_local_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            name = os.path.join(folder, os.path.basename(self.path))
+            yield name
+            self.upload(name)
+
+    @contextlib.contextmanager
+    def new_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            unfinished = os.path.join(folder, os.path.basename(self.path))
+            yield unfinished
+            self._receive(unfinished)
+
+    @contextlib.contextmanager
+    def new_files(self):
+        with tempfile.TemporaryDirectory() as unfinished:
+            yield unfinished
+            self._receive(unfinished)
+
+    def _receive(self, source):
+        """Uploads all files of a local directory, over files of the same names; after an error, none of them exists."""
+        names = [os.path.relpath(path, source) for path in Local(source).files_below()]
+        names.sort(key=lambda name: (os.sep not in name, name))
+        targets = [Remote(f"{self.path}/{name}") for name in names]
+        for target in targets:  # all old files go, so that none is ever read together with a new one
+            if (found := target.stat()) and found.is_file:
+                target.remove()
+        try:
+            for name, target in zip(names, targets, strict=True):
+                Remote(os.path.dirname(target.path)).make_dirs()
+                target.upload(os.path.join(source, name))
+        except BaseException:
+            for target in targets:
+                with contextlib.suppress(OSError):
+                    target.remove()
+            raise
 
 
 def _is_folder(path):
-    """Whether what TensorFlow takes for a folder is one: ram:// takes the beginning of any name for one."""
+    """Returns whether a directory in TensorFlow's view is one: ram:// takes the beginning of any name for one."""
     parent, _, name = path.partition("://")[2].rpartition("/")
     if not path.startswith("ram://") or not parent:
         return True
     gfile = _tensorflow().io.gfile
     return name in gfile.listdir(f"ram://{parent}") or bool(gfile.glob(f"{path}/*"))
-
-
-def children(folder):
-    """Names in a folder, sorted; those of folders, in an object store, end in "/"."""
-    with errors_named(folder, "read"):
-        return sorted({name for name in _tensorflow().io.gfile.listdir(folder) if name.strip("/")})
-
-
-def matching(pattern):
-    """The paths that a glob pattern matches."""
-    with errors_named(pattern, "read"):
-        return _tensorflow().io.gfile.glob(pattern)
-
-
-def make_dirs(path):
-    """Makes a folder and those that it is in, where the file system has any."""
-    if not is_object_store(path):  # the gs:// client would try for minutes in a bucket that is not there
-        with errors_named(path, "written"):
-            _tensorflow().io.gfile.makedirs(path)
-
-
-def remove(path):
-    """Removes a file."""
-    with errors_named(path, "removed"):
-        _tensorflow().io.gfile.remove(path)
-
-
-def remove_tree(path):
-    """Removes a folder with what is in it."""
-    with errors_named(path, "removed"):
-        _tensorflow().io.gfile.rmtree(path)
-
-
-def rename(source, path):
-    """Gives a file another name, in place of a file that has it."""
-    with errors_named(path, "written"):
-        _tensorflow().io.gfile.rename(source, path, overwrite=True)
-
-
-def copy_in(path, local):
-    """Copies a remote file to a local path."""
-    with errors_named(path, "read"):
-        _tensorflow().io.gfile.copy(path, local, overwrite=True)
-
-
-def copy_out(local, path):
-    """Copies a local file to a remote path, in one call: Ctrl-C cannot end it half-way, which would leave a part."""
-    with errors_named(path, "written"):
-        _tensorflow().io.gfile.copy(local, path, overwrite=True)
 
 
 class Reader(io.RawIOBase):
@@ -113,9 +217,9 @@ class Reader(io.RawIOBase):
     def __init__(self, path):
         super().__init__()
         self.name = path
-        with errors_named(path, "read"):
-            self._file = _tensorflow().io.gfile.GFile(path, "rb")
-            self._size = self._file.size()  # there is no error before something is asked
+        with errors_named(path, "read") as gfile:
+            self._file = gfile.GFile(path, "rb")
+            self._size = self._file.size()  # opening raises no error
 
     def readable(self):
         return True
@@ -150,50 +254,16 @@ class Reader(io.RawIOBase):
                 self._file.close()
 
 
-class Writer(io.RawIOBase):
-    """A remote file to write; its errors name `path`, which it may be a part of. Not for object stores.
-
-    Args:
-      name: of the file; one of that name is removed, since not every file system empties it.
-      path: what errors name.
-    """
-
-    def __init__(self, name, path):
-        super().__init__()
-        self._path = path
-        self._file = None
-        with contextlib.suppress(OSError):
-            remove(name)
-        with errors_named(path, "written"):
-            self._file = _tensorflow().io.gfile.GFile(name, "wb")
-            self._file.write(b"")  # until something is written, TensorFlow makes no file and sees no error
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        with errors_named(self._path, "written"):
-            self._file.write(bytes(data))
-        return len(data)
-
-    def close(self):
-        if self.closed:
-            return
-        super().close()
-        if self._file is not None:
-            with errors_named(self._path, "written"):
-                self._file.close()
-
-
 @contextlib.contextmanager
 def errors_named(path, done):
-    """Turns TensorFlow's errors into OSErrors, "PATH: cannot be DONE: WHY"; of what is not there FileNotFoundErrors."""
+    """A context with `tf.io.gfile`, which raises its errors as OSErrors: "PATH: cannot be DONE: WHY"."""
     bucket = _BUCKET.match(path)
     if bucket and bucket[1] and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(f"{path}: {bucket[1]!r} is no name of a bucket: lower-case letters, digits, - _ . are allowed")
-    errors = _tensorflow().errors
+    tensorflow = _tensorflow()
+    errors = tensorflow.errors
     try:
-        yield
+        yield tensorflow.io.gfile
     except errors.OpError as error:
         kind = {errors.NotFoundError: FileNotFoundError, errors.PermissionDeniedError: PermissionError}.get(
             type(error), OSError)

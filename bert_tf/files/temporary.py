@@ -6,6 +6,8 @@ import os
 import shutil
 import tempfile
 
+PARTIAL_SUFFIX = ".partial"  # of a file or folder that is being written
+UNFINISHED_PREFIX = ".unfinished-"  # of the folder in which files wait until all of them are written
 PREFIX = "bert_tf_temporary_"
 _UNLOCKED_PREFIX = ".unlocked-"  # of a folder that has no lock yet, so that nobody clears it
 

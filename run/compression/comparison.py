@@ -13,14 +13,15 @@ import tensorflow as tf
 from bert_tf import export, files
 from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
 from run.evaluation import plots
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import FineTunedSettings
-from run.inference import feature_models, loading
-from run.inference.served_settings import of_checkpoint
+from run.inference import feature_models
 from run.tasks import TASKS
 
 TEXTS_TOGETHER = (1, 8)  # that latency is measured with
@@ -70,14 +71,14 @@ def _measure(settings, folder):
       List of Measured, for each format one of each model; and the name of the metric.
 
     Raises:
-      InputError: as loading.load's; models of different kinds, or without development data.
+      InputError: as bert_tf.serving.checkpoint.load's; models of different kinds, or without development data.
     """
     exports, task = [], None
     given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
     models = [of_checkpoint(path, "models", **given) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
     for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
-        servable, _ = loading.load(model)
+        servable, _ = checkpoint.load(model)
         with renamed(init_checkpoint="models"):
             own = FineTuned.open(FineTunedSettings.of_served(model, **settings.data)).task
         task = task or own
@@ -103,7 +104,7 @@ def _export(servable, model, kind, place):
     """Writes a model as an export; returns its path."""
     if kind == "saved_model":
         return export.save(servable, place, version=1)[0]
-    static, _ = loading.load(model, static_length=True)
+    static, _ = checkpoint.load(model, static_length=True)
     content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
     path = f"{place}.tflite"
     with files.new_file(path, "wb") as file:

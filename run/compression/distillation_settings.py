@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
@@ -16,7 +17,6 @@ from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, stude
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.settings import ModelSettings
 from run.techniques.settings import AnswerSettings, LossSettings, StudentSettings, Teacher
 
 

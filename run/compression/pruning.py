@@ -10,6 +10,7 @@ import os
 import tensorflow as tf
 
 from bert_tf import files, model_folder
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
@@ -24,7 +25,7 @@ from run.compression.vocabularies import ids_in_use, write_vocabulary
 from run.finetuning import runs
 from run.finetuning.fine_tuned import FineTuned, write_json
 from run.finetuning.job import choose_techniques
-from run.settings import DeviceSettings, ModelSettings
+from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher
 from run.training import model_files, strategies

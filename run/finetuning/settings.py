@@ -9,19 +9,12 @@ import os
 from typing import ClassVar
 
 from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from data_prep.tasks import DATA
-from run.settings import (
-    DeviceSettings,
-    ModelSettings,
-    OptimizerSettings,
-    StepSettings,
-    TokenizerSettings,
-    TrainingSettings,
-    check_positions,
-)
+from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search

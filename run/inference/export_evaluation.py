@@ -10,12 +10,13 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
+from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import FineTunedSettings
-from run.inference import feature_models, loading
+from run.inference import feature_models
 from run.tasks import TASKS
 
 
@@ -27,15 +28,15 @@ def run(settings):
       settings: ExportEvaluationSettings, resolved.
 
     Raises:
-      InputError: as loading.load's; a task without development data; data that do not suit it; an export of another
-        kind; a score that fell by more than `most_lost`.
+      InputError: as bert_tf.serving.checkpoint.load's; a task without development data; data that do not suit it; an
+        export of another kind; a score that fell by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
     kind = settings.card.kind
     if kind not in TASKS:
         raise InputError("of a model that is no fine-tuned task's there is no score", "init_checkpoint", checkpoint)
-    servable, served = loading.load(settings)
-    if served.metadata.window_pooling:
+    servable, card = checkpoints.load(settings)
+    if card.window_pooling:
         raise InputError(f"`init_checkpoint`={checkpoint}: reads long texts in windows, and exports are compared on "
                          "single ones; compare what both answer by run.predict")
     export = feature_models.open_export(path)

@@ -6,13 +6,12 @@ import numpy as np
 import tensorflow as tf
 
 from bert_tf.analysis import behaviours, words
-from bert_tf.checkpoints import open_checkpoint
 from bert_tf.model_folder import task_metadata
+from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from bert_tf.tokenization.unicode_rules import is_punctuation
-from run.inference import loading
 
 ROWS_AT_A_TIME = 32  # of copies of a text, in each of which another piece is masked
 
@@ -70,27 +69,26 @@ class Observer:
 
     Attributes:
       kind: what the model does here, a key of KINDS.
-      served: run.inference.loading.Served.
+      card: TaskMetadata.
       tokenizer: BertTokenizer.
       encoder: BertEncoder.
       heads: list of (layer, head), of each matrix.
       is_punctuation: bool [V], whether a piece is one punctuation mark.
 
     Raises:
-      InputError: as run.inference.loading.load's.
+      InputError: as bert_tf.serving.checkpoint.load's.
     """
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
+        settings = checkpoints.with_kind_of_weights(settings)
         card = dataclasses.replace(settings.card, window_stride=None)  # a text is one sequence
-        if not (settings.task or settings.found.cards) and _is_masked_lm(checkpoint):
-            card = dataclasses.replace(card, kind=MaskedLM.name)
         may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # task.json lacks it
         self.top_k = getattr(settings, "top_k", 5)
-        self.servable, self.served = loading.load(
+        self.servable, self.card = checkpoints.load(
             settings.with_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
             top_k=self.top_k)
-        self.kind = self.served.metadata.kind
+        self.kind = self.card.kind
         if not answers and self.kind != MaskedLM.name:
             self.kind = Encoder.name
         self.tokenizer = self.servable.tokenizer
@@ -136,7 +134,7 @@ class Observer:
             features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
         else:
             features, was_cut = pack(self.tokenizer, *map(self._pieces, texts),
-                                     max_seq_length=self.served.metadata.max_seq_length)
+                                     max_seq_length=self.card.max_seq_length)
         return features, tf.reduce_any(was_cut)
 
     def _pieces(self, text):
@@ -206,8 +204,3 @@ class Observer:
                 own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
                 found[place] = Candidates(own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
         return found
-
-
-def _is_masked_lm(checkpoint):
-    """Whether a checkpoint has the weights that pre-training gives a masked LM."""
-    return any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors)

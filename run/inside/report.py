@@ -21,7 +21,7 @@ def run(settings):
     """
     observer = Observer(settings)
     if settings.looked_at.wrong_examples:
-        asked, num_rows = requests.wrong(settings, observer.served, observer.answers)
+        asked, num_rows = requests.wrong(settings, observer.card, observer.answers)
         print(f"{len(asked)} rows that the model gets wrong, found among {num_rows:,}")
     else:
         asked = requests.given(settings.looked_at, observer.kind)
@@ -40,7 +40,7 @@ def _observe(observer, asked, is_page):
         size = page.size_of(len(observer.heads), [len(each.pieces) for each in observations])
         if is_page and size > MOST_BYTES:
             raise InputError(f"{len(observations)} texts would make a page of over {MOST_BYTES >> 20} MB: give fewer, "
-                             f"or a smaller `max_seq_length` than {observer.served.metadata.max_seq_length}")
+                             f"or a smaller `max_seq_length` than {observer.card.max_seq_length}")
     return observations
 
 

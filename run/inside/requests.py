@@ -68,27 +68,27 @@ def _without_other_bytes(text):
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
-def wrong(settings, served, answer):
+def wrong(settings, card, answer):
     """The Questions of development data that a model gets wrong, the first `wrong_examples` of them, and the rows read.
 
     Of a regression, which gets nothing quite right, all rows are read and those that are furthest off come first.
 
     Args:
       settings: AttentionReportSettings.
-      served: run.inference.loading.Served.
+      card: TaskMetadata of the model.
       answer: function from a list of Questions to their answers, as Kind.rows gives them.
 
     Raises:
       InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
     """
-    kind, checkpoint = served.metadata.kind, settings.model.init_checkpoint
+    kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
     task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
-    rows = DATA[kind](task, served.metadata.max_seq_length, served.metadata).questions()
-    is_number = KINDS[kind].gives_number(served.metadata)
+    rows = DATA[kind](task, card.max_seq_length, card).questions()
+    is_number = KINDS[kind].gives_number(card)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
         for question, answered in zip(batch, answer(batch), strict=True):
             num_rows += 1

@@ -4,12 +4,13 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import LARGEST_SEED, Settings, setting
 from bert_tf.errors import InputError
+from bert_tf.serving.settings import KIND_NAMES, ServedSettings
 from bert_tf.tasks import Encoder
 from run.finetuning.settings import FineTunedSettings, TuningSettings
-from run.inference.served_settings import KINDS, ServedSettings
-from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
+from run.settings import DeviceSettings
 
 FORMATS = ("html", "npz", "json")
 TREEBANK_SUFFIX = ".conllu"
@@ -61,7 +62,7 @@ class AttentionReportSettings(ServedSettings):
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     task: str | None = setting(
         None, "What the model does; unset means what task.json beside it says, else masked_lm if it has the weights "
-              "of one, else encoder.", choices=KINDS)
+              "of one, else encoder.", choices=KIND_NAMES)
     top_k: int = setting(10, "Candidates for each place of a masked LM, or answers to a question.", lower=1)
     format: str = setting(
         "html", "html: one page that needs no network; npz, json: the numbers.", choices=FORMATS)

@@ -13,7 +13,7 @@ import tensorflow as tf
 from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
-from bert_tf.files import remote
+from bert_tf.files.remote import Remote
 from bert_tf.tasks import graphs
 from tests import gpu_kernels, toy_servables
 from tests.encoders import make_encoder
@@ -374,8 +374,8 @@ def test_versions(tokenizer, tmp_path, monkeypatch):
 
 def test_a_remote_export_is_loaded(tokenizer, tmp_path, monkeypatch):
     servable, folder = make_servable("encoder", tokenizer), f"ram://{tmp_path.name}-served"
-    uploaded, copy_out = [], remote.copy_out
-    monkeypatch.setattr(remote, "copy_out", lambda local, path: uploaded.append(path) or copy_out(local, path))
+    uploaded, upload = [], Remote.upload
+    monkeypatch.setattr(Remote, "upload", lambda place, local: uploaded.append(place.path) or upload(place, local))
     assert export.save(servable, folder)[0] == f"{folder}/1"
     assert uploaded[-1] == f"{folder}/1/saved_model.pb"
     assert export.save(servable, folder)[0] == f"{folder}/2"

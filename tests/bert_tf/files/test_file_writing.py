@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.files import remote
+from bert_tf.files.remote import Remote
 from tests import remote_folders
 
 
@@ -46,7 +46,7 @@ def test_a_file_appears_when_it_is_whole(folder, value, mode, options, expected)
     with files.new_file(path, mode, **options) as file:
         assert file.write(value) == len(value)
         file.flush()
-        assert tf.io.gfile.listdir(folder) == ["results.partial"]
+        assert tf.io.gfile.listdir(folder) == ([] if files.is_remote(folder) else ["results.partial"])
     assert tf.io.gfile.listdir(folder) == ["results"]
     assert content(path) == expected
 
@@ -275,7 +275,7 @@ def test_after_an_error_there_is_no_new_object(store):
 
 
 def test_a_full_disk_under_an_upload_is_named(store, monkeypatch):
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda buffering: open("/dev/full", "wb", buffering))  # noqa: SIM115
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "wb"))  # noqa: SIM115
     with pytest.raises(OSError, match=rf"^{store}/results: its temporary file in .*: cannot be written: No space left"):
         write(f"{store}/results", "x")
     assert tf.io.gfile.listdir(store) == []
@@ -302,8 +302,8 @@ def make_model(path, error=None):
 
 def uploads(monkeypatch):
     """The names of what is uploaded from now on, in order."""
-    names, copy_out = [], remote.copy_out
-    monkeypatch.setattr(remote, "copy_out", lambda local, path: names.append(path) or copy_out(local, path))
+    names, upload = [], Remote.upload
+    monkeypatch.setattr(Remote, "upload", lambda place, local: names.append(place.path) or upload(place, local))
     return names
 
 
@@ -323,14 +323,14 @@ def test_a_remote_folder_is_uploaded_and_its_last_file_says_that_it_is_whole(req
 
 
 def test_an_upload_of_several_that_fails_leaves_none(store, monkeypatch):
-    copy_out = remote.copy_out
+    upload = Remote.upload
 
-    def fails_at_the_last(local, path):
-        if path.endswith("saved_model.pb"):
-            raise OSError(f"{path}: cannot be written: no permission")
-        copy_out(local, path)
+    def fails_at_the_last(place, local):
+        if place.path.endswith("saved_model.pb"):
+            raise OSError(f"{place.path}: cannot be written: no permission")
+        upload(place, local)
 
-    monkeypatch.setattr(remote, "copy_out", fails_at_the_last)
+    monkeypatch.setattr(Remote, "upload", fails_at_the_last)
     with pytest.raises(OSError, match=r"saved_model\.pb: cannot be written: no permission"):
         make_model(f"{store}/model")
     assert files.files_below(store) == []
@@ -339,9 +339,9 @@ def test_an_upload_of_several_that_fails_leaves_none(store, monkeypatch):
 def test_many_files_are_uploaded_when_the_old_ones_are_gone(store, monkeypatch):
     fill(store, ["model.index", "model.data"])
     put(f"{store}/kept", b"mine")
-    seen, copy_out = [], remote.copy_out
-    monkeypatch.setattr(remote, "copy_out",
-                        lambda local, path: seen.append(files.names_in(store)) or copy_out(local, path))
+    seen, upload = [], Remote.upload
+    monkeypatch.setattr(Remote, "upload",
+                        lambda place, local: seen.append(files.names_in(store)) or upload(place, local))
     fill(store, ["model.index", "model.data"])
     assert seen == [["kept"], ["kept", "model.data"]]
     assert files.names_in(store) == ["kept", "model.data", "model.index"]

@@ -6,7 +6,7 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.files import remote
+from bert_tf.files.remote import Remote
 
 
 def http(code, message, doing="reading metadata of"):
@@ -82,5 +82,5 @@ def test_a_bucket_that_has_no_name_or_a_scheme_that_is_not_known():
 def test_an_upload_is_one_call_of_tensorflow(monkeypatch):
     calls = []
     monkeypatch.setattr(tf.io.gfile, "copy", lambda *args, **options: calls.append((args, options)))
-    remote.copy_out("/tmp/file", PATH)
+    Remote(PATH).upload("/tmp/file")
     assert calls == [(("/tmp/file", PATH), {"overwrite": True})]

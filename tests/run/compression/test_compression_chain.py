@@ -8,19 +8,21 @@ import pytest
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from data_prep.tasks import classifier
 from run.compression import comparison, distillation, pruning
 from run.compression.distillation_settings import DistillationSettings, TeachingDataSettings
 from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
-from run.inference import export_evaluation, loading
-from run.inference.served_settings import of_checkpoint
+from run.inference import export_evaluation
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 from run.techniques.settings import Int8Settings, LossSettings, StudentSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
@@ -79,7 +81,7 @@ def test_each_model_is_smaller_than_the_one_before(folder):
 
 def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, _ = loading.load(of_checkpoint("int8"), static_length=True)
+    servable, _ = checkpoint.load(of_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     export_evaluation.run(resolved(ExportEvaluationSettings(
         ModelSettings(init_checkpoint="int8"), ExportedModelSettings("int8.tflite"), data_dir="sst-2",

@@ -8,6 +8,7 @@ import pytest
 
 from bert_tf import files, run_state
 from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import DataSettings
@@ -22,7 +23,6 @@ from run.inside.settings import (
     ImportanceSettings,
     LookedAtSettings,
 )
-from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, state_files
 from tests.settings import resolved
 

@@ -6,10 +6,10 @@ import shutil
 import numpy as np
 import pytest
 
+from bert_tf.cli.model_settings import ModelSettings
 from run.inside import page, requests
 from run.inside.observing import Observer
 from run.inside.settings import AttentionReportSettings
-from run.settings import ModelSettings
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
 from selenium.webdriver.common.by import By  # noqa: E402

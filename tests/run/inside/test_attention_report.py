@@ -6,11 +6,11 @@ import re
 import numpy as np
 import pytest
 
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from run.inside import page, report, requests
 from run.inside.observing import Observer
 from run.inside.settings import AttentionReportSettings, EvaluationDataSettings, LookedAtSettings
-from run.settings import ModelSettings, TokenizerSettings
 from tests import scripts
 from tests.settings import resolved
 
@@ -131,7 +131,7 @@ def test_rows_that_the_model_gets_wrong(toys):
     settings = settings_of(toys, "sst", LookedAtSettings(wrong_examples=3),
                            data=EvaluationDataSettings(data_dir=str(toys / "data")))
     observer = Observer(resolved(settings))
-    found, num_rows = requests.wrong(settings, observer.served, observer.answers)
+    found, num_rows = requests.wrong(settings, observer.card, observer.answers)
     assert len(found) == 3
     assert num_rows == 12
     for request in found:
@@ -141,7 +141,7 @@ def test_rows_that_the_model_gets_wrong(toys):
     settings = settings_of(toys, "tagger", LookedAtSettings(wrong_examples=9),
                            data=EvaluationDataSettings(dev_file=str(toys / "data" / "dev.txt")))
     observer = Observer(resolved(settings))
-    found, num_rows = requests.wrong(settings, observer.served, observer.answers)
+    found, num_rows = requests.wrong(settings, observer.card, observer.answers)
     assert num_rows == 2
     assert all(observer.answers([each])[0]["tags"] != each.expected.split() for each in found)
 
@@ -192,4 +192,4 @@ def test_a_model_that_cannot_be_wrong(shifting):
     settings = settings_of(shifting, "", LookedAtSettings(wrong_examples=2)).with_values({"max_seq_length": 16})
     observer = Observer(resolved(settings))
     with pytest.raises(InputError, match=r"`wrong_examples`: .* is no fine-tuned model"):
-        requests.wrong(settings, observer.served, observer.answers)
+        requests.wrong(settings, observer.card, observer.answers)

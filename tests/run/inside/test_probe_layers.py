@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from bert_tf import models
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from run.inside import probes
 from run.inside.settings import ProbeLayersSettings
-from run.settings import ModelSettings, TokenizerSettings
 from tests import toy_runs
 from tests.settings import resolved
 

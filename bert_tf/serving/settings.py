@@ -6,19 +6,17 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import paths, places, resolution, script
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
 from bert_tf.model_folder.finding import Found, find
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.tasks import UNTRAINED_KINDS
-from data_prep.tasks import DATA
-from run.inference.exports import is_export
-from run.settings import ModelSettings, TokenizerSettings
+from bert_tf.serving.exports import is_export
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
 
-KINDS = (*UNTRAINED_KINDS, *DATA)
-LATENCY_CALLS = 20
+KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
 PLACES = ("model", "saved_model", "init_checkpoint")  # settings that say where a model is, of any form
 
 
@@ -50,8 +48,31 @@ class QuestionSettings(Settings):
              "answer to be none.", needs="version_2_with_negative")
 
 
+@dataclasses.dataclass(frozen=True)
+class LabelSettings(Settings):
+    """What the directory of a checkpoint may not tell about a classifier."""
+
+    labels_file: str | None = setting(
+        None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
+              "without labels gives a number.", place=places.INPUT_FILE)
+    pairs: bool = setting(
+        False, "Whether an example of a classifier or encoder is two texts: inputs text_a and text_b in place of text.")
+    multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
+
+    def read_labels(self):
+        """Returns the label names of `labels_file`, a tuple of str; empty without one."""
+        if not self.labels_file:
+            return ()
+        paths.check_file("labels_file", self.labels_file)
+        labels = tuple(read_text(self.labels_file).splitlines())
+        if not labels:
+            raise InputError("is empty; leave it out for a model that gives a number", "labels_file", self.labels_file)
+        return labels
+
+
 # What an export keeps as it was when it was made.
-OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(), *QuestionSettings().values()})
+OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(), *QuestionSettings().values(),
+                            *LabelSettings().values()})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,17 +112,29 @@ class AnyModelSettings(ServedSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class SavedModelSettings(Settings):
-    """An export in place of a checkpoint, and how fast it is."""
+class LoadSettings(AnyModelSettings):
+    """A checkpoint or an export, and the options of its answers."""
+
+    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.with_kind_of_weights
 
     model: str | None = setting(
-        None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; "
-              "in place of --saved_model and --init_checkpoint.", place=places.MODEL)
-    saved_model: str | None = setting(
-        None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
-              "--init_checkpoint and all that goes with it.", place=places.MODEL)
-    latency: bool = setting(
-        False, f"At the end, ask the last question {LATENCY_CALLS} times more and say how long an answer takes.")
+        None, "What answers: a .tflite file or a folder that export_saved_model wrote, the folder of a fine-tuning "
+              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.",
+        place=places.MODEL)
+    task: str | None = setting(
+        None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KIND_NAMES)
+    bert_config_file: str | None = setting(
+        None, "Config of a checkpoint; needed unless one lies beside it.", place=places.MODEL,
+        told_by=resolution.CONFIG)
+    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    top_k: int = setting(5, "Of a checkpoint: candidates for each [MASK], or answers to a question.", lower=1)
+
+    @functools.cached_property
+    def labels(self):
+        """See ServedSettings."""
+        return self.label.read_labels()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,27 +146,16 @@ class CheckpointSettings(ServedSettings):
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     task: str | None = setting(
         None, "What the model does; unset means what task.json beside the checkpoint says. Any checkpoint can be an "
-              "encoder, and a pre-trained one a masked_lm.", choices=KINDS)
-    labels_file: str | None = setting(
-        None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
-              "without labels gives a number.", place=places.INPUT_FILE)
-    pairs: bool = setting(
-        False, "Whether an example of a classifier or encoder is two texts: inputs text_a and text_b in place of text.")
-    multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
+              "encoder, and a pre-trained one a masked_lm.", choices=KIND_NAMES)
+    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     top_k: int = setting(5, "Candidates for each [MASK], or answers to a question.", lower=1)
     static_length: bool = setting(
         False, "Pad every input to --max_seq_length, as TPUs and XLA need, in place of to the longest of a request.")
 
     @functools.cached_property
     def labels(self):
-        """The label names of `labels_file`, a tuple of str; empty without one."""
-        if not self.labels_file:
-            return ()
-        paths.check_file("labels_file", self.labels_file)
-        labels = tuple(read_text(self.labels_file).splitlines())
-        if not labels:
-            raise InputError("is empty; leave it out for a model that gives a number", "labels_file", self.labels_file)
-        return labels
+        """See ServedSettings."""
+        return self.label.read_labels()
 
 
 def of_checkpoint(path, place="init_checkpoint", **given):

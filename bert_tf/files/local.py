@@ -1,0 +1,185 @@
+"""Python's file system."""
+
+import contextlib
+import glob
+import os
+import shutil
+import stat
+import tempfile
+import typing
+
+from bert_tf.files import temporary
+from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
+
+
+class Status(typing.NamedTuple):
+    """The kind of a path, its size in bytes, and when it was last written, in nanoseconds since 1970."""
+
+    is_file: bool
+    is_dir: bool
+    size: int
+    modified_ns: int
+
+
+class Local:
+    """A path of Python's file system.
+
+    `Remote` has the same attributes and methods. A function of `bert_tf.files` calls the one of its name, and describes
+    it. A method that writes raises OSErrors that name the path.
+
+    Attributes:
+      path: str.
+      is_store: False; see `Remote`.
+      unfinished: str. The subject of errors in writing an unfinished file.
+    """
+
+    is_store = False
+
+    def __init__(self, path):
+        self.path = self.unfinished = path
+
+    def stat(self, required=False):
+        """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""
+        try:
+            found = os.stat(self.path)
+        except (OSError, ValueError):
+            if required:
+                raise
+            return None
+        modified_ns = found.st_mtime_ns // 10**9 * 10**9  # the whole second, like TensorFlow
+        return Status(stat.S_ISREG(found.st_mode), stat.S_ISDIR(found.st_mode), found.st_size, modified_ns)
+
+    def absolute(self):
+        return os.path.realpath(self.path)
+
+    def check_output_name(self, is_folder):
+        pass
+
+    def names(self):
+        return os.listdir(self.path)
+
+    def files_below(self):
+        def stop(error):
+            raise error
+
+        for parent, folders, names in os.walk(self.path, onerror=stop):  # which by default ignores errors
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            yield from (os.path.join(parent, name) for name in names if not name.startswith("."))
+
+    def folders_among(self, paths):
+        """Returns an iterable of the directories among paths in the directory of this path."""
+        return filter(os.path.isdir, paths)
+
+    def matching(self):
+        return glob.glob(self.path, recursive=True)
+
+    def make_dirs(self):
+        """Returns the paths of the directories that it created, the innermost first."""
+        created, above = [], os.path.abspath(self.path)
+        while not os.path.lexists(above):
+            created.append(above)
+            above = os.path.dirname(above)
+        os.makedirs(self.path, exist_ok=True)
+        return created
+
+    def remove(self):
+        os.remove(self.path)
+
+    def remove_tree(self):
+        shutil.rmtree(self.path)
+
+    def open(self):
+        return open(self.path, "rb")
+
+    def local_copy(self):
+        return contextlib.nullcontext(self.path)
+
+    def discard(self):
+        with contextlib.suppress(OSError):
+            os.remove(self.path + PARTIAL_SUFFIX)
+
+    @contextlib.contextmanager
+    def new_local_file(self):
+        try:
+            yield self.path + PARTIAL_SUFFIX
+            with write_errors_named(self.path):
+                os.replace(self.path + PARTIAL_SUFFIX, self.path)
+        except BaseException:
+            self.discard()
+            raise
+
+    new_file = new_local_file
+
+    @contextlib.contextmanager
+    def new_folder(self):
+        partial = self.path + PARTIAL_SUFFIX
+        with write_errors_named(self.path):
+            _remove_if_present(partial)
+        try:
+            with self.new_local_file():
+                yield partial
+        finally:
+            with contextlib.suppress(OSError):
+                _remove_if_present(partial)
+
+    @contextlib.contextmanager
+    def new_files(self):
+        existed = os.path.isdir(self.path)
+        with write_errors_named(self.path):
+            os.makedirs(self.path, exist_ok=True)
+            # Inside, since another directory may be on another file system, to which no rename leads.
+            temporary.clear(self.path, UNFINISHED_PREFIX)
+            unfinished, lock = temporary.make_locked(self.path, UNFINISHED_PREFIX)
+            if unfinished is None:
+                unfinished = tempfile.mkdtemp(prefix=UNFINISHED_PREFIX, dir=self.path)
+        try:
+            yield unfinished
+            self._receive(unfinished)
+            existed = True
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            if lock is not None:
+                os.close(lock)
+            if not existed:
+                with contextlib.suppress(OSError):
+                    os.rmdir(self.path)
+
+    def _receive(self, source):
+        """Moves all files of a directory into this one, over files of the same names, or none of them."""
+        names = sorted(os.listdir(source))
+        for name in names:
+            if os.path.isdir(os.path.join(self.path, name)):
+                raise IsADirectoryError(f"{os.path.join(self.path, name)}: cannot be written: Is a directory")
+        replaced = tempfile.mkdtemp(dir=source)
+        moved = []  # (from, to)
+        try:
+            with write_errors_named(self.path):
+                # First all old files go, so that none is ever read together with a new one.
+                for before, after in ((self.path, replaced), (source, self.path)):
+                    for paths in ((os.path.join(before, name), os.path.join(after, name)) for name in names):
+                        if os.path.lexists(paths[0]):
+                            os.replace(*paths)
+                            moved.append(paths)
+        except BaseException:
+            for before, after in reversed(moved):
+                os.replace(after, before)
+            raise
+
+
+@contextlib.contextmanager
+def write_errors_named(subject):
+    """Adds the subject, such as a path, to Python's errors in writing it: OSError."""
+    try:
+        yield
+    except OSError as error:
+        if error.strerror is None:  # an error that has been named
+            raise
+        raise OSError(f"{subject}: cannot be written: {error.strerror}") from error
+
+
+def _remove_if_present(path):
+    """Removes a file, or a directory with its contents, if it exists."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.remove(path)
