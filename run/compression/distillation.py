@@ -1,18 +1,50 @@
-"""Distillation of a fine-tuned model: the fine-tuning job of the student, with one more technique."""
+"""Distillation: the fine-tuning or the pre-training job of the student, with one more technique."""
 
-from run.finetuning import job
+import tensorflow as tf
+
+from bert_tf import models
+from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.errors import InputError
+from bert_tf.fast import FastEncoder
+from run.compression.distillation_settings import GeneralSettings
+from run.finetuning import job as finetuning
+from run.pretraining import job as pretraining
 from run.tasks import TASKS
-from run.techniques.distillation import TaskDistillation
+from run.techniques.distillation import Distillation, TaskDistillation
+
+MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
 
 
 def run(settings):
-    """Trains, evaluates and predicts as resolved DistillationSettings say.
+    """Trains, evaluates and predicts as resolved DistillationSettings or GeneralSettings say.
 
     Raises:
-      InputError: as run.finetuning.job's; a teacher that does not suit the data; answers of another teacher.
+      InputError: as the job's of fine-tuning or of pre-training; a teacher that does not suit the data, or without the
+        masked LM head whose answers are to be learned; answers of another teacher.
     """
+    (_pretrain if isinstance(settings, GeneralSettings) else _fine_tune)(settings)
+
+
+def _fine_tune(settings):
     teacher = settings.taught_by
     distillation = TaskDistillation(settings.student, settings.losses, settings.answers, teacher,
                                     settings.model.config, settings.data.unlabeled_file)
-    job.run_task(TASKS[teacher.metadata.kind], settings, job.choose_techniques(settings, distillation),
-                 teacher.metadata)
+    finetuning.run_task(TASKS[teacher.metadata.kind], settings, finetuning.choose_techniques(settings, distillation),
+                        teacher.metadata)
+
+
+def _pretrain(settings):
+    path, config = settings.student.teacher, settings.teacher_config
+    if "logits" in settings.losses.weights and not any(
+            name.startswith(MASKED_LM_HEAD) for name in open_checkpoint(path).tensors):
+        raise InputError("has no masked LM head, whose answers could be learned; give `logits_weight`=0", "teacher",
+                         path)
+
+    def load_teacher():
+        fast = pretraining.choose_fast(settings, tf.distribute.get_strategy(), config)
+        teacher = models.BertPretrainer(FastEncoder(config, fast, dtype=settings.step.dtype_policy))
+        load_pretrained(teacher, path)
+        return teacher
+
+    pretraining.run(settings, (Distillation(
+        settings.student, settings.losses, path, config, settings.model.config, "masked_lm", load_teacher),))

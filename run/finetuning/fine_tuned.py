@@ -45,15 +45,13 @@ class FineTuned:
           **groups: Groups of FineTuningSettings that `settings` does not have.
 
         Raises:
-          InputError: If the data or the vocabulary do not suit the model, or there are no answers to compare with.
+          InputError: If the data or the vocabulary do not suit the model, or the development data has no answers.
         """
         groups |= {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
                    if hasattr(settings, field.name)}
         path, config = settings.model.init_checkpoint, settings.model.config
         task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
         task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
-        if task.eval_features is None:
-            raise InputError("has no answers to compare with", "predict_file", settings.data.predict_file)
         return cls(path, config, task)
 
     def read_tensors(self):

@@ -67,7 +67,7 @@ class _Reader:
                                autograph=False)
 
         self._measure = traced(self._measures, features)
-        self._compare = traced(self._measures_and_divergences, features)
+        self._compare = traced(lambda features: self._measures(features, are_compared=True), features)
         self._find = traced(self._hits, features, rows, rows)
 
     def run(self, sums):
@@ -75,19 +75,18 @@ class _Reader:
         corpus = self._corpus
         decoder = files.LineDecoder()
         texts = corpus_reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
-        with tqdm(desc="texts", unit="text", initial=sums.num_texts, dynamic_ncols=True) as progress:
-            for first, window in corpus_reading.windows(texts, sums.num_texts):
-                self._add_texts(sums, first, window)
-                sums.write(self._output_dir)
-                progress.update(len(window))
+        self._add(sums, "text", texts, sums.num_texts, self._add_texts)
         decoder.tell(corpus.input_file)
-        if not corpus.treebank:
-            return
-        sentences = itertools.islice(treebank.read_sentences(corpus.treebank), sums.num_sentences,
-                                             corpus.max_texts)
-        with tqdm(desc="sentences", unit="sentence", initial=sums.num_sentences, dynamic_ncols=True) as progress:
-            for first, window in corpus_reading.windows(sentences, sums.num_sentences):
-                self._add_sentences(sums, first, window)
+        if corpus.treebank:
+            sentences = treebank.read_sentences(corpus.treebank)
+            self._add(sums, "sentence", itertools.islice(sentences, sums.num_sentences, corpus.max_texts),
+                      sums.num_sentences, self._add_sentences)
+
+    def _add(self, sums, unit, items, first, add):
+        """Adds items to Sums, and keeps the sums after each window; unit: name of an item; first: its number."""
+        with tqdm(desc=f"{unit}s", unit=unit, initial=first, dynamic_ncols=True) as progress:
+            for number, window in corpus_reading.windows(items, first):
+                add(sums, number, window)
                 sums.write(self._output_dir)
                 progress.update(len(window))
 
@@ -121,19 +120,13 @@ class _Reader:
         attention = self._encoder.observe(features)["attention"]
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
-    def _measures(self, features):
-        """Sums [K, M] of a batch, and counts [M]."""
-        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
-        totals = [behaviours.totals(each, tokens) for each in self._attention(features)]
-        return tf.concat(totals, axis=0), behaviours.counts(tokens)
-
-    def _measures_and_divergences(self, features):
-        """The same, and divergences [K, K]."""
+    def _measures(self, features, are_compared=False):
+        """Sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
         tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
         attention = self._attention(features)
-        totals = [behaviours.totals(each, tokens) for each in attention]
-        return (tf.concat(totals, axis=0), behaviours.counts(tokens),
-                distances.divergences(tf.concat(attention, axis=1), tokens.real))
+        totals = tf.concat([behaviours.totals(each, tokens) for each in attention], axis=0)
+        compared = (distances.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()
+        return totals, behaviours.counts(tokens), *compared
 
     def _hits(self, features, words, heads):
         """bool [2, B, K, W] of bert_tf.analysis.dependencies.hits."""
