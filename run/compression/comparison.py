@@ -54,41 +54,30 @@ class Measured:
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings):
-    """Measures all models of resolved ComparisonSettings, and writes the report; see `_measure`."""
-    with tempfile.TemporaryDirectory() as folder:
-        measured, metric = _measure(settings, folder)
-    write(settings.output_dir, measured, metric)
-
-
-def _measure(settings, folder):
-    """Exports, scores and times all models.
+    """Exports, scores and times all models, and writes the report.
 
     Args:
       settings: ComparisonSettings, resolved.
-      folder: local, for the exports.
-
-    Returns:
-      List of Measured, for each format one of each model; and the name of the metric.
 
     Raises:
       InputError: as bert_tf.serving.checkpoint.load's; models of different kinds, or without development data.
     """
-    exports, task = [], None
+    exports = []
     given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
     models = [of_checkpoint(path, "models", **given) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
-    for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
-        servable, _ = checkpoint.load(model)
-        with renamed(init_checkpoint="models"):
-            own = FineTuned.open(FineTunedSettings.of_served(model, **settings.data)).task
-        task = task or own
-        parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
-        for each in settings.formats:
-            place = os.path.join(folder, f"{number}_{each}")
-            exported = _export(servable, model, each, place)
-            exports.append(_scored(name, each, parameters, exported, own, settings.eval_batch_size))
-    _time([(model, task) for _, model, task in exports], settings)
-    return [dataclasses.replace(measured, seconds=model.medians) for measured, model, _ in exports], task.metric
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
+            servable, _ = checkpoint.load(model)
+            with renamed(init_checkpoint="models"):
+                task = FineTuned.open(FineTunedSettings.of_served(model, **settings.data)).task
+            parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
+            for each in settings.formats:
+                path = _export(servable, model, each, os.path.join(folder, f"{number}_{each}"))
+                exports.append(_scored(name, each, parameters, path, task, settings.eval_batch_size))
+        _time([(model, task) for _, model, task in exports], settings)
+    _write(settings.output_dir, [dataclasses.replace(measured, seconds=model.medians)
+                                 for measured, model, _ in exports], exports[0][2].metric)
 
 
 def _check_kinds(models, kinds):
@@ -160,7 +149,7 @@ def _time(exports, settings):
                     model.answer(take_rows(arrays, batch), keep)
 
 
-def write(folder, measured, metric):
+def _write(folder, measured, metric):
     """Writes comparison.txt, .tsv and .png into a folder, and prints the table.
 
     Args:

@@ -128,8 +128,10 @@ def read_teacher(path, bert_config_file):
     """
     with paths.errors_of("teacher"):
         metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
-    if metadata is None:
-        raise InputError(f"is no fine-tuned model, there is no {task_metadata.TASK_FILE} beside it", "teacher", path)
+    if metadata is None or metadata.kind not in DATA:
+        reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
+            f"there is no {task_metadata.TASK_FILE} beside it")
+        raise InputError(f"is no fine-tuned model, {reason}", "teacher", path)
     return Teacher(path, metadata, read_config(bert_config_file, 1)), started_with
 
 

@@ -168,6 +168,8 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
     ({"teacher": "no_such", "student_layers": "0"}, "--teacher=no_such: no such file or folder"),
     ({"teacher": "untold", "student_layers": "0"}, "--teacher=untold: is no fine-tuned model, there is no "
      "task.json beside it"),
+    ({"teacher": "frozen", "student_layers": "0"}, "--teacher=frozen: is no fine-tuned model, its task.json says "
+     "frozen_token_classifier"),
     ({"teacher": "sharing", "student_layers": "0"}, "--student_layers=0: the teacher's layers share their weights"),
     ({"student_config_file": "sharing/bert_config.json", "replacing_rate": 0.3}, "--replacing_rate=0.3: the student's "
      "layers share their weights, and cannot be replaced"),
@@ -178,9 +180,11 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
 ])
 def test_what_is_refused(folder, flags, message):
     if not (folder / "untold").exists():
-        for name in ("untold", "other_words", "headless"):
+        for name in ("untold", "other_words", "headless", "frozen"):
             shutil.copytree(folder / "sst", folder / name)
         (folder / "untold" / "task.json").unlink()
+        card = json.loads((folder / "frozen" / "task.json").read_text())
+        (folder / "frozen" / "task.json").write_text(json.dumps({**card, "kind": "frozen_token_classifier"}))
         words = (folder / "sst" / "vocab.txt").read_text().splitlines()
         (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
         config = BertConfig.from_json_file(folder / "sst" / "bert_config.json")
