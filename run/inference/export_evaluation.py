@@ -8,18 +8,14 @@ import time
 
 import tensorflow as tf
 
-from bert_tf import files, model_folder
-from bert_tf.cli import places
-from bert_tf.cli.model_settings import TokenizerSettings
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
-from bert_tf.run_state import RUN_FILE
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
-from data_prep.tasks import DATA
 from run.arrays.prediction import Predictor
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models
 from run.tasks import TASKS
 
@@ -46,12 +42,9 @@ def run(settings):
     export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
-    task = read_task(settings, card, servable.tokenizer)
-    features = task.eval_features
-    if features is None:
-        raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
+    task = FineTuned.open(FineTunedSettings.of_served(settings)).task
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
-    features = {name: features[name] for name in FEATURES}
+    features = {name: task.eval_features[name] for name in FEATURES}
     whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
     answer, seconds = _timed(export, features, settings.eval_batch_size)
     report = compare(task, whole, (KINDS[kind].logits_of(answer), seconds))
@@ -104,21 +97,3 @@ def _timed(model, *arguments):
     start = time.perf_counter()
     outputs = model(*arguments)
     return outputs, time.perf_counter() - start
-
-
-def read_task(settings, metadata, tokenizer):
-    """The Task of a TaskMetadata, with its development data read.
-
-    What shapes the features, such as the name of a GLUE task, is what the checkpoint's run.json says, unless given.
-    """
-    checkpoint = settings.model.init_checkpoint
-    path = model_folder.find_file(checkpoint, RUN_FILE)
-    task_settings = DATA[metadata.kind].Settings.of_model(files.read_json_object(path) if path else {}, settings)
-    places.check(task_settings, TuningSettings(do_eval=True))
-    tokenizer_settings = TokenizerSettings(
-        max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
-        strip_accents=metadata.strip_accents)
-    settings = FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True), task=task_settings)
-    task = TASKS[metadata.kind](settings, task_metadata.read(checkpoint))
-    task.read(tokenizer, ignore_padding=True)
-    return task

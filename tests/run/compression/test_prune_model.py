@@ -16,11 +16,12 @@ from bert_tf.export import litert
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import of_checkpoint
 from data_prep.tasks import classifier
-from run.compression.data_settings import DataSettings
-from run.compression.pruning import job, selection
-from run.compression.pruning.settings import PruneModelSettings, PruningSettings
+from run.compression import pruning as pruning_job
+from run.compression import selection
+from run.compression.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.settings import TrainingSettings
 from run.techniques.settings import LossSettings
 from tests import scripts, state_files, toy_runs
@@ -44,7 +45,7 @@ def prune(name, output_dir, batch_size=4, losses=None, **pruning):
         ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**toy_runs.DATA.get(name, {})),
         PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size),
         losses=LossSettings(**losses or {}))
-    job.run(resolved(settings))
+    pruning_job.run(resolved(settings))
     with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
         return json.load(file)
 
@@ -113,8 +114,8 @@ def test_a_smaller_table(folder, monkeypatch, capfd):
 def test_a_floor(folder, monkeypatch):
     """Scores here are chance: what counts is which model comes out."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
-        "eval_accuracy": {12: 0.9, 9: 0.8, 6: 0.7, 3: 0.6, 1: 0.5}[stage.config.layer_sizes[0][1]]})
+    monkeypatch.setattr(FineTuned, "score", lambda model: {
+        "eval_accuracy": {12: 0.9, 9: 0.8, 6: 0.7, 3: 0.6, 1: 0.5}[model.config.layer_sizes[0][1]]})
     steps = {"keep_neurons": 0.0, "rounds": 4}
     report = prune("sst", "floor", least_score=0.65, **steps)
     assert (report["round"], len(report["rounds"])) == (2, 3)
@@ -125,8 +126,8 @@ def test_a_floor(folder, monkeypatch):
 
 def test_a_floor_that_no_model_reaches(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
-        "eval_accuracy": {12: 0.9, 3: 0.6}[stage.config.layer_sizes[0][1]]})
+    monkeypatch.setattr(FineTuned, "score", lambda model: {
+        "eval_accuracy": {12: 0.9, 3: 0.6}[model.config.layer_sizes[0][1]]})
     with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; low holds the best, of "
                                          r"round 1, with eval_accuracy 0\.6000"):
         prune("sst", "low", least_score=0.85, keep_neurons=0.25)

@@ -15,8 +15,9 @@ from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, token_classifier
 from run.arrays import batches
-from run.finetuning.frozen import job, tagger
-from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
+from run.finetuning import frozen_table as job
+from run.finetuning import frozen_tagger as tagger
+from run.finetuning.frozen_settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import SearchSettings, TuningSettings
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings

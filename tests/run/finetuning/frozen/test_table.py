@@ -11,10 +11,9 @@ from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import token_classifier
 from run.evaluation import results
+from run.finetuning import frozen_table as table
 from run.finetuning import job
-from run.finetuning.frozen import table
-from run.finetuning.frozen.features import KINDS
-from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
+from run.finetuning.frozen_settings import KINDS, FrozenSettings, TaggerSettings
 from run.finetuning.settings import TuningSettings
 from run.settings import TrainingSettings
 from run.tasks import TokenClassifierTask
