@@ -70,7 +70,7 @@ def run(settings):
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
             servable, _ = checkpoint.load(model)
             with renamed(init_checkpoint="models"):
-                task = FineTuned.open(FineTunedSettings.of_served(model, **settings.data)).task
+                task = FineTuned.open(FineTunedSettings.from_served(model, **settings.data)).task
             parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
             for each in settings.formats:
                 path = _export(servable, model, each, os.path.join(folder, f"{number}_{each}"))

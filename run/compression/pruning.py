@@ -137,7 +137,7 @@ class _Pruning:
             scores = read_json_object(finished)
             if not isinstance(scores.get(self._task.metric), int | float):
                 raise InputError(f"{finished}: has no {self._task.metric}; remove it to judge the model again")
-            return model.at(tuned, model.config) if trains else model, scores
+            return dataclasses.replace(model, path=tuned) if trains else model, scores
         if trains:
             model, scores = self._train(model, tuned)
         else:
@@ -149,7 +149,8 @@ class _Pruning:
         """The FineTuned of the pruned model of a round, made unless the folder has it whole."""
         mark = os.path.join(folder, REPORT_FILE)
         if exists(mark):
-            return before.at(folder, model_folder.read_config(model_folder.find_config(folder)))
+            config = model_folder.read_config(model_folder.find_config(folder))
+            return dataclasses.replace(before, path=folder, config=config)
         model = self._without_layers_and_table(before) if number == 1 else before
         tensors, config, said = model.read_tensors(), model.config, {}
         if self._settings.takes_out_units:
@@ -197,7 +198,7 @@ class _Pruning:
         runs.write_results(folder, shared, trained.results)
         scores = {name: value for name, value in trained.results.items() if name != "global_step"}
         trained.free()
-        return model.at(folder, model.config), scores
+        return dataclasses.replace(model, path=folder), scores
 
     def _choose(self, entries):
         """The number of the round that comes out: the last that reaches the floor, else the best."""

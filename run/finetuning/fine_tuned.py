@@ -91,7 +91,7 @@ class FineTuned:
         """Writes a derived model. Its directory is all that evaluation, export, and training require.
 
         Args:
-          folder: Path of the directory, created if missing. Files of the same names are overwritten.
+          folder: Path of the directory, created if it does not exist. Files of the same names are overwritten.
           tensors: Dict of canonical name -> StoredTensor.
           config: BertConfig.
 
@@ -104,10 +104,6 @@ class FineTuned:
         with files.new_file(os.path.join(folder, VOCAB_FILE), "wb") as file:
             file.write(files.read_bytes(self.task.settings.tokenizer.vocab_file))
         FORMATS["tf1"].write(folder, tensors, config)
-        return self.at(folder, config)
-
-    def at(self, folder, config):
-        """Returns the derived model of a directory; config: BertConfig."""
         return dataclasses.replace(self, path=folder, config=config)
 
 

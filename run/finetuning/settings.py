@@ -221,7 +221,7 @@ class FineTunedSettings(Settings):
     tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
 
     @classmethod
-    def of_served(cls, settings, **data):
+    def from_served(cls, settings, **data):
         """Returns the settings of the model that a job serves.
 
         Args:

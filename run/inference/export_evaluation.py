@@ -42,7 +42,7 @@ def run(settings):
     export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
-    task = FineTuned.open(FineTunedSettings.of_served(settings)).task
+    task = FineTuned.open(FineTunedSettings.from_served(settings)).task
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
     features = {name: task.eval_features[name] for name in FEATURES}
     whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
