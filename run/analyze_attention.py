@@ -11,9 +11,9 @@ A command that was stopped goes on where it was.
 """
 
 from bert_tf.cli import script
-from run.attention.settings import AnalyzeAttentionSettings
+from run.inside.settings import AnalyzeAttentionSettings
 
-COMMAND = script.Command(AnalyzeAttentionSettings(), "run.attention.corpus.job")
+COMMAND = script.Command(AnalyzeAttentionSettings(), "run.inside.corpus")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -9,9 +9,9 @@ A line of --input_file is a text, or a pair of texts, `text_a ||| text_b`.
 """
 
 from bert_tf.cli import script
-from run.attention.settings import AttentionReportSettings
+from run.inside.settings import AttentionReportSettings
 
-COMMAND = script.Command(AttentionReportSettings(), "run.attention.report")
+COMMAND = script.Command(AttentionReportSettings(), "run.inside.report")
 
 if __name__ == "__main__":
     COMMAND.run()

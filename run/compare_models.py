@@ -6,9 +6,9 @@ Taggers and multiple choice take --dev_file, span labelers --predict_file, in pl
 """
 
 from bert_tf.cli import script
-from run.compression.comparison.settings import ComparisonSettings
+from run.compression.settings import ComparisonSettings
 
-COMMAND = script.Command(ComparisonSettings(), "run.compression.comparison.job")
+COMMAND = script.Command(ComparisonSettings(), "run.compression.comparison")
 
 if __name__ == "__main__":
     COMMAND.run()

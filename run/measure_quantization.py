@@ -7,7 +7,7 @@ What is rounded is computed as a LiteRT file with int8 weights computes it. A ta
 """
 
 from bert_tf.cli import script
-from run.compression.data_settings import QuantizationSettings
+from run.compression.settings import QuantizationSettings
 
 COMMAND = script.Command(QuantizationSettings(), "run.compression.int8_report")
 

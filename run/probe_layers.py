@@ -9,9 +9,9 @@ Beside each score stands that of a control task: labels drawn at random for each
 """
 
 from bert_tf.cli import script
-from run.probing.settings import ProbeLayersSettings
+from run.inside.settings import ProbeLayersSettings
 
-COMMAND = script.Command(ProbeLayersSettings(), "run.probing.job")
+COMMAND = script.Command(ProbeLayersSettings(), "run.inside.probes")
 
 if __name__ == "__main__":
     COMMAND.run()

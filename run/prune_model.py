@@ -10,9 +10,9 @@ of --data_dir. The output is a fine-tuned model like any other: it is evaluated,
 """
 
 from bert_tf.cli import script
-from run.compression.pruning.settings import PruneModelSettings
+from run.compression.settings import PruneModelSettings
 
-COMMAND = script.Command(PruneModelSettings(), "run.compression.pruning.job")
+COMMAND = script.Command(PruneModelSettings(), "run.compression.pruning")
 
 if __name__ == "__main__":
     COMMAND.run()

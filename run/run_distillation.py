@@ -5,12 +5,12 @@
 """
 
 from bert_tf.cli import script
-from run.compression.distillation.settings import DistillationSettings
+from run.compression.distillation_settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
 # The teacher's count; answers are of examples apart.
 NOT_ASKED = {"do_train", "keep_head", "vocab_file", "do_lower_case", "strip_accents", "pack_sequences"}
-COMMAND = script.Command(SETTINGS, "run.compression.distillation.job", only=SETTINGS.names(
+COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
     "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning",
     "trained_weights", "int8") - NOT_ASKED)
 

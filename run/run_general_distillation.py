@@ -5,11 +5,11 @@
 """
 
 from bert_tf.cli import script
-from run.compression.distillation.general_settings import GeneralSettings
+from run.compression.distillation_settings import GeneralSettings
 
 SETTINGS = GeneralSettings()
 NOT_ASKED = {"do_train", "replacing_rate", "replacing_proportion", "phases"}
-COMMAND = script.Command(SETTINGS, "run.compression.distillation.general_job", only=SETTINGS.names(
+COMMAND = script.Command(SETTINGS, "run.compression.general_distillation", only=SETTINGS.names(
     "student", "losses", "records", "devices", "schedule", "training", "step", "optimizer") - NOT_ASKED)
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@
 """
 
 from bert_tf.cli import script
+from bert_tf.cli.model_settings import TokenizerSettings
 from data_prep.tasks import span_labeler
 from run.finetuning.settings import FineTuningSettings
-from run.settings import TokenizerSettings
 
 COMMAND = script.Command(
     FineTuningSettings(tokenizer=TokenizerSettings(max_seq_length=384), task=span_labeler.Settings()),

@@ -7,9 +7,9 @@ With --frozen_features=concat_last_four, or another of table 7, it trains a BiLS
 """
 
 from bert_tf.cli import script
-from run.finetuning.frozen.settings import TaggerSettings
+from run.finetuning.frozen_settings import TaggerSettings
 
-COMMAND = script.Command(TaggerSettings(), "run.finetuning.frozen.job")
+COMMAND = script.Command(TaggerSettings(), "run.finetuning.frozen_table")
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -1,7 +1,8 @@
 """run.run_tagger without what takes long to trace: a tagger by frozen features has no LSTM, a table one kind."""
 
 from run import run_tagger
-from run.finetuning.frozen import table, tagger
+from run.finetuning import frozen_table as table
+from run.finetuning import frozen_tagger as tagger
 
 KINDS = ("last",)
 

@@ -21,7 +21,6 @@ MOST_LINES = 400  # of a file
 ROOT_MODULES = ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.losses", "bert_tf.encoder",
                 "bert_tf.models")
 ALLOWED = {
-    "bert_tf": (),
     "bert_tf.errors": (),
     "bert_tf.files": ("bert_tf.errors",),
     "bert_tf.run_state": ("bert_tf.errors", "bert_tf.files"),
@@ -37,8 +36,8 @@ ALLOWED = {
     "bert_tf.analysis": ("bert_tf.errors", "bert_tf.layers", "bert_tf.tokenization"),
     "bert_tf.tasks": ("bert_tf.errors", "bert_tf.tokenization"),
     "bert_tf.litert": ("bert_tf.errors", "bert_tf.files", "bert_tf.tokenization", "bert_tf.tasks"),
-    "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
-                             "bert_tf.tokenization", "bert_tf.tasks"),
+    "bert_tf.model_folder": ("bert_tf.errors", "bert_tf.files", "bert_tf.run_state", "bert_tf.huggingface_config",
+                             "bert_tf.config", "bert_tf.tokenization", "bert_tf.tasks"),
     "bert_tf.cli": ("bert_tf.errors", "bert_tf.files", "bert_tf.run_state", "bert_tf.config", "bert_tf.tokenization",
                     "bert_tf.tasks", "bert_tf.model_folder"),
     "bert_tf.checkpoints": ("bert_tf.errors", "bert_tf.files", "bert_tf.huggingface_config", "bert_tf.config",
@@ -50,6 +49,10 @@ ALLOWED = {
                        "bert_tf.litert", "bert_tf.checkpoints"),
     "bert_tf.tasks.graphs": ("bert_tf.errors", "bert_tf.losses", "bert_tf.models", "bert_tf.tokenization",
                              "bert_tf.tasks", "bert_tf.export"),
+    "bert_tf.serving": ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.fast", "bert_tf.tokenization",
+                        "bert_tf.tasks", "bert_tf.litert", "bert_tf.model_folder", "bert_tf.cli",
+                        "bert_tf.checkpoints", "bert_tf.export", "bert_tf.tasks.graphs"),
+    "bert_tf": ("bert_tf.serving",),
 
     "data_prep": (),
     "data_prep.machine": (),
@@ -80,28 +83,16 @@ ALLOWED = {
                         "run.techniques"),
     "run.finetuning": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.arrays",
                        "run.tasks", "run.techniques"),
-    "run.finetuning.frozen": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training",
-                              "run.arrays", "run.tasks", "run.techniques", "run.finetuning"),
-    "run.compression": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.arrays", "run.tasks",
-                        "run.finetuning"),
-    "run.compression.distillation": ("bert_tf.*", "data_prep.*", "run.settings", "run.tasks", "run.techniques",
-                                     "run.pretraining", "run.finetuning", "run.compression"),
-    "run.compression.pruning": ("bert_tf.*", "run.settings", "run.training", "run.tasks", "run.techniques",
-                                "run.finetuning", "run.compression", "run.compression.distillation"),
     "run.inference.formats": ("bert_tf.errors", "bert_tf.files", "data_prep.tasks"),
     "run.inference": ("bert_tf.*", "data_prep.tasks", "data_prep.records", "run.settings", "run.training",
                       "run.arrays", "run.tasks", "run.finetuning", "run.inference.formats"),
-    "run.compression.comparison": ("bert_tf.*", "run.settings", "run.evaluation", "run.arrays", "run.tasks",
-                                   "run.finetuning", "run.inference"),
-    "run.attention": ("bert_tf.*", "data_prep.tasks", "data_prep.tasks.squad", "run.settings", "run.training",
-                      "run.arrays", "run.tasks", "run.finetuning", "run.inference", "run.inference.formats",
-                      "run.compression"),
-    "run.attention.corpus": ("bert_tf.*", "data_prep.tasks", "run.inference", "run.attention"),
-    "run.probing": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.attention.corpus"),
+    "run.compression": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.evaluation", "run.training", "run.arrays",
+                        "run.tasks", "run.techniques", "run.pretraining", "run.finetuning", "run.inference"),
+    "run.inside": ("bert_tf.*", "data_prep.tasks", "run.settings", "run.training", "run.arrays", "run.finetuning",
+                   "run.inference"),
     "run.demo": ("bert_tf.*", "data_prep.*", "run.evaluation"),
     "run (scripts)": ("bert_tf.*", "data_prep.*", "run.settings", "run.evaluation", "run.training", "run.pretraining",
-                      "run.finetuning.*", "run.inference.*", "run.compression.*",
-                      "run.attention.*", "run.probing"),
+                      "run.finetuning", "run.inference.*", "run.compression", "run.inside"),
 }
 
 # Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so
@@ -113,8 +104,9 @@ LATE_IMPORTS = {
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.local_runner",
                                   "data_prep.pretraining.beam_runner"},
-    "run.settings.model": {"bert_tf.tokenization"},
-    "run.inference.served_models": {"run.inference.tensorflow_models"},
+    "bert_tf": {"bert_tf.serving"},  # `import bert_tf` costs nothing
+    "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
+    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # import TensorFlow
 }
 
 

@@ -96,35 +96,37 @@ class Servable:
         """RaggedTensors int32 [B, (pieces)] -> features and was_cut, as `model_inputs.pack` gives them."""
         return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
 
-    def signatures(self):
-        """dict from signature name to the concrete function to serve, which takes its inputs by name.
+    def signatures(self, *names):
+        """Traces signatures; the model is traced once for all of them, which makes them smaller and quicker to load.
 
-        The model is traced once for all of them, which makes them smaller, and quicker to load.
+        Args:
+          *names: str. Names of signatures; none for all.
+
+        Returns:
+          Dict of name -> concrete function, which takes its inputs by name.
         """
+        functions = {
+            "serving_default": (self._answer_to_texts, {
+                name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()}),
+            "ids": (self._answer_to_ids, dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))),
+            "tf_example": (self._answer_to_examples, {"examples": tf.TensorSpec([None], tf.string)}),
+        }
         self._answer_in_graph = tf.function(
             tf.autograph.experimental.do_not_convert(self.answer),
             [dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))], autograph=False)
         try:
-            return self._signatures()
+            return {name: _concrete(*functions[name]) for name in names or functions}
         finally:
             self._answer_in_graph = None
 
-    def _signatures(self):
-        def answer_texts(*texts):
-            return self.answer_texts(**dict(zip(self.text_inputs, texts, strict=True)))
+    def _answer_to_texts(self, *texts):
+        return self.answer_texts(**dict(zip(self.text_inputs, texts, strict=True)))
 
-        def answer_ids(*features):
-            return self.answered(check_features(dict(zip(FEATURES, features, strict=True)), self.config))
+    def _answer_to_ids(self, *features):
+        return self.answered(check_features(dict(zip(FEATURES, features, strict=True)), self.config))
 
-        def answer_examples(serialized):
-            return self.answered(check_features(self.parse(serialized), self.config))
-
-        return {
-            "serving_default": _concrete(answer_texts, {
-                name: tf.TensorSpec(shape, tf.string) for name, shape in self.text_inputs.items()}),
-            "ids": _concrete(answer_ids, dict.fromkeys(FEATURES, tf.TensorSpec(self.ids_shape, tf.int32))),
-            "tf_example": _concrete(answer_examples, {"examples": tf.TensorSpec([None], tf.string)}),
-        }
+    def _answer_to_examples(self, serialized):
+        return self.answered(check_features(self.parse(serialized), self.config))
 
     @property
     def ids_shape(self):

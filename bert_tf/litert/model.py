@@ -7,7 +7,7 @@ from bert_tf.litert import metadata as metadata_file
 from bert_tf.litert.buckets import Buckets
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from bert_tf.tokenization.rows import as_texts, rows_of
+from bert_tf.tokenization.rows import check_request, rows_of
 
 
 class LiteRTModel:
@@ -51,15 +51,7 @@ class LiteRTModel:
         Raises:
           InputError: missing or unknown inputs, no texts in one, or inputs of different sizes.
         """
-        ranks = self._ranks
-        if texts.keys() != ranks.keys():
-            raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {self.kind} takes "
-                             f"{', '.join(ranks)}")
-        values = {name: as_texts(name, texts[name], rank) for name, rank in ranks.items()}
-        first, *others = ranks
-        for other in others:
-            if len(values[other]) != len(values[first]):
-                raise InputError(f"`{other}` must hold as many examples as `{first}`")
+        values = check_request(self.kind, self._ranks, texts)
         return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *values.values())
 
     def numbers(self, features, rows_at_a_time=None, progress=None):

@@ -9,10 +9,11 @@ import os
 from typing import ClassVar
 
 from bert_tf.errors import InputError
-from bert_tf.files import new_file, read_json
+from bert_tf.files import new_file, read_json, read_json_object
 from bert_tf.huggingface_config import CONFIG_NAME
 from bert_tf.model_folder.places import TASK_FILE, find_file
 from bert_tf.model_folder.tasks import Task, read_task
+from bert_tf.run_state import RUN_FILE
 
 # What counts where nothing says otherwise; the original's.
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
@@ -118,3 +119,9 @@ def read(checkpoint):
         return TaskMetadata(**values)
     except (TypeError, InputError) as error:  # no object, unknown or missing keys, other types
         raise InputError(f"{path}: not a task file of these scripts: {error}") from error
+
+
+def read_run(checkpoint):
+    """Returns the settings that the run of a checkpoint was started with, the dict in its run.json; {} without one."""
+    path = find_file(checkpoint, RUN_FILE)
+    return read_json_object(path) if path else {}

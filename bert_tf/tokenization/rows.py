@@ -59,13 +59,39 @@ def rows_of(features):
         features["input_ids"], features["segment_ids"], counts, strict=True)]
 
 
-def as_texts(name, values, rank=1):
+def check_request(kind, ranks, texts, is_ragged=False):
+    """Checks the inputs of a request.
+
+    Args:
+      kind: str. Kind of task, for messages.
+      ranks: Dict of the name of each input -> rank.
+      texts: Dict of name -> str or bytes in lists or arrays.
+      is_ragged: As `as_texts`.
+
+    Returns:
+      Dict of name -> nested lists of str, in the order of `ranks`.
+
+    Raises:
+      InputError: If an input is missing, unknown, no list of texts, or of another size than the first.
+    """
+    if texts.keys() != ranks.keys():
+        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} takes {', '.join(ranks)}")
+    values = {name: as_texts(name, texts[name], rank, is_ragged) for name, rank in ranks.items()}
+    first, *others = ranks
+    for other in others:
+        if len(values[other]) != len(values[first]):
+            raise InputError(f"`{other}` must hold as many examples as `{first}`")
+    return values
+
+
+def as_texts(name, values, rank=1, is_ragged=False):
     """A request's input as nested lists of str; bytes that are not UTF-8 are dropped.
 
     Args:
       name: of the input, for messages.
       values: str or bytes in lists or arrays.
       rank: dimensions that it must have.
+      is_ragged: whether rows may have different lengths.
 
     Raises:
       InputError: another rank, rows of different lengths, or something that is no text.
@@ -74,7 +100,7 @@ def as_texts(name, values, rank=1):
         raise InputError(f"`{name}` must be a list of texts, not {type(values).__name__}")
     if rank > 1:
         rows = [as_texts(name, row, rank - 1) for row in values]
-        if len(set(map(len, rows))) > 1:
+        if len(set(map(len, rows))) > 1 and not is_ragged:
             raise InputError(f"`{name}` must hold as many texts in each row as in the others")
         return rows
     return [_as_text(name, value) for value in values]

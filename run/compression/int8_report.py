@@ -7,11 +7,8 @@ import tensorflow as tf
 
 from bert_tf.files import new_file
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
-from run.arrays.prediction import Predictor
-from run.compression.stages import Stage, make_model
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.fine_tuned import FineTuned
 from run.settings import TrainingSettings
-from run.tasks import TASKS
 
 HEADINGS = ("in int8", "score", "change", "decisions changed", "largest difference of logits")
 
@@ -26,39 +23,30 @@ def run(settings):
     Raises:
       InputError: data that do not suit the model, layers that cannot be quantised.
     """
-    checkpoint, config = settings.model.init_checkpoint, settings.model.config
-    task = TASKS[settings.metadata.kind](FineTuningSettings(
-        tokenizer=settings.tokenizer, tuning=settings.tuning, task=settings.task,
-        training=TrainingSettings(eval_batch_size=settings.eval_batch_size)), settings.metadata)
-    task.read(settings.tokenizer.read_tokenizer(checkpoint, config), ignore_padding=True)
-    rows = list(_measure(make_model(Stage(checkpoint, config), task, remove_padding=True), task))
-    print(as_text(rows, task.metric))
+    opened = FineTuned.open(settings, training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
+    metric, rows = opened.task.metric, list(_measure(opened))
+    print(as_text(rows, metric))
     if settings.output_file:
         with new_file(settings.output_file, newline="") as file:
-            csv.writer(file, delimiter="\t", lineterminator="\n").writerows([(HEADINGS[0], task.metric, *HEADINGS[2:]),
-                                                                             *rows])
+            csv.writer(file, delimiter="\t", lineterminator="\n").writerows(
+                [(HEADINGS[0], metric, *HEADINGS[2:]), *rows])
 
 
-def _measure(model, task):
-    """Yields a row of HEADINGS for the model as it is, with each matrix in int8 alone, and with all."""
+def _measure(opened):
+    """Yields a row of HEADINGS for a FineTuned as it is, with each matrix in int8 alone, and with all."""
+    model, task = opened.make_model(), opened.task
     names = sorted(quantizable(model), key=_place)
-    whole = _outputs(model, task)
+    whole = opened.predict(model)
     score, decisions = task.score(whole)[task.metric], task.decisions(whole)
     yield "nothing", score, 0.0, 0, 0.0
     for name, only in [*((name, [name]) for name in names), ("everything", names)]:
         quantize(model, FakeQuantization(), only)
-        outputs = _outputs(model, task)
+        outputs = opened.predict(model)
         quantize(model, None, only)
         found = task.score(outputs)[task.metric]
         changed = sum(one != other for one, other in zip(task.decisions(outputs), decisions, strict=True))
         difference = max(float(np.abs(outputs[key] - whole[key]).max()) for key in whole)
         yield name, found, found - score, changed, difference
-
-
-def _outputs(model, task):
-    """The model's outputs for the development data, of a function that is traced anew."""
-    predictor = Predictor(tf.distribute.get_strategy(), model, per_position=task.per_position)
-    return predictor(task.eval_features, task.eval_batch_size, "evaluating")
 
 
 def _place(name):

@@ -4,7 +4,6 @@ import atexit
 import os
 import shutil
 import tempfile
-from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -12,35 +11,19 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.cli import paths
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME
-from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 
 LINES_AT_ONCE = 4096
 
 
-class Smaller(NamedTuple):
-    """A part of a vocabulary.
-
-    Attributes:
-      ids: of its pieces in the whole one, ascending: int [n].
-      vocab_file: of these pieces; it lives as long as the process.
-      tokenizer: BertTokenizer of it.
-    """
-
-    ids: np.ndarray
-    vocab_file: str
-    tokenizer: BertTokenizer
-
-
-def smaller_vocabulary(corpus, tokenizer):
-    """The Smaller of what `ids_in_use` finds; arguments and errors as there."""
-    ids = ids_in_use(corpus, tokenizer)
+def write_vocabulary(tokenizer, ids):
+    """Writes a part of a vocabulary, int [n], to a file that lives as long as the process. Returns its path."""
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, VOCABULARY_NAME)
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.writelines(f"{tokenizer.vocabulary[number]}\n" for number in ids)
-    return Smaller(ids, path, BertTokenizer(path, tokenizer.lower_case, tokenizer.strip_accents))
+    return path
 
 
 def ids_in_use(corpus, tokenizer):

@@ -58,7 +58,7 @@ def run_task(task_class, settings, techniques, metadata=None):
       metadata: TaskMetadata that the task follows; None for the one of the weights, if they are used untrained.
 
     Returns:
-      runs.FineTuned: what was evaluated and predicts, the best of several runs.
+      runs.TrainedModel: what was evaluated and predicts, the best of several runs.
 
     Raises:
       InputError: settings or data that do not suit each other, the devices, or the run that output_dir holds; a

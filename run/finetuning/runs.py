@@ -52,7 +52,7 @@ class Shared:
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuned:
+class TrainedModel:
     """A model to use.
 
     Attributes:
@@ -86,7 +86,7 @@ def over_seeds(settings, shared):
       shared: Shared.
 
     Returns:
-      FineTuned: the run with the best metric, the first without evaluation.
+      TrainedModel: the run with the best metric, the first without evaluation.
     """
     metric = shared.task.metric
     best, all_results = None, []
@@ -112,7 +112,7 @@ def one_run(settings, shared):
       shared: Shared.
 
     Returns:
-      FineTuned.
+      TrainedModel.
 
     Raises:
       InputError: there is nothing to train, and no trained model to use.
@@ -150,7 +150,7 @@ def one_run(settings, shared):
     if task.eval_features is not None:
         outputs = predict_eval()
         results = {**task.score(outputs), "global_step": step}
-    return FineTuned(model, optimizer, predictor, settings.training.output_dir, step, results, outputs)
+    return TrainedModel(model, optimizer, predictor, settings.training.output_dir, step, results, outputs)
 
 
 def _build(settings, shared, task):

@@ -64,7 +64,7 @@ def run(settings, shared):
       shared: runs.Shared.
 
     Returns:
-      runs.FineTuned: the best trial. Its weights and its results are also in output_dir, as of a run there.
+      runs.TrainedModel: the best trial. Its weights and its results are also in output_dir, as of a run there.
 
     Raises:
       InputError: no trial has a score.
@@ -87,7 +87,7 @@ def run(settings, shared):
 
 
 def _use(best, settings, shared, trials):
-    """The FineTuned of the best trial; keeps its weights and results in output_dir and draws the picture."""
+    """The TrainedModel of the best trial; keeps its weights and results in output_dir and draws the picture."""
     metric, output_dir = shared.task.metric, settings.training.output_dir
     print(f"best of {len(trials)} trials by {metric}: {best.folder}; {output_dir} has its weights")
     if not exists(os.path.join(best.folder, "checkpoint")):  # one that an earlier search, of more values, found better

@@ -1,21 +1,20 @@
-"""What a fine-tuning run is told. Free of TensorFlow: scripts define their flags of it."""
+"""Settings for fine-tuning, and for jobs that use a fine-tuned model and the data of its task.
+
+Scripts define their flags from this module, so it does not import TensorFlow.
+"""
 
 import dataclasses
 import itertools
 import os
+from typing import ClassVar
 
-from bert_tf.cli import paths
+from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
-from run.settings import (
-    DeviceSettings,
-    ModelSettings,
-    OptimizerSettings,
-    StepSettings,
-    TokenizerSettings,
-    TrainingSettings,
-    check_positions,
-)
+from bert_tf.model_folder import task_metadata
+from data_prep.tasks import DATA
+from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
@@ -184,3 +183,72 @@ class FineTuningSettings(Settings):
 def short(number):
     """A number as text that tells it from all others, without a .0 at its end: 2, 0.5, 5e-05."""
     return str(number).removesuffix(".0")
+
+
+@dataclasses.dataclass(frozen=True)
+class DataSettings(Settings):
+    """The data of the task that a model was fine-tuned for."""
+
+    task_name: str | None = setting(
+        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.")
+    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
+                                   place=places.INPUT)
+    train_file: str | None = setting(None, "Of the other tasks: file to train on, as their script's.",
+                                     place=places.INPUT)
+    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.", place=places.INPUT)
+    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.", place=places.INPUT)
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTunedSettings(Settings):
+    """A fine-tuned model, and the data of its task; see run.finetuning.fine_tuned.
+
+    Attributes:
+      metadata: TaskMetadata of the model, once resolved; None if it has none and `needs_task` is False.
+      task: TaskSettings, once resolved.
+      tuning: TuningSettings, once resolved. They say which data are read, and how a derived model is trained.
+    """
+
+    always_required: ClassVar = ("init_checkpoint",)
+    needs_task = True
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    data: DataSettings = dataclasses.field(default_factory=DataSettings)
+    metadata: task_metadata.TaskMetadata | None = dataclasses.field(
+        default=None, compare=False, repr=False, kw_only=True)
+    task: Settings | None = dataclasses.field(default=None, kw_only=True)
+    tuning: Settings | None = dataclasses.field(default=None, kw_only=True)
+
+    @classmethod
+    def of_served(cls, settings, **data):
+        """Returns the settings of the model that a job serves.
+
+        Args:
+          settings: Resolved settings of the job, with `card`.
+          **data: Values of DataSettings.
+        """
+        values = settings.values() | data | {"config": settings.config}
+        own = cls().with_values(values).completed().with_values({"max_seq_length": settings.card.max_seq_length})
+        places.check(own.task, own.tuning)
+        return own
+
+    def completed(self):
+        """See Settings; InputError for a model that was not fine-tuned, or data of another task."""
+        checkpoint = self.model.init_checkpoint
+        with paths.errors_of("init_checkpoint"):
+            metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
+        settings = dataclasses.replace(self, metadata=metadata)
+        if metadata and "max_seq_length" not in metadata.unknown:
+            settings = settings.with_values({"max_seq_length": metadata.max_seq_length})
+        if not self.needs_task:
+            return settings
+        if metadata is None or metadata.kind not in DATA:
+            raise InputError(f"no {task_metadata.TASK_FILE} there says that it was fine-tuned for a task",
+                             "init_checkpoint", checkpoint)
+        task = DATA[metadata.kind].Settings.of_model(started_with, self.data)
+        return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
+
+    def choose_tuning(self):
+        """Returns the TuningSettings, see `tuning`."""
+        return TuningSettings(do_eval=True)

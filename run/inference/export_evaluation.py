@@ -8,18 +8,15 @@ import time
 
 import tensorflow as tf
 
-from bert_tf import files, model_folder
-from bert_tf.cli import places
+from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
-from bert_tf.run_state import RUN_FILE
+from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
-from data_prep.tasks import DATA
 from run.arrays.prediction import Predictor
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference import feature_models, loading
-from run.settings import TokenizerSettings
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import FineTunedSettings
+from run.inference import feature_models
 from run.tasks import TASKS
 
 
@@ -31,26 +28,23 @@ def run(settings):
       settings: ExportEvaluationSettings, resolved.
 
     Raises:
-      InputError: as loading.load's; a task without development data; data that do not suit it; an export of another
-        kind; a score that fell by more than `most_lost`.
+      InputError: as bert_tf.serving.checkpoint.load's; a task without development data; data that do not suit it; an
+        export of another kind; a score that fell by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
     kind = settings.card.kind
     if kind not in TASKS:
         raise InputError("of a model that is no fine-tuned task's there is no score", "init_checkpoint", checkpoint)
-    servable, served = loading.load(settings)
-    if served.metadata.window_pooling:
+    servable, card = checkpoints.load(settings)
+    if card.window_pooling:
         raise InputError(f"`init_checkpoint`={checkpoint}: reads long texts in windows, and exports are compared on "
                          "single ones; compare what both answer by run.predict")
     export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
-    task = read_task(settings, served, servable.tokenizer)
-    features = task.eval_features
-    if features is None:
-        raise InputError(f"`predict_file`={settings.predict_file}: has no answers to compare with")
+    task = FineTuned.open(FineTunedSettings.of_served(settings)).task
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
-    features = {name: features[name] for name in FEATURES}
+    features = {name: task.eval_features[name] for name in FEATURES}
     whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
     answer, seconds = _timed(export, features, settings.eval_batch_size)
     report = compare(task, whole, (KINDS[kind].logits_of(answer), seconds))
@@ -103,21 +97,3 @@ def _timed(model, *arguments):
     start = time.perf_counter()
     outputs = model(*arguments)
     return outputs, time.perf_counter() - start
-
-
-def read_task(settings, served, tokenizer):
-    """The Task of a loading.Served, with its development data read.
-
-    What shapes the features, such as the name of a GLUE task, is what the checkpoint's run.json says, unless given.
-    """
-    checkpoint, metadata = settings.model.init_checkpoint, served.metadata
-    path = model_folder.find_file(checkpoint, RUN_FILE)
-    task_settings = DATA[metadata.kind].Settings.of_model(files.read_json_object(path) if path else {}, settings)
-    places.check(task_settings, TuningSettings(do_eval=True))
-    tokenizer_settings = TokenizerSettings(
-        max_seq_length=metadata.max_seq_length, do_lower_case=metadata.do_lower_case,
-        strip_accents=metadata.strip_accents)
-    settings = FineTuningSettings(tokenizer=tokenizer_settings, tuning=TuningSettings(do_eval=True), task=task_settings)
-    task = TASKS[metadata.kind](settings, task_metadata.read(checkpoint))
-    task.read(tokenizer, ignore_padding=True)
-    return task

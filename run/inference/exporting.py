@@ -8,27 +8,28 @@ import tensorflow as tf
 from bert_tf import export, files
 from bert_tf.export import litert
 from bert_tf.files import new_file
-from run.inference import loading
+from bert_tf.serving import checkpoint
+from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 
 @tf.autograph.experimental.do_not_convert  # nothing in it needs to be
 def run(settings):
-    """Loads a checkpoint and exports it, as resolved ExportSettings say; InputError as loading.load's."""
+    """Loads a checkpoint and exports it, as resolved ExportSettings say; InputError as checkpoint.load's."""
     if settings.format != "saved_model":
         export_litert(settings)
         return
     content = convert(settings, settings.with_litert)[1] if settings.with_litert else None
     strategies.warn_of_slow_precision(settings.compute, "CPU")
-    servable, served = loading.load(settings, compute=settings.compute)
-    export_saved_model(servable, served, settings, content)
+    servable, card = checkpoint.load(settings, dtype=DTYPE_POLICIES[settings.compute])
+    export_saved_model(servable, card, settings, content)
 
 
-def export_saved_model(servable, served, settings, litert_content=None):
-    """Writes the SavedModel of a loading.Served, and the bytes of a LiteRT model into it."""
+def export_saved_model(servable, card, settings, litert_content=None):
+    """Writes the SavedModel of a Servable, and the bytes of a LiteRT model into it."""
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
-    labels = f", labels {', '.join(served.metadata.labels)}" if served.metadata.labels else ""
+    labels = f", labels {', '.join(card.labels)}" if card.labels else ""
     print(f"{path}: SavedModel of a {servable.kind}, {_megabytes(path):.1f} MB, with the signatures serving_default "
           f"({', '.join(servable.text_inputs)}), ids and tf_example{labels}")
     if litert_content:
@@ -57,7 +58,7 @@ def export_litert(settings):
 
 def convert(settings, weights):
     """(Servable, bytes of its LiteRT model); arguments as `run`'s, and the kind of weights."""
-    servable, _ = loading.load(settings, static_length=True)
+    servable, _ = checkpoint.load(settings, static_length=True)
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 
 

@@ -7,9 +7,9 @@ from tqdm import tqdm
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
+from bert_tf.serving import exports, saved_model
 from bert_tf.tasks import KINDS
 from run.arrays.prediction import Predictor
-from run.inference import exports, loading, tensorflow_models
 
 ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar
 
@@ -28,9 +28,9 @@ class SavedModelOfFeatures:
     """
 
     def __init__(self, path):
-        loaded = tensorflow_models.load_whole(exports.newest_version(path, "model"))
+        loaded = saved_model.load_whole(exports.newest_version(path, "model"))
         signature = loaded.signatures.get("serving_default")
-        self.kind = loading.kind_of(signature.structured_outputs if signature else {})
+        self.kind = saved_model.kind_of(signature.structured_outputs if signature else {})
         if self.kind is None or "ids" not in loaded.signatures:
             raise InputError(f"`model`={path}: is not of a model of these scripts")
         self._loaded, self._signature = loaded, loaded.signatures["ids"]  # the first keeps the variables

@@ -6,8 +6,7 @@ from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.errors import InputError
-from bert_tf.tasks import KINDS
-from run.inference import served_models
+from bert_tf.serving import open_model
 from run.inference.formats import answer_files, request_files
 
 WINDOW_BATCHES = 32  # batches of consecutive requests that are sorted by length together
@@ -20,12 +19,12 @@ def run(settings):
       settings: PredictionSettings, resolved.
 
     Raises:
-      InputError: as served_models.load's and request_files.read's; the file holds nothing.
+      InputError: as bert_tf.serving.open_model's and request_files.read's; the file holds nothing.
     """
-    model = served_models.load(settings)
+    model = open_model(settings)
     decoder = files.LineDecoder()
     requests = request_files.read(
-        settings.input_file, model.text_inputs, settings.columns, settings.input_format, decoder)
+        settings.input_file, model.inputs, settings.columns, settings.input_format, decoder)
     num_rows = num_cut = 0
     with (answer_files.writer(settings.output_file, settings.writes_table) as write,
           tqdm(desc="predicting", unit="row", dynamic_ncols=True) as progress):
@@ -46,27 +45,10 @@ def answers(model, requests, batch_size):
     """Yields the answer to each request, in their order, as Kind.rows makes them.
 
     Args:
-      model: ServedModel.
+      model: bert_tf.serving.Model.
       requests: iterable of dicts of text.
       batch_size: requests that go through the model together.
     """
     requests = iter(requests)
     while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):
-        rows = [None] * len(window)
-        # Texts of similar length, and as many choices, make a batch without much padding.
-        places = sorted(range(len(window)), key=lambda place: _size(window[place]))
-        for _, group in itertools.groupby(places, key=lambda place: _size(window[place])[0]):
-            group = list(group)
-            for start in range(0, len(group), batch_size):
-                batch = group[start : start + batch_size]
-                texts = {name: [window[place][name] for place in batch] for name in model.text_inputs}
-                for place, row in zip(batch, KINDS[model.kind].rows(model(**texts)), strict=True):
-                    rows[place] = row
-        yield from rows
-
-
-def _size(request):
-    """(number of choices, characters) of a request."""
-    choices = request.get(request_files.LIST_INPUT, ())
-    return len(choices), sum(len(text) for name, text in request.items() if name != request_files.LIST_INPUT) + sum(
-        map(len, choices))
+        yield from model.rows(batch_size, **{name: [each[name] for each in window] for name in model.inputs})

@@ -7,29 +7,44 @@ import dataclasses
 from typing import ClassVar
 
 from bert_tf import files
-from bert_tf.cli import paths, places, resolution
+from bert_tf.cli import paths, places
 from bert_tf.cli.cards import CASING
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
+from bert_tf.serving.settings import (
+    AnyModelSettings,
+    CheckpointSettings,
+    LoadSettings,
+    QuestionSettings,
+    ServedSettings,
+)
 from bert_tf.tasks import MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.inference.formats import request_files
-from run.inference.served_settings import (
-    KINDS,
-    AnyModelSettings,
-    CheckpointSettings,
-    QuestionSettings,
-    SavedModelSettings,
-    ServedSettings,
-)
-from run.settings import DeviceSettings, ModelSettings, TokenizerSettings
+from run.settings import DeviceSettings
 
 LITERT_WEIGHTS = ("float32", "float16", "int8")
 WEIGHTS = {"saved_model": ("float32", "bfloat16", "int8"),
            **dict.fromkeys(("litert", "tflite"), LITERT_WEIGHTS)}
 COMPUTE_TYPES = ("float32", "bfloat16")
+LATENCY_CALLS = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedModelSettings(Settings):
+    """An export in place of a checkpoint, and how fast it is."""
+
+    model: str | None = setting(
+        None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; "
+              "in place of --saved_model and --init_checkpoint.", place=places.MODEL)
+    saved_model: str | None = setting(
+        None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
+              "--init_checkpoint and all that goes with it.", place=places.MODEL)
+    latency: bool = setting(
+        False, f"At the end, ask the last question {LATENCY_CALLS} times more and say how long an answer takes.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,21 +161,11 @@ class ExportSettings(CheckpointSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class PredictionSettings(AnyModelSettings):
+class PredictionSettings(LoadSettings):
     """A file of texts that a model is to answer."""
 
-    model: str | None = setting(
-        None, "What answers: a .tflite file or a folder that export_saved_model wrote, the folder of a fine-tuning "
-              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.",
-        place=places.MODEL)
-    task: str | None = setting(
-        None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KINDS)
-    bert_config_file: str | None = setting(
-        None, "Config of a checkpoint; needed unless one lies beside it.", place=places.MODEL,
-        told_by=resolution.CONFIG)
-    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
-    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
-    top_k: int = setting(5, "Of a checkpoint: candidates for each [MASK], or answers to a question.", lower=1)
+    task_without_card: ClassVar = None
+
     input_file: str | None = setting(None, "File of what is to be answered; - for standard input. Needed.",
                                     required=True, place=places.INPUT_STREAM)
     input_format: str | None = setting(

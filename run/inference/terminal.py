@@ -1,23 +1,26 @@
-"""Texts from the terminal, answers into it, by any ServedModel: what fill_mask and answer do. Free of TensorFlow."""
+"""Texts from the terminal, answers into it, by any model: what fill_mask and answer do. Free of TensorFlow."""
 
 import itertools
+import statistics
 import sys
+import time
 
+from bert_tf.serving import open_model
+from bert_tf.serving.exports import is_export
 from bert_tf.tasks import MaskedLM
 from bert_tf.tasks.masked_lm import MASK
-from run.inference import served_models
-from run.inference.served_settings import LATENCY_CALLS
+from run.inference.settings import LATENCY_CALLS
 
 
 def run(settings):
     """Loads the model once and answers, as resolved FillMaskSettings or AnswerSettings say."""
-    model = served_models.load(settings)
+    model = open_model(settings)
     if settings.task == MaskedLM.name:
-        fill_masks(model, settings.texts or lines(), settings.top_k)
+        last = fill_masks(model, settings.texts or lines(), settings.top_k)
     else:
-        answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
-    if settings.export.latency:
-        report_latency(model)
+        last = answer_questions(model, settings.questions or lines(), settings.read_context(), settings.top_k)
+    if settings.export.latency and last:
+        report_latency(model, last)
 
 
 def lines():
@@ -28,26 +31,31 @@ def lines():
 
 
 def fill_masks(model, texts, top_k):
-    """Prints what a masked LM, a ServedModel, would put for each [MASK] of each of `texts`."""
+    """Prints the candidates for each [MASK] of each of `texts`; returns the last request, or None."""
+    last = None
     for text in texts:
         print(text)
         if MASK not in text:  # the next line may be better
             print(f"  --text={text}: has no {MASK}")
             continue
-        answer = model(text=[text])
+        last = {"text": [text]}
+        answer = model(**last)
         for mask in range(answer["num_masks"][0]):
             candidates = zip(answer["pieces"][0, mask], answer["probabilities"][0, mask], strict=True)
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
                                     for piece, probability in itertools.islice(candidates, top_k)))
         if answer["was_cut"][0]:
-            print(f"  the text was cut, and perhaps a {MASK} with it: {model.limit} allows fewer pieces")
+            print(f"  the text was cut, and perhaps a {MASK} with it: {_limit(model)} allows fewer pieces")
+    return last
 
 
 def answer_questions(model, questions, context, top_k):
-    """Prints what a span labeler, a ServedModel, answers to each of `questions` about `context`."""
+    """Prints the answers to each of `questions` about `context`; returns the last request, or None."""
+    last = None
     for question in questions:
         print(question)
-        answer = model(question=[question], context=[context])
+        last = {"question": [question], "context": [context]}
+        answer = model(**last)
         text, start, end = (answer[name][0] for name in ("answer", "start", "end"))
         print(f"  {text.decode()}  [{start}:{end}]" if end else "  no answer")
         shown = [(candidate, score) for candidate, score in zip(answer["answers"][0], answer["scores"][0], strict=True)
@@ -55,11 +63,20 @@ def answer_questions(model, questions, context, top_k):
         for candidate, score in shown[:top_k]:
             print(f"  {score:8.3f}  {candidate.decode()}")
         if answer["was_cut"][0]:
-            print(f"  the question or the context is longer than {model.limit} allows, and was cut")
+            print(f"  the question or the context is longer than {_limit(model)} allows, and was cut")
+    return last
 
 
-def report_latency(model):
-    """Prints how long an answer takes, if there was a question."""
-    seconds = model.latency()
-    if seconds is not None:
-        print(f"an answer takes {seconds * 1000:.1f} ms (median of {LATENCY_CALLS})")
+def report_latency(model, request):
+    """Prints the median time of LATENCY_CALLS answers to a request."""
+    seconds = []
+    for _ in range(LATENCY_CALLS):
+        start = time.perf_counter()
+        model(**request)
+        seconds.append(time.perf_counter() - start)
+    print(f"an answer takes {statistics.median(seconds) * 1000:.1f} ms (median of {LATENCY_CALLS})")
+
+
+def _limit(model):
+    """What limits the length of a text: the option of a checkpoint, or the export."""
+    return model.place if is_export(model.place) else f"--max_seq_length={model.limit}"

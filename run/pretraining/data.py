@@ -3,11 +3,11 @@
 import functools
 
 from bert_tf.cli import paths
+from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.run_state import fingerprint
 from data_prep.pretraining.instances import masking
 from run.pretraining import dynamic_masking, inputs, record_checks
-from run.settings.model import read_tokenizer
 
 
 class PretrainingData:

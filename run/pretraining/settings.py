@@ -3,6 +3,7 @@
 import dataclasses
 
 from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.resolution import VOCABULARY
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
@@ -11,14 +12,7 @@ from data_prep.pretraining import InstanceSettings
 from data_prep.pretraining.instances import OBJECTIVES
 from run.pretraining import phases
 from run.pretraining.recipes import RECIPES
-from run.settings import (
-    DeviceSettings,
-    ModelSettings,
-    OptimizerSettings,
-    StepSettings,
-    TrainingSettings,
-    check_positions,
-)
+from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 
 MOST_POSITIONS = (1 << 16) - 1  # of a record, as create_pretraining_data makes them
 

@@ -8,7 +8,7 @@ import pytest
 from tests import scripts
 
 FREE_OF_TENSORFLOW = ("bert_tf.cli.flags", "bert_tf.cli.paths", "bert_tf.cli.script", "data_prep.records",
-                      "data_prep.pretraining.shards", "run.inference.served_models",
+                      "data_prep.pretraining.shards", "bert_tf.serving",
                       "run.inference.terminal")
 FREE_OF_FLAGS_TOO = ("bert_tf.cli.settings", "bert_tf.config", "bert_tf.errors", "bert_tf.files",
                      "bert_tf.litert.model", "bert_tf.model_folder", "bert_tf.tasks", "bert_tf.tokenization",

@@ -9,8 +9,8 @@ import pytest
 from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
-from run.inference import loading
-from run.inference.served_settings import of_checkpoint
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results
 
@@ -83,8 +83,8 @@ def test_its_folder_predicts_and_is_served_as_that_of_a_run(folder, searched):
     before = (folder / "searched" / "test_results.tsv").read_text()
     scripts.succeed("run.run_classifier", folder, **FLAGS, data_dir="words", output_dir="searched", do_predict=True)
     assert (folder / "searched" / "test_results.tsv").read_text() == before
-    servable, served = loading.load(of_checkpoint(str(folder / "searched")))
-    assert served.metadata.labels == ("class", "function")
+    servable, card = checkpoint.load(of_checkpoint(str(folder / "searched")))
+    assert card.labels == ("class", "function")
     assert servable.max_seq_length == 16
 
 

@@ -16,7 +16,7 @@ from data_prep.pretraining import manifest, shard_plan
 from data_prep.pretraining.shards import Counts, Shard
 from data_prep.tasks import DATA
 from data_prep.vocabulary import counts
-from run.compression.data_settings import DataSettings
+from run.finetuning.settings import DataSettings
 from run.techniques import teacher_outputs
 from run.training import checkpoints
 

@@ -8,14 +8,15 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from run.inference import export_evaluation, feature_models, loading, served_models
-from run.inference.served_settings import of_checkpoint
+from bert_tf.serving import checkpoint, open_model
+from bert_tf.serving.settings import of_checkpoint
+from run.inference import export_evaluation, feature_models
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings, PredictionSettings
-from run.settings import ModelSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
@@ -79,9 +80,9 @@ def test_an_export_scores_as_its_checkpoint(folder, name):
 @pytest.mark.parametrize("name", ["stars", "swag"])
 def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, served = loading.load(of_checkpoint(name))
+    servable, card = checkpoint.load(of_checkpoint(name))
     class Export:
-        kind = served.metadata.kind
+        kind = card.kind
 
         def __call__(self, features, batch_size):
             return {name: value.numpy() for name, value in servable.answer(features).items()}
@@ -98,7 +99,7 @@ def test_numbers_and_choices_are_compared(folder, name, monkeypatch):
 @pytest.mark.parametrize("name", ["swag", "tagger"])
 def test_a_litert_file_scores_as_its_checkpoint(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, _ = loading.load(of_checkpoint(name), static_length=True)
+    servable, _ = checkpoint.load(of_checkpoint(name), static_length=True)
     (folder / f"{name}.tflite").write_bytes(litert.convert(servable, lengths=(12, 20), batch_sizes=(8,)))
     settings = ExportEvaluationSettings(
         ModelSettings(init_checkpoint=name), ExportedModelSettings(f"{name}.tflite"), output_file=f"lite_{name}.json",
@@ -145,4 +146,4 @@ def test_a_folder_of_a_litert_file_alone(tmp_path):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         feature_models.open_export(str(tmp_path / "export"))
     with pytest.raises(InputError, match="give the file, "):
-        served_models.load(resolved(PredictionSettings(str(tmp_path / "export"), input_file="-", output_file="-")))
+        open_model(resolved(PredictionSettings(str(tmp_path / "export"), input_file="-", output_file="-")))

@@ -9,13 +9,13 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 
 from bert_tf import models
 from bert_tf.cli.cards import card_that_counts
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.finding import find
-from run.inference import exports, loading
-from run.inference.served_settings import CheckpointSettings, of_checkpoint
+from bert_tf.serving import checkpoint, exports
+from bert_tf.serving.settings import CheckpointSettings, of_checkpoint
 from run.inference.settings import FillMaskSettings
-from run.settings import ModelSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
@@ -175,7 +175,7 @@ def test_a_kind_that_is_not_known(tmp_path):
 def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
     monkeypatch.chdir(folder)
     with pytest.raises(ValueError, match=re.escape(message)):
-        loading.load(resolved(CheckpointSettings().with_values(flags)))
+        checkpoint.load(resolved(CheckpointSettings().with_values(flags)))
 
 
 def card(folder, **given):

@@ -11,6 +11,7 @@ from tensorboard.plugins import projector
 
 from bert_tf import files, models
 from bert_tf.checkpoints import load_pretrained
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.arrays import prediction
@@ -18,7 +19,6 @@ from run.inference import extraction
 from run.inference import nearest as search
 from run.inference.formats import vector_files
 from run.inference.settings import ExtractionSettings, NearestSettings
-from run.settings import ModelSettings, TokenizerSettings
 from tests import remote_folders, scripts
 from tests.encoders import make_encoder
 from tests.settings import resolved

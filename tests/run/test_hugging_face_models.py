@@ -17,8 +17,8 @@ import tensorflow_text  # noqa: F401, registers the kernels of an export's token
 from bert_tf import model_folder
 from bert_tf.checkpoints import convert, open_checkpoint
 from bert_tf.model_folder import task_metadata
-from run.inference import loading
-from run.inference.served_settings import of_checkpoint
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from tests import scripts
 
 LOGITS = 1e-5
@@ -55,9 +55,9 @@ def expected(reference):
     ("masked", "masked_lm", ()),
 ])
 def test_logits_are_those_of_transformers(models_of, expected, name, kind, labels):
-    servable, served = loading.load(of_checkpoint(str(models_of / name), max_seq_length=11, max_query_length=4))
-    assert (served.metadata.kind, served.metadata.labels) == (kind, labels)
-    assert served.metadata.multi_label == (name == "several")
+    servable, card = checkpoint.load(of_checkpoint(str(models_of / name), max_seq_length=11, max_query_length=4))
+    assert (card.kind, card.labels) == (kind, labels)
+    assert card.multi_label == (name == "several")
     features = {key: tf.constant(expected[key]) for key in ("input_ids", "input_mask", "segment_ids")}
     is_real = expected["input_mask"].astype(bool)
     if kind == "multiple_choice":
@@ -76,7 +76,7 @@ def test_logits_are_those_of_transformers(models_of, expected, name, kind, label
 
 def test_the_tokenizer_is_the_one_of_the_folder(models_of):
     assert model_folder.find_tokenizer(str(models_of / "classifier")).do_lower_case is True
-    tagger, _ = loading.load(of_checkpoint(str(models_of / "tagger"), max_seq_length=11))
+    tagger, _ = checkpoint.load(of_checkpoint(str(models_of / "tagger"), max_seq_length=11))
     assert (tagger.tokenizer.lower_case, tagger.tokenizer.strip_accents) == (True, False)
     pieces = tagger.tokenizer.convert_ids_to_tokens(tagger.tokenizer.tokenize(["Größe GROẞE Straße"]))
     assert [piece.decode() for piece in pieces[0].numpy()] == ["größe", "g", "##r", "##o", "##ße", "straße"]

@@ -9,9 +9,10 @@ import pytest
 from bert_tf import models
 from bert_tf.export import litert
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from run.inference import loading, predicting, served_models
+from bert_tf.serving import checkpoint, open_model
+from bert_tf.serving.settings import of_checkpoint
+from run.inference import predicting
 from run.inference.formats import answer_files, request_files
-from run.inference.served_settings import of_checkpoint
 from run.inference.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
@@ -43,7 +44,7 @@ def folder(tmp_path_factory, reference):
 def predicted(folder, model, requests, batch_size=2, **given):
     """The answers of a model of MODELS."""
     settings = PredictionSettings(model=str(folder / model), input_file="-", output_file="-").with_values(given)
-    opened = served_models.load(resolved(settings))
+    opened = open_model(resolved(settings))
     return list(predicting.answers(opened, requests, batch_size))
 
 
@@ -159,7 +160,7 @@ def test_files_that_cannot_be_read(tmp_path, name, content, inputs, columns, mes
 
 
 def test_a_litert_file_answers_as_its_checkpoint(folder):
-    servable, _ = loading.load(of_checkpoint(str(folder / "reviews")), static_length=True)
+    servable, _ = checkpoint.load(of_checkpoint(str(folder / "reviews")), static_length=True)
     (folder / "reviews.tflite").write_bytes(litert.convert(servable, lengths=(16,), batch_sizes=(2,)))
     requests = [{"text": text} for text in REVIEWS]
     for row, expected in zip(predicted(folder, "reviews.tflite", requests), predicted(folder, "reviews", requests),

@@ -8,15 +8,18 @@ import tensorflow as tf
 
 from bert_tf import files
 from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from bert_tf.serving import exports
+from bert_tf.serving.settings import LabelSettings
 from data_prep.tasks import classifier, multiple_choice
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference import exporting, exports, extraction
+from run.inference import exporting, extraction
 from run.inference.settings import AnswerSettings, ConversionSettings, ExportSettings, ExtractionSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 from tests import remote_folders
 from tests.remote_folders import put
 from tests.settings import resolved
@@ -106,7 +109,7 @@ def test_settings_look_at_remote_files(folder):
     put(f"{folder}/article.txt", "Mary Shelley wrote it.")
     assert AnswerSettings(context_file=f"{folder}/article.txt").read_context() == "Mary Shelley wrote it."
     put(f"{folder}/labels.txt", "bad\ngood\n")
-    assert ExportSettings(labels_file=f"{folder}/labels.txt").labels == ("bad", "good")
+    assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
     race = multiple_choice.Settings(train_file=f"{folder}/data", data_format="race")
     places.check(race, TuningSettings(do_train=True))
     for check, message in (

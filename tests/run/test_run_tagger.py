@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from seqeval import metrics as entity_metrics
 
+from bert_tf.cli.model_settings import TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.model_folder import task_metadata
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, token_classifier
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import TokenizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 from run.tasks import TokenClassifierTask
 from tests import scripts
 from tests.end_to_end.test_text_to_served_model import read_results

@@ -7,13 +7,14 @@ import os
 import pytest
 
 from bert_tf.cli import resolution, script
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder.finding import find
 from bert_tf.tokenization import read_vocabulary
 from run.finetuning.settings import FineTuningSettings
 from run.pretraining.settings import PretrainingSettings, RecordSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 
 SMALL = BertConfig(8, 6, 2, 3, 7, max_position_embeddings=13, type_vocab_size=5)
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "größe", "##n", "a"]

@@ -9,12 +9,13 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from data_prep.tasks import classifier, multiple_choice, token_classifier
 from run.arrays import batches, packing
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import ModelSettings, StepSettings, TokenizerSettings, TrainingSettings
+from run.settings import StepSettings, TrainingSettings
 from run.training.host_batches import WHOLE, HostShare
 from tests import toy_runs
 

@@ -3,9 +3,8 @@
 import pytest
 
 from bert_tf.errors import InputError
-from run.compression.comparison import job, report
-from run.compression.comparison.measuring import Measured
-from run.compression.comparison.settings import ComparisonSettings
+from run.compression import comparison
+from run.compression.settings import ComparisonSettings
 from tests import scripts, toy_runs
 
 
@@ -18,9 +17,9 @@ def folder(tmp_path_factory, reference):
 
 
 def test_all_are_compared_with_the_first():
-    first = Measured("a", "saved_model", 100, 4_000_000, 0.8, {1: 0.01, 8: 0.04})
-    other = Measured("b", "litert_int8", 50, 1_000_000, 0.6, {1: 0.004, 8: 0.02})
-    row = dict(zip(report.HEADER, report.rows([first, other])[1], strict=True))
+    first = comparison.Measured("a", "saved_model", 100, 4_000_000, 0.8, {1: 0.01, 8: 0.04})
+    other = comparison.Measured("b", "litert_int8", 50, 1_000_000, 0.6, {1: 0.004, 8: 0.02})
+    row = dict(zip(comparison.HEADER, comparison.rows([first, other])[1], strict=True))
     assert row == {"model": "b", "format": "litert_int8", "parameters": 50, "megabytes": 1.0, "size_divided_by": 4.0,
                    "{metric}": 0.6, "kept": pytest.approx(0.75), "ms_of_1": pytest.approx(4), "speed_of_1": 2.5,
                    "ms_of_8": pytest.approx(20), "speed_of_8": 2.0}
@@ -30,7 +29,7 @@ def test_models_of_two_tasks(folder, monkeypatch):
     monkeypatch.chdir(folder)
     settings = ComparisonSettings(("sst", "tagger"), ("saved_model",), "refused", data_dir="sst-2")
     with pytest.raises(InputError, match="`models`=tagger: is of a token_classifier, and sst of a classifier"):
-        job.run(settings)
+        comparison.run(settings)
     assert not (folder / "refused").exists()
 
 

@@ -8,23 +8,21 @@ import pytest
 
 from bert_tf.checkpoints import open_checkpoint
 from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from data_prep.tasks import classifier
-from run.compression.comparison import job as comparison_job
-from run.compression.comparison.settings import ComparisonSettings
-from run.compression.data_settings import DataSettings, QuantizationSettings
-from run.compression.distillation import job as distillation_job
-from run.compression.distillation.settings import DistillationSettings, TeachingDataSettings
-from run.compression.pruning import job as pruning_job
-from run.compression.pruning.settings import PruneModelSettings, PruningSettings
+from run.compression import comparison, distillation, pruning
+from run.compression.distillation_settings import DistillationSettings, TeachingDataSettings
+from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
 from run.finetuning import job as finetuning_job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference import export_evaluation, loading
-from run.inference.served_settings import of_checkpoint
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.inference import export_evaluation
 from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 from run.techniques.settings import Int8Settings, LossSettings, StudentSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
@@ -54,7 +52,7 @@ def distil(teacher, output_dir):
         training=TrainingSettings(output_dir, train_batch_size=6), data=TeachingDataSettings(data_dir="sst-2"),
         tuning=TuningSettings(do_train=True, do_eval=True, num_train_epochs=1.0),
         student=StudentSettings(teacher, student_layers=(1,)), losses=LossSettings(hidden_weight=1.0)))
-    distillation_job.run(settings)
+    distillation.run(settings)
 
 
 def prune(model, output_dir):
@@ -62,7 +60,7 @@ def prune(model, output_dir):
         ModelSettings(init_checkpoint=model), data=DataSettings(data_dir="sst-2"),
         pruning=PruningSettings(keep_heads=0.5, keep_neurons=0.5, prune_across="layer"),
         training=TrainingSettings(output_dir, train_batch_size=6))
-    pruning_job.run(resolved(settings))
+    pruning.run(resolved(settings))
 
 
 def train_for_int8(model, output_dir):
@@ -83,7 +81,7 @@ def test_each_model_is_smaller_than_the_one_before(folder):
 
 def test_the_int8_file_scores_as_its_training_said(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    servable, _ = loading.load(of_checkpoint("int8"), static_length=True)
+    servable, _ = checkpoint.load(of_checkpoint("int8"), static_length=True)
     (folder / "int8.tflite").write_bytes(litert.convert(servable, "int8", lengths=(20,), batch_sizes=(8,)))
     export_evaluation.run(resolved(ExportEvaluationSettings(
         ModelSettings(init_checkpoint="int8"), ExportedModelSettings("int8.tflite"), data_dir="sst-2",
@@ -99,7 +97,7 @@ def test_the_last_beside_the_first(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     settings = resolved(ComparisonSettings(("sst", "int8"), ("saved_model", "litert_int8"), "report",
                                            data_dir="sst-2", timed_texts=8))
-    comparison_job.run(settings)
+    comparison.run(settings)
     with open(folder / "report" / "comparison.tsv", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert [(row["model"], row["format"]) for row in rows] == [

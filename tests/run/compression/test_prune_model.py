@@ -7,20 +7,22 @@ import pytest
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, open_checkpoint
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.compression.importance import Importance
 from bert_tf.compression.pruning import pruned_config
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from data_prep.tasks import classifier
-from run.compression.data_settings import DataSettings
-from run.compression.pruning import job, selection
-from run.compression.pruning.settings import PruneModelSettings, PruningSettings
+from run.compression import pruning as pruning_job
+from run.compression import selection
+from run.compression.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference import loading
-from run.inference.served_settings import of_checkpoint
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.settings import TrainingSettings
 from run.techniques.settings import LossSettings
 from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
@@ -43,7 +45,7 @@ def prune(name, output_dir, batch_size=4, losses=None, **pruning):
         ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**toy_runs.DATA.get(name, {})),
         PruningSettings(**pruning), TrainingSettings(output_dir=output_dir, train_batch_size=batch_size),
         losses=LossSettings(**losses or {}))
-    job.run(resolved(settings))
+    pruning_job.run(resolved(settings))
     with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
         return json.load(file)
 
@@ -54,8 +56,8 @@ def test_every_task(folder, name, monkeypatch):
     report = prune(name, f"{name}_pruned", batch_size=2, keep_heads=0.5, keep_neurons=0.25)
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
-    servable, served = loading.load(of_checkpoint(f"{name}_pruned"))
-    assert served.metadata.kind == toy_runs.TASKS[name][0].kind
+    servable, card = checkpoint.load(of_checkpoint(f"{name}_pruned"))
+    assert card.kind == toy_runs.TASKS[name][0].kind
     assert servable.config.layer_sizes == [(1, 3)]
 
 
@@ -105,15 +107,15 @@ def test_a_smaller_table(folder, monkeypatch, capfd):
     tables = [open_checkpoint(str(folder / "table" / name)).tensors["bert/embeddings/embedding_projection"].read()
               for name in ("start", "")]
     assert np.abs(tables[0] - tables[1]).max() > 1e-6
-    servable, _ = loading.load(of_checkpoint("table"))
+    servable, _ = checkpoint.load(of_checkpoint("table"))
     assert servable.tokenizer.vocab_size == len(pieces)
 
 
 def test_a_floor(folder, monkeypatch):
     """Scores here are chance: what counts is which model comes out."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
-        "eval_accuracy": {12: 0.9, 9: 0.8, 6: 0.7, 3: 0.6, 1: 0.5}[stage.config.layer_sizes[0][1]]})
+    monkeypatch.setattr(FineTuned, "score", lambda model: {
+        "eval_accuracy": {12: 0.9, 9: 0.8, 6: 0.7, 3: 0.6, 1: 0.5}[model.config.layer_sizes[0][1]]})
     steps = {"keep_neurons": 0.0, "rounds": 4}
     report = prune("sst", "floor", least_score=0.65, **steps)
     assert (report["round"], len(report["rounds"])) == (2, 3)
@@ -124,8 +126,8 @@ def test_a_floor(folder, monkeypatch):
 
 def test_a_floor_that_no_model_reaches(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(job, "scores_of", lambda stage, task: {
-        "eval_accuracy": {12: 0.9, 3: 0.6}[stage.config.layer_sizes[0][1]]})
+    monkeypatch.setattr(FineTuned, "score", lambda model: {
+        "eval_accuracy": {12: 0.9, 3: 0.6}[model.config.layer_sizes[0][1]]})
     with pytest.raises(InputError, match=r"`least_score`=0\.85: no pruned model reaches it; low holds the best, of "
                                          r"round 1, with eval_accuracy 0\.6000"):
         prune("sst", "low", least_score=0.85, keep_neurons=0.25)
@@ -208,7 +210,7 @@ def test_what_comes_out_is_trained_on_and_exported(folder, undisturbed, monkeypa
         tuning=TuningSettings(do_train=True, num_train_epochs=1.0),
         task=classifier.Settings(task_name="sst-2", data_dir="sst-2")), {})
     finetuning_job.run(settings)
-    servable, _ = loading.load(of_checkpoint("trained_on"), static_length=True)
+    servable, _ = checkpoint.load(of_checkpoint("trained_on"), static_length=True)
     assert servable.config.layer_sizes == [(1, 4)]
     (folder / "pruned.tflite").write_bytes(litert.convert(servable, lengths=(20,), batch_sizes=(1,)))
     assert litert.largest_difference(servable, str(folder / "pruned.tflite")) < 1e-4

@@ -10,11 +10,12 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import ModelSettings, OptimizerSettings, TokenizerSettings, TrainingSettings
+from run.settings import OptimizerSettings, TrainingSettings
 from run.techniques.settings import WeightPruningSettings
 from tests import toy_runs
 from tests.settings import resolved

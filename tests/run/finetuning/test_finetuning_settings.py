@@ -4,9 +4,10 @@ import dataclasses
 
 import pytest
 
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, short
-from run.settings import ModelSettings, OptimizerSettings, TrainingSettings
+from run.settings import OptimizerSettings, TrainingSettings
 
 BOTH = TuningSettings(do_train=True, do_eval=True)
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)

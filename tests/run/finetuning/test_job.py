@@ -7,11 +7,11 @@ import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
+from bert_tf.serving import settings as served_settings
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference import served_settings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.training import strategies

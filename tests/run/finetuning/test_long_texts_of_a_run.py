@@ -13,19 +13,15 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import classifier, glue, text_windows
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.inference import loading
-from run.inference.served_settings import of_checkpoint
-from run.settings import (
-    ModelSettings,
-    OptimizerSettings,
-    TokenizerSettings,
-    TrainingSettings,
-)
+from run.settings import OptimizerSettings, TrainingSettings
 from tests import toy_runs
 from tests.settings import resolved
 
@@ -84,7 +80,7 @@ def test_a_run_and_its_export(here, capsys):
     for name, value in weights("killed").items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
-    servable, _ = loading.load(of_checkpoint("run"))
+    servable, _ = checkpoint.load(of_checkpoint("run"))
     answers = servable.answer_texts(text=tf.constant([text.strip() or "line" for text in TEXTS]))
     probabilities = np.loadtxt(here / "run" / "test_results.tsv")
     np.testing.assert_allclose(answers["probabilities"], probabilities, atol=1e-5)

@@ -19,7 +19,7 @@ def test_the_memory_of_weights_and_moments_is_given_back(two_replicas, kind):
     with strategy.scope():
         model, optimizer = Weight(), create_optimizer(0.1, 9, 0)
         optimizer.build(model.trainable_variables)
-    runs.FineTuned(model, optimizer, None, "folder", 1, {}, None).free()
+    runs.TrainedModel(model, optimizer, None, "folder", 1, {}, None).free()
     assert len(optimizer.variables) >= 3
     for variable in (*model.variables, *optimizer.variables):
         for part in strategy.experimental_local_results(variable):

@@ -29,7 +29,7 @@ class Weight(tf.Module):
 
 @pytest.fixture
 def searched(tmp_path, monkeypatch):
-    """(scores, **settings of the search) -> FineTuned; `searched.ran` are the names of the runs made so far.
+    """(scores, **settings of the search) -> TrainedModel; `searched.ran` are the names of the runs made so far.
 
     A run makes a checkpoint and scores what `scores` says, or diverges where that is None.
     """
@@ -45,7 +45,7 @@ def searched(tmp_path, monkeypatch):
             if scores[folder.name] is None:
                 raise DivergedError("step 3: the loss is not a finite number", "out has no checkpoint yet")
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
-            return runs.FineTuned(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
+            return runs.TrainedModel(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
 
         monkeypatch.setattr(runs, "one_run", one_run)
         settings = FineTuningSettings(

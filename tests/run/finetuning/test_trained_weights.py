@@ -11,19 +11,14 @@ import tensorflow as tf
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import convert, open_checkpoint
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.techniques.freezing import freeze
 from data_prep.tasks import classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import (
-    ModelSettings,
-    OptimizerSettings,
-    StepSettings,
-    TokenizerSettings,
-    TrainingSettings,
-)
+from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 from run.training import strategies
 from tests import state_files, toy_runs

@@ -11,12 +11,13 @@ import tensorflow as tf
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import open_checkpoint
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import InstanceSettings, local_runner
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings
-from run.settings import ModelSettings, TrainingSettings
+from run.settings import TrainingSettings
 from tests import state_files
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 

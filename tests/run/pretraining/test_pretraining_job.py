@@ -8,11 +8,12 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
+from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from bert_tf.files import only_writer
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
-from run.settings import ModelSettings, StepSettings, TrainingSettings
+from run.settings import StepSettings, TrainingSettings
 from run.training import strategies
 
 EVEN, ODD = {"train_batch_size": 8, "eval_batch_size": 10}, {"train_batch_size": 7, "eval_batch_size": 9}

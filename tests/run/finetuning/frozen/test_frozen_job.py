@@ -8,23 +8,18 @@ import tensorflow as tf
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import conll, token_classifier
 from run.arrays import batches
-from run.finetuning.frozen import job, tagger
-from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
+from run.finetuning import frozen_table as job
+from run.finetuning import frozen_tagger as tagger
+from run.finetuning.frozen_settings import FrozenSettings, TaggerSettings
 from run.finetuning.settings import SearchSettings, TuningSettings
-from run.inference.served_settings import of_checkpoint
-from run.settings import (
-    DeviceSettings,
-    ModelSettings,
-    OptimizerSettings,
-    StepSettings,
-    TokenizerSettings,
-    TrainingSettings,
-)
+from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 from tests import state_files, toy_runs
 from tests.settings import resolved

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from bert_tf import models
 from run import run_tagger
-from run.finetuning.frozen import job
+from run.finetuning import frozen_table as job
 from run.training import strategies
 from tests import linear_tagger, scripts, toy_runs
 from tests.settings import resolved

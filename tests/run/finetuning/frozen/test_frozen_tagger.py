@@ -6,9 +6,9 @@ import tensorflow as tf
 
 from bert_tf import losses, optimization
 from bert_tf.errors import InputError
-from run.finetuning.frozen import tagger
-from run.finetuning.frozen.features import KINDS, MIX, SIDE_BY_SIDE, SUM, WAYS, layers_of
-from run.finetuning.frozen.tagger import FrozenTagger
+from run.finetuning import frozen_tagger as tagger
+from run.finetuning.frozen_settings import KINDS, MIX, SIDE_BY_SIDE, SUM, WAYS, layers_of
+from run.finetuning.frozen_tagger import FrozenTagger
 from tests.numpy_lstm import bidirectional
 
 LAYERS, HIDDEN, LABELS, WIDTH = 4, 3, 5, 2

@@ -8,7 +8,7 @@ import pytest
 from bert_tf.errors import InputError
 from run.arrays import kept_rows
 from run.arrays.batches import take_rows
-from run.finetuning.frozen import vectors
+from run.finetuning import frozen_vectors as vectors
 from tests import remote_folders
 
 LAYERS, WIDTH, OF_ENCODER, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # rows of words, cut in two ways

@@ -7,15 +7,15 @@ import pytest
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import token_classifier
 from run.evaluation import results
+from run.finetuning import frozen_table as table
 from run.finetuning import job
-from run.finetuning.frozen import table
-from run.finetuning.frozen.features import KINDS
-from run.finetuning.frozen.settings import FrozenSettings, TaggerSettings
+from run.finetuning.frozen_settings import KINDS, FrozenSettings, TaggerSettings
 from run.finetuning.settings import TuningSettings
-from run.settings import ModelSettings, TokenizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 from run.tasks import TokenClassifierTask
 from tests import state_files, toy_runs
 from tests.settings import resolved

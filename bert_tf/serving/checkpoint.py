@@ -1,0 +1,102 @@
+"""From a checkpoint to a model that answers texts."""
+
+import dataclasses
+import functools
+
+import tensorflow as tf
+
+from bert_tf.checkpoints import load_pretrained, open_checkpoint
+from bert_tf.cli.model_settings import read_tokenizer
+from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
+from bert_tf.serving.model import Model, mean_of_tokens
+from bert_tf.serving.saved_model import call_signature
+from bert_tf.tasks import KINDS, MaskedLM
+from bert_tf.tasks.graphs import GRAPHS, ServingOptions
+
+
+class LoadedCheckpoint(Model):
+    """A checkpoint of any kind of task and any format."""
+
+    def __init__(self, settings):
+        """Loads a checkpoint.
+
+        Args:
+          settings: Resolved AnyModelSettings.
+
+        Raises:
+          InputError: As `load`.
+        """
+        settings = with_kind_of_weights(settings)
+        self._servable, card = load(settings)
+        super().__init__(card.kind, next(iter(settings.found.places.values())), pairs=card.pairs,
+                         limit=card.max_seq_length)
+        self.labels = card.labels or None
+        self._signature = self._servable.signatures("serving_default")["serving_default"]
+
+    def _answer(self, texts):
+        return call_signature(self._signature, texts, self._ranks)
+
+    def _encode(self, texts):
+        return mean_of_tokens(*(each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string))))
+
+    @functools.cached_property
+    def _sequence_output(self):
+        """Function of a batch of texts, string [B] -> float32 [B, S, H], int32 [B, S]."""
+        servable = self._servable
+        encoder = getattr(servable.model, "encoder", servable.model)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.string)], autograph=False)
+        def sequence_output(texts):
+            features, _ = servable.pack(servable.tokenizer.tokenize(texts))
+            return tf.cast(encoder(features)["sequence_output"], tf.float32), features["input_mask"]
+
+        return tf.autograph.experimental.do_not_convert(sequence_output)
+
+
+def load(settings, *, remove_padding=True, dtype="float32", **options):
+    """Loads the Servable of a checkpoint.
+
+    Args:
+      settings: Resolved settings of a job that serves a model, with `card`; see bert_tf.cli.settings.
+      remove_padding: bool. See Fast; not with static lengths.
+      dtype: str. Policy of Keras for the encoder.
+      **options: Fields of ServingOptions; the settings supply the others.
+
+    Returns:
+      (bert_tf.export.Servable, TaskMetadata).
+
+    Raises:
+      InputError: If the checkpoint lacks weights of the task.
+    """
+    place, checkpoint = next(iter(settings.found.places.items()))
+    values, card = settings.values(), settings.card
+    kind, graph = KINDS[card.kind], GRAPHS[card.kind]
+    options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
+                                if field.name in values} | options)
+    tokenizer = read_tokenizer(values["vocab_file"], card.do_lower_case, checkpoint, settings.config,
+                               card.strip_accents)
+    fast = Fast(remove_padding=remove_padding and not options.static_length, last_where_read=True, float32_scores=True)
+    model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), card)
+    missing = [name for name in load_pretrained(model, checkpoint).missing if kind.needs(name)]
+    if missing:
+        needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
+        raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", place, checkpoint)
+    return graph.servable(model, tokenizer, card, options), card
+
+
+def with_kind_of_weights(settings):
+    """Sets the kind of a checkpoint if neither the settings nor its directory state one.
+
+    Args:
+      settings: As `load`, with the kind "encoder" of `task_without_card`.
+
+    Returns:
+      The settings, of the kind "masked_lm" if nothing states a kind and the checkpoint has the weights of that head.
+    """
+    checkpoint = next(iter(settings.found.places.values()))
+    if settings.task or settings.found.cards or not settings.task_without_card:
+        return settings
+    if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
+        return settings
+    return settings.with_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})

@@ -1,0 +1,79 @@
+"""Loads a model from a place, whatever is there. Imports TensorFlow only for what requires it."""
+
+import os
+import warnings
+
+from bert_tf import files
+from bert_tf.cli import resolution
+from bert_tf.errors import InputError
+from bert_tf.litert import LiteRTModel
+from bert_tf.model_folder.finding import find
+from bert_tf.serving.exports import LITERT_SUFFIX, newest_version
+from bert_tf.serving.model import Model
+from bert_tf.serving.settings import LoadSettings
+
+
+def load(place, **options):
+    """See `bert_tf.load`."""
+    settings = LoadSettings(model=os.fspath(place))
+    options = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
+    if unknown := options.keys() - settings.values().keys():
+        raise InputError(f"there is no option {min(unknown)}: the options are {', '.join(sorted(settings.values()))}")
+    settings = settings.with_values(options)
+    return open_model(resolution.resolve(settings, options, find(resolution.places_of(settings)), warnings.warn))
+
+
+def open_model(settings):
+    """Opens the model of a job.
+
+    Args:
+      settings: Resolved AnyModelSettings.
+
+    Returns:
+      Model.
+
+    Raises:
+      InputError: If the model is of another kind than the settings' `task`, was exported with fewer candidates than
+        `top_k`, or is damaged; as bert_tf.serving.checkpoint.load.
+    """
+    name, path = settings.exported or (None, "")
+    top_k = settings.top_k if settings.top_k != type(settings).top_k else None
+    if path.endswith(LITERT_SUFFIX) and name == "model":
+        return LoadedLiteRT(path, settings.task, top_k)
+    if settings.exported:
+        from bert_tf.serving.saved_model import LoadedSavedModel
+
+        return LoadedSavedModel(newest_version(path, name), settings.task, top_k, path)
+    from bert_tf.serving.checkpoint import LoadedCheckpoint
+
+    return LoadedCheckpoint(settings)
+
+
+class LoadedLiteRT(Model):
+    """A .tflite file that export_saved_model wrote."""
+
+    def __init__(self, path, kind=None, top_k=None):
+        """Opens a file.
+
+        Args:
+          path: str. Local or remote.
+          kind: str or None. Required kind of task.
+          top_k: int or None. Required number of candidates.
+
+        Raises:
+          InputError: If there is no such file, or it does not meet the requirements.
+        """
+        if not files.is_file(path):
+            raise InputError("no such file", "model", path)
+        with files.local_copy(path) as local:
+            self._model = LiteRTModel(local)
+        metadata = self._model.metadata
+        if kind not in (None, metadata.kind):
+            raise InputError(f"is not of a {kind}, but of a {metadata.kind}", "model", path)
+        if top_k and top_k > metadata.top_k:
+            raise InputError(f"{path} was exported with `top_k`={metadata.top_k}", "top_k", top_k)
+        super().__init__(metadata.kind, path, pairs=metadata.pairs, limit=metadata.max_seq_length)
+        self.labels = metadata.labels or None
+
+    def _answer(self, texts):
+        return self._model(**texts)

@@ -1,0 +1,132 @@
+"""The contract of a model that answers raw text. Does not import TensorFlow."""
+
+import abc
+import itertools
+
+import numpy as np
+
+from bert_tf.errors import InputError
+from bert_tf.tasks import KINDS, Encoder
+from bert_tf.tasks.base import TEXT
+from bert_tf.tokenization.rows import as_texts, check_request
+
+GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
+
+
+class Model(abc.ABC):
+    """A model of any kind of task and any format, with its tokenizer.
+
+    Attributes:
+      kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
+      inputs: Tuple of str. Names of the texts of a request, in their order.
+      place: str. Where the model was loaded from.
+      limit: int or None. Longest input in WordPieces, [CLS] and [SEP] included; None if a SavedModel does not tell it.
+      labels: Tuple of str or None. Names in the order of their IDs; None for a kind of task without labels.
+    """
+
+    labels = None
+
+    def __init__(self, kind, place, *, pairs=False, limit=None):
+        """Creates the part that all formats share.
+
+        Args:
+          kind: str. Key of KINDS.
+          place: str. Where the model was loaded from.
+          pairs: bool. Whether an example is two texts, for the kinds that accept one or two.
+          limit: int or None. See the class.
+        """
+        self.kind, self.place, self.limit = kind, place, limit
+        self._ranks = KINDS[kind].inputs(pairs)
+        self.inputs = tuple(self._ranks)
+
+    def __call__(self, **texts):
+        """Answers a request as one batch.
+
+        Args:
+          **texts: Lists of B str, one for each of `inputs`; `choices` of multiple choice is a list of B lists of the
+            same length. `text_a` and `text_b` are accepted for the first and the second input of any model.
+
+        Returns:
+          Dict of arrays [B, ...]: the outputs of the signature serving_default; strings are bytes.
+
+        Raises:
+          InputError: If an input is missing, unknown, not a list of texts, or of another size than the first.
+        """
+        return self._answer(check_request(self.kind, self._ranks, self._named(texts)))
+
+    def rows(self, batch_size=32, **texts):
+        """Answers any number of texts, in batches of similar length.
+
+        Args:
+          batch_size: int. Examples that go through the model together.
+          **texts: As in a call; examples may have different numbers of choices.
+
+        Returns:
+          List of dicts, one JSON object for each example, as Kind.rows describes them.
+
+        Raises:
+          InputError: As a call.
+        """
+        texts = check_request(self.kind, self._ranks, self._named(texts), is_ragged=True)
+        rows = [None] * len(texts[self.inputs[0]])
+        sizes = [_size(example) for example in zip(*map(texts.get, self.inputs), strict=True)]
+        order = sorted(range(len(rows)), key=sizes.__getitem__)
+        for _, group in itertools.groupby(order, key=lambda place: sizes[place][0]):
+            for batch in _batches(list(group), batch_size):
+                answers = self(**{name: [values[place] for place in batch] for name, values in texts.items()})
+                for place, row in zip(batch, KINDS[self.kind].rows(answers), strict=True):
+                    rows[place] = row
+        return rows
+
+    def encode(self, texts, batch_size=32):
+        """Computes embeddings: the mean of the last layer's outputs over all tokens, [CLS] and [SEP] included.
+
+        Args:
+          texts: List of N str.
+          batch_size: int. Texts that go through the model together.
+
+        Returns:
+          Float32 array [N, hidden_size].
+
+        Raises:
+          InputError: If this is an export of a task, which does not contain its encoder's outputs.
+        """
+        texts = as_texts("texts", texts)
+        vectors = [None] * len(texts)
+        for batch in _batches(sorted(range(len(texts)), key=lambda place: len(texts[place])), batch_size):
+            for place, vector in zip(batch, self._encode([texts[place] for place in batch]), strict=True):
+                vectors[place] = vector
+        return np.array(vectors, np.float32) if vectors else self._encode([])
+
+    @abc.abstractmethod
+    def _answer(self, texts):
+        """Answers dict of `inputs` -> nested lists of str, all of the same size; see `__call__`."""
+
+    def _encode(self, texts):
+        """Returns the embeddings of a batch, list of str; see `encode`."""
+        if self.kind != Encoder.name or self._ranks != TEXT:
+            raise InputError(f"{self.place}: an export of a {self.kind} of {' and '.join(self.inputs)} does not have "
+                             "embeddings of a text; load its checkpoint")
+        answer = self._answer({"text": texts})
+        return mean_of_tokens(answer["sequence_output"], answer["input_mask"])
+
+    def _named(self, texts):
+        """Renames GENERAL_NAMES to the names of `inputs`."""
+        general = dict(zip(GENERAL_NAMES, self.inputs, strict=False))
+        return {name if name in self._ranks else general.get(name, name): values for name, values in texts.items()}
+
+
+def mean_of_tokens(sequence_output, input_mask):
+    """Averages the vectors of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
+    mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
+    return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
+
+
+def _batches(places, batch_size):
+    return (places[start : start + batch_size] for start in range(0, len(places), batch_size))
+
+
+def _size(example):
+    """Returns (number of choices, characters) of the texts of an example."""
+    choices = [text for part in example if isinstance(part, list) for text in part]
+    return len(choices), sum(map(len, choices)) + sum(len(text) for text in example if isinstance(text, str))

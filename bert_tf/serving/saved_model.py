@@ -1,0 +1,80 @@
+"""SavedModels that this project exported, as functions of texts."""
+
+import functools
+
+import numpy as np
+import tensorflow as tf
+import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
+
+from bert_tf.errors import InputError
+from bert_tf.serving.model import Model
+from bert_tf.tasks import KINDS
+from bert_tf.tokenization.model_inputs import FEATURES
+
+
+class LoadedSavedModel(Model):
+    """A SavedModel of any kind of task."""
+
+    def __init__(self, path, kind=None, top_k=None, given=None):
+        """Loads a SavedModel.
+
+        Args:
+          path: str. Directory that contains saved_model.pb.
+          kind: str or None. Required kind of task.
+          top_k: int or None. Required number of candidates.
+          given: str or None. Directory that the user gave, for messages.
+
+        Raises:
+          InputError: If it is damaged, was not exported by this project, or does not meet the requirements.
+        """
+        self._loaded = load_whole(path)  # keeps the variables
+        self._signature = self._loaded.signatures.get("serving_default")
+        outputs = self._signature.structured_outputs if self._signature else {}
+        found = kind_of(outputs)
+        if found is None or kind not in (None, found):
+            raise InputError(f"`saved_model`={given or path}: is not of a {kind or 'model of these scripts'}")
+        candidates = outputs.get(KINDS[found].candidates)
+        if top_k and candidates is not None and top_k > candidates.shape[-1]:
+            raise InputError(f"`top_k`={top_k}: {path} was exported with `top_k`={candidates.shape[-1]}")
+        super().__init__(found, path, pairs="text_b" in self._signature.structured_input_signature[1])
+
+    @functools.cached_property
+    def labels(self):
+        """See Model; the signature "ids" answers with them."""
+        signature = self._loaded.signatures["ids"]
+        if "labels" not in signature.structured_outputs:
+            return None
+        row = np.zeros([1, signature.structured_input_signature[1]["input_ids"].shape[-1] or 1], np.int32)
+        names = signature(**dict.fromkeys(FEATURES, tf.constant(row)))["labels"][0].numpy()
+        return tuple(name.decode() for name in names)
+
+    def _answer(self, texts):
+        return call_signature(self._signature, texts, self._ranks)
+
+
+def kind_of(outputs):
+    """Returns the kind of task whose serving_default has these outputs, names; None if it is none of KINDS."""
+    return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
+
+
+def load_whole(path):
+    """Returns what tf.saved_model.load does; InputError with the path if the SavedModel is damaged or incomplete."""
+    try:
+        return tf.saved_model.load(path)
+    except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
+        reason = " ".join(str(getattr(error, "message", None) or error).split())
+        raise InputError(f"{path}: is no SavedModel that can be loaded, or a damaged one: {reason:.120}") from error
+
+
+def call_signature(signature, texts, ranks):
+    """Calls a signature; returns a dict of NumPy arrays.
+
+    Args:
+      signature: Concrete function.
+      texts: Dict of input -> nested lists of str.
+      ranks: Dict of input -> rank.
+    """
+    empty = {name: [0, 1][:rank] for name, rank in ranks.items()}  # multiple choice requires a choice
+    answer = signature(**{name: tf.constant(value, tf.string, None if value else empty[name])
+                          for name, value in texts.items()})
+    return {name: value.numpy() for name, value in answer.items()}

@@ -1,0 +1,170 @@
+"""Settings of jobs that use a model for its task. Does not import TensorFlow."""
+
+import dataclasses
+import functools
+from typing import ClassVar
+
+from bert_tf import files
+from bert_tf.cli import paths, places, resolution, script
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.cli.settings import Settings, setting
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.files import read_text
+from bert_tf.model_folder.finding import Found, find
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.serving.exports import is_export
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
+
+KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
+PLACES = ("model", "saved_model", "init_checkpoint")  # settings that say where a model is, of any form
+
+
+@dataclasses.dataclass(frozen=True)
+class ServedSettings(Settings):
+    """Base class of jobs that use a model for its task; bert_tf.cli.resolution computes the fields without a flag."""
+
+    serves: ClassVar = True
+    always_required: ClassVar = ("init_checkpoint",)
+    task = None  # required kind of the model; a setting in some subclasses
+    labels = ()  # given names of a classifier's labels
+
+    config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    found: Found | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class QuestionSettings(Settings):
+    """How contexts are searched for answers; names and defaults are those of the original's run_squad."""
+
+    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
+    max_query_length: int = setting(64, "WordPieces at which a question is cut.", lower=1)
+    max_answer_length: int = setting(30, "Most WordPieces of an answer.", lower=1)
+    version_2_with_negative: bool = setting(
+        False, "Whether a question may have no answer; the answer is then ''.")
+    null_score_diff_threshold: float = setting(
+        0.0, "With --version_2_with_negative: how much the score of no answer must exceed that of the best for the "
+             "answer to be none.", needs="version_2_with_negative")
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelSettings(Settings):
+    """What the directory of a checkpoint may not tell about a classifier."""
+
+    labels_file: str | None = setting(
+        None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
+              "without labels gives a number.", place=places.INPUT_FILE)
+    pairs: bool = setting(
+        False, "Whether an example of a classifier or encoder is two texts: inputs text_a and text_b in place of text.")
+    multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
+
+    def read_labels(self):
+        """Returns the label names of `labels_file`, a tuple of str; empty without one."""
+        if not self.labels_file:
+            return ()
+        paths.check_file("labels_file", self.labels_file)
+        labels = tuple(read_text(self.labels_file).splitlines())
+        if not labels:
+            raise InputError("is empty; leave it out for a model that gives a number", "labels_file", self.labels_file)
+        return labels
+
+
+# What an export keeps as it was when it was made.
+OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(), *QuestionSettings().values(),
+                            *LabelSettings().values()})
+
+
+@dataclasses.dataclass(frozen=True)
+class AnyModelSettings(ServedSettings):
+    """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
+
+    always_required: ClassVar = ()
+    of_checkpoints: ClassVar = OF_CHECKPOINTS
+
+    @functools.cached_property
+    def _place(self):
+        """(setting, path, whether it is an export); InputError unless exactly one is given and exists."""
+        values = self.values()
+        given = [(name, values[name]) for name in PLACES if values.get(name)]
+        if not given:
+            last, *others = (name for name in reversed(PLACES) if name in values)
+            raise InputError("is required" + "".join(f", or `{name}`" for name in others), last)
+        if len(given) > 1:
+            raise InputError(f"`{given[0][0]}` has its own weights; give one of them", *given[1])
+        name, path = given[0]
+        exported = name == "saved_model" or (name == "model" and is_export(path))
+        if name == "model" and not (exported or files.exists(path) or files.exists(f"{path}.index")):
+            raise InputError("no such file or folder", name, path)
+        return name, path, exported
+
+    @property
+    def checkpoint(self):
+        """See Settings."""
+        name, path, exported = self._place
+        return None if exported else (name, path)
+
+    @property
+    def exported(self):
+        """See Settings."""
+        name, path, exported = self._place
+        return (name, path) if exported else None
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadSettings(AnyModelSettings):
+    """A checkpoint or an export, and the options of its answers."""
+
+    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.with_kind_of_weights
+
+    model: str | None = setting(
+        None, "What answers: a .tflite file or a folder that export_saved_model wrote, the folder of a fine-tuning "
+              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.",
+        place=places.MODEL)
+    task: str | None = setting(
+        None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KIND_NAMES)
+    bert_config_file: str | None = setting(
+        None, "Config of a checkpoint; needed unless one lies beside it.", place=places.MODEL,
+        told_by=resolution.CONFIG)
+    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    top_k: int = setting(5, "Of a checkpoint: candidates for each [MASK], or answers to a question.", lower=1)
+
+    @functools.cached_property
+    def labels(self):
+        """See ServedSettings."""
+        return self.label.read_labels()
+
+
+@dataclasses.dataclass(frozen=True)
+class CheckpointSettings(ServedSettings):
+    """A checkpoint for any task, and the options of its answers."""
+
+    model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
+    tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
+    search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
+    task: str | None = setting(
+        None, "What the model does; unset means what task.json beside the checkpoint says. Any checkpoint can be an "
+              "encoder, and a pre-trained one a masked_lm.", choices=KIND_NAMES)
+    label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
+    top_k: int = setting(5, "Candidates for each [MASK], or answers to a question.", lower=1)
+    static_length: bool = setting(
+        False, "Pad every input to --max_seq_length, as TPUs and XLA need, in place of to the longest of a request.")
+
+    @functools.cached_property
+    def labels(self):
+        """See ServedSettings."""
+        return self.label.read_labels()
+
+
+def of_checkpoint(path, place="init_checkpoint", **given):
+    """Returns the resolved CheckpointSettings of a checkpoint that is not named by a flag.
+
+    Args:
+      path: of the checkpoint.
+      place: name of the argument that has the path, for messages.
+      **given: settings that override the files beside the checkpoint.
+    """
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).with_values(given)
+    return resolution.resolve(settings, given, find({place: path}), script.warn)

@@ -1,1 +1,0 @@
-"""Looking inside a model: attention as a page of pictures, what heads do over a corpus, which of them matter."""

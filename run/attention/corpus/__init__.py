@@ -1,1 +1,0 @@
-"""What attention heads do over a corpus and a treebank: one pass, sums that are kept, tables and pictures of them."""

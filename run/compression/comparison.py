@@ -1,0 +1,202 @@
+"""Models of one task side by side: sizes, scores, and latencies of their exports, as a table and a picture."""
+
+import csv
+import dataclasses
+import os
+import statistics
+import tempfile
+import time
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf import export, files
+from bert_tf.errors import InputError, renamed
+from bert_tf.export import litert
+from bert_tf.serving import checkpoint
+from bert_tf.serving.settings import of_checkpoint
+from bert_tf.tasks import KINDS
+from bert_tf.tokenization.model_inputs import FEATURES
+from run.arrays.batches import take_rows
+from run.evaluation import plots
+from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.settings import FineTunedSettings
+from run.inference import feature_models
+from run.tasks import TASKS
+
+TEXTS_TOGETHER = (1, 8)  # that latency is measured with
+WARM_UP_CALLS = 2
+NAME = "comparison"
+HEADER = ("model", "format", "parameters", "megabytes", "size_divided_by", "{metric}", "kept",
+          *(part for count in TEXTS_TOGETHER for part in (f"ms_of_{count}", f"speed_of_{count}")))
+
+
+@dataclasses.dataclass(frozen=True)
+class Measured:
+    """A row of the comparison.
+
+    Attributes:
+      model: its short name.
+      format: one of run.compression.settings.FORMATS.
+      parameters: how many weights are trained, the task's head among them.
+      size: of the export in bytes.
+      score: of the task's metric.
+      seconds: dict of number of texts -> median seconds of an answer to so many; of taking the ids, without tokenizing.
+    """
+
+    model: str
+    format: str
+    parameters: int
+    size: int
+    score: float
+    seconds: dict
+
+
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+def run(settings):
+    """Measures all models of resolved ComparisonSettings, and writes the report; see `_measure`."""
+    with tempfile.TemporaryDirectory() as folder:
+        measured, metric = _measure(settings, folder)
+    write(settings.output_dir, measured, metric)
+
+
+def _measure(settings, folder):
+    """Exports, scores and times all models.
+
+    Args:
+      settings: ComparisonSettings, resolved.
+      folder: local, for the exports.
+
+    Returns:
+      List of Measured, for each format one of each model; and the name of the metric.
+
+    Raises:
+      InputError: as bert_tf.serving.checkpoint.load's; models of different kinds, or without development data.
+    """
+    exports, task = [], None
+    given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
+    models = [of_checkpoint(path, "models", **given) for path in settings.models]
+    _check_kinds(settings.models, [each.card.kind for each in models])
+    for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):
+        servable, _ = checkpoint.load(model)
+        with renamed(init_checkpoint="models"):
+            own = FineTuned.open(FineTunedSettings.of_served(model, **settings.data)).task
+        task = task or own
+        parameters = sum(int(np.prod(variable.shape)) for variable in servable.model.trainable_variables)
+        for each in settings.formats:
+            place = os.path.join(folder, f"{number}_{each}")
+            exported = _export(servable, model, each, place)
+            exports.append(_scored(name, each, parameters, exported, own, settings.eval_batch_size))
+    _time([(model, task) for _, model, task in exports], settings)
+    return [dataclasses.replace(measured, seconds=model.medians) for measured, model, _ in exports], task.metric
+
+
+def _check_kinds(models, kinds):
+    """Raises InputError unless all models, paths, are of one fine-tuned task."""
+    for path, kind in zip(models, kinds, strict=True):
+        if kind not in TASKS:
+            raise InputError("of a model that is no fine-tuned task's there is no score", "models", path)
+        if kind != kinds[0]:
+            raise InputError(f"is of a {kind}, and {models[0]} of a {kinds[0]}", "models", path)
+
+
+def _export(servable, model, kind, place):
+    """Writes a model as an export; returns its path."""
+    if kind == "saved_model":
+        return export.save(servable, place, version=1)[0]
+    static, _ = checkpoint.load(model, static_length=True)
+    content = litert.convert(static, kind.removeprefix("litert_"), batch_sizes=TEXTS_TOGETHER)
+    path = f"{place}.tflite"
+    with files.new_file(path, "wb") as file:
+        file.write(content)
+    return path
+
+
+class _Timed:
+    """An export that is asked by features, and its median times."""
+
+    def __init__(self, path):
+        self._model = feature_models.open_export(path)
+        self._seconds = {count: [] for count in TEXTS_TOGETHER}
+
+    def outputs(self, task, batch_size):
+        """The outputs for the development data."""
+        features = {name: task.eval_features[name] for name in FEATURES}
+        return KINDS[task.kind].logits_of(self._model(features, batch_size))
+
+    def answer(self, features, keep):
+        """Answers a batch; with `keep` its time counts."""
+        start = time.perf_counter()
+        self._model.answer(features)
+        if keep:
+            self._seconds[len(features["input_ids"])].append(time.perf_counter() - start)
+
+    @property
+    def medians(self):
+        return {count: statistics.median(seconds) for count, seconds in self._seconds.items() if seconds}
+
+
+def _scored(name, kind, parameters, path, task, batch_size):
+    """(Measured without times, _Timed, Task) of an export."""
+    model = _Timed(path)
+    score = task.score(model.outputs(task, batch_size))[task.metric]
+    size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)
+    print(f"{name}, {kind}: {size / 1e6:.1f} MB, {task.metric} {score:.4f}", flush=True)
+    return Measured(name, kind, parameters, size, float(score), {}), model, task
+
+
+def _time(exports, settings):
+    """Has the models answer the same texts in turn, so that what else the machine does slows all of them."""
+    for count in TEXTS_TOGETHER:
+        num_rows = min(len(task.eval_features["input_ids"]) for _, task in exports)
+        rows = np.random.default_rng(settings.random_seed % 2**64).permutation(num_rows)[: settings.timed_texts]
+        batches = [rows[start : start + count] for start in range(0, len(rows) - count + 1, count)]
+        if not batches:
+            batches = [np.resize(rows, count)]
+        for keep in (False, True):
+            for batch in batches if keep else batches[:WARM_UP_CALLS] * 2:
+                for model, task in exports:
+                    arrays = {name: task.eval_features[name] for name in FEATURES}
+                    model.answer(take_rows(arrays, batch), keep)
+
+
+def write(folder, measured, metric):
+    """Writes comparison.txt, .tsv and .png into a folder, and prints the table.
+
+    Args:
+      folder: made if missing.
+      measured: list of Measured; all are compared with the first.
+      metric: name of the score.
+    """
+    files.make_dirs(folder)
+    table = rows(measured)
+    header = [name.format(metric=metric) for name in HEADER]
+    text = as_text(table, header)
+    with files.new_file(os.path.join(folder, f"{NAME}.txt")) as file:
+        file.write(text)
+    with files.new_file(os.path.join(folder, f"{NAME}.tsv"), newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerows([header, *table])
+    plots.score_over_latency(os.path.join(folder, f"{NAME}.png"), [
+        (each.model, each.format, 1000 * each.seconds[1], each.score) for each in measured], metric)
+    print(text, end="")
+
+
+def rows(measured):
+    """A list for each Measured of the values of HEADER, beside the first of them."""
+    first = measured[0]
+    return [[each.model, each.format, each.parameters, each.size / 1e6, first.size / each.size, each.score,
+             each.score / first.score if first.score else float("nan"),
+             *(value for count in TEXTS_TOGETHER
+               for value in (1000 * each.seconds[count], first.seconds[count] / each.seconds[count]))]
+            for each in measured]
+
+
+def as_text(table, header):
+    """The rows as a table of text."""
+    formats = ("", "", ",", ".1f", ".2f", ".4f", ".1%", *(".2f", ".2f") * len(TEXTS_TOGETHER))
+    cells = [list(header), *([format(value, spec) for value, spec in zip(row, formats, strict=True)] for row in table)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(cell.ljust(width) if place < 2 else cell.rjust(width)
+                       for place, (cell, width) in enumerate(zip(row, widths, strict=True))).rstrip() for row in cells]
+    return "\n".join(lines) + "\n"

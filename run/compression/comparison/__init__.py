@@ -1,1 +1,0 @@
-"""Models of one task beside each other: sizes, scores and latencies of what they are exported as."""

@@ -1,0 +1,193 @@
+"""Settings for distillation, of a fine-tuned model and on pre-training records: no TensorFlow here."""
+
+import dataclasses
+from typing import ClassVar
+
+from bert_tf import files
+from bert_tf.cli import paths, places
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
+from bert_tf.cli.script import warn
+from bert_tf.cli.settings import setting
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError, renamed
+from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder.finding import find
+from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
+from data_prep.tasks import DATA
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.pretraining.settings import PretrainingSettings, ScheduleSettings
+from run.techniques.settings import AnswerSettings, LossSettings, StudentSettings, Teacher
+
+
+@dataclasses.dataclass(frozen=True)
+class TeachingDataSettings(DataSettings):
+    """The data, of the task that the teacher was trained for; what else shapes features is as in its run."""
+
+    test_file: str | None = setting(None, "Of a tagger or of multiple choice: file to predict.",
+                                    place=places.INPUT)
+    unlabeled_file: str | None = setting(
+        None, "Learn what the teacher answers to the texts of this file in place of the training data. Of a "
+              "classifier: a text a line, or two with a tab between them; of another task, a file as --train_file, "
+              "whose labels or answers may be missing and are not read. Needs --label_weight=0.",
+        needs="label_weight=0.0", place=places.INPUT_FILE)
+
+
+@dataclasses.dataclass(frozen=True)
+class DistillationSettings(FineTuningSettings):
+    """A distillation: a fine-tuning run of the student, and what it learns beside labels.
+
+    Attributes:
+      taught_by: the Teacher, once resolved; `model` has the student's config then.
+    """
+
+    told_from: ClassVar = "teacher"
+
+    tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_train=True, do_eval=True))
+    data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
+    student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
+    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
+    answers: AnswerSettings = dataclasses.field(default_factory=AnswerSettings)
+    taught_by: Teacher | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    @property
+    def splits(self):
+        """See FineTuningSettings; texts without labels replace the training data."""
+        return [split for split in super().splits if not (split == "train" and self.data.unlabeled_file)]
+
+    def check(self):
+        """See Settings."""
+        super().check()
+        if self.answers.keep_answers and self.devices.strategy_name == "multi_worker_mirrored":
+            raise InputError("several processes would write the teacher's answers; give `nokeep_answers`",
+                             "distribution_strategy", "multi_worker_mirrored")
+
+    def completed(self):
+        """See Settings.
+
+        Raises:
+          InputError: a teacher that is no fine-tuned model, or of another task; data of another task; a student that
+            cannot be made, or of another vocabulary.
+        """
+        teacher, kept = read_teacher(self.student.teacher, self.model.bert_config_file)
+        asked = self.data.task_name
+        if kept.get("task_name") and asked and kept["task_name"].replace("-", "") != asked.lower().replace("-", ""):
+            raise InputError(f"`teacher`={teacher.path} was trained for {kept['task_name']}", "task_name", asked)
+        return dataclasses.replace(
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(kept, self.data, "teacher"),
+            model=start_of(self.student, teacher.config, self.tokenizer.vocab_file),
+            tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
+
+    def check_files(self):
+        """See Settings; InputError too for a student and a teacher that cannot be compared."""
+        super().check_files()
+        check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length)
+
+
+@dataclasses.dataclass(frozen=True)
+class GeneralSettings(PretrainingSettings):
+    """A pre-training run of a student, and what it learns of a pre-trained teacher beside the records.
+
+    Attributes:
+      teacher_config: BertConfig of the teacher, once resolved; `model` has the student's then.
+    """
+
+    told_from: ClassVar = "teacher"
+
+    schedule: ScheduleSettings = dataclasses.field(default_factory=lambda: ScheduleSettings(do_train=True))
+    student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
+    losses: LossSettings = dataclasses.field(default_factory=LossSettings)
+    teacher_config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def check(self):
+        """See Settings."""
+        super().check()
+        if self.losses.replacing_rate is not None:
+            raise InputError("goes with run_distillation", "replacing_rate", self.losses.replacing_rate)
+
+    def completed(self):
+        """See Settings; InputError for a student that cannot be made."""
+        teacher = read_config(self.model.bert_config_file, 1)
+        return dataclasses.replace(self, teacher_config=teacher, model=start_of(self.student, teacher))
+
+    def check_files(self):
+        """See Settings; InputError too for a student and a teacher that cannot be compared."""
+        super().check_files()
+        config, teacher = self.model.config, self.teacher_config
+        check_sizes(self.losses, config, teacher, self.longest_sequence)
+        if config.vocab_size != teacher.vocab_size:
+            raise InputError(f"has {teacher.vocab_size} vocabulary entries, the student {config.vocab_size}: they must "
+                             "have one vocabulary", "teacher", self.student.teacher)
+
+
+def read_teacher(path, bert_config_file):
+    """The Teacher of a checkpoint, and a dict of what its run was started with.
+
+    Raises:
+      InputError: it is no fine-tuned model.
+    """
+    with paths.errors_of("teacher"):
+        metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
+    if metadata is None:
+        raise InputError(f"is no fine-tuned model, there is no {task_metadata.TASK_FILE} beside it", "teacher", path)
+    return Teacher(path, metadata, read_config(bert_config_file, 1)), started_with
+
+
+def start_of(student, teacher, vocab_file=None):
+    """The ModelSettings of what a student starts from, with its config.
+
+    Args:
+      student: StudentSettings.
+      teacher: BertConfig.
+      vocab_file: the teacher's, which that of a `student_checkpoint` must be; None for any.
+
+    Raises:
+      InputError: a layer that the teacher lacks, a config that cannot be read, another vocabulary.
+    """
+    if student.student_layers:
+        check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
+        if teacher.num_hidden_groups:
+            raise InputError("the teacher's layers share their weights; give `student_config_file` or "
+                             "`student_checkpoint`", "student_layers", student.student_layers)
+        return ModelSettings(init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers))
+    if student.student_config_file:
+        with renamed(bert_config_file="student_config_file"):
+            return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
+    path = student.student_checkpoint
+    found = find({"student_checkpoint": path})
+    found.check_no_pickle()
+    told = told_values({"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}, {}, found,
+                       warn)
+    if vocab_file and files.read_bytes(told["vocab_file"]) != files.read_bytes(vocab_file):
+        raise InputError(f"its vocabulary is not that of `teacher`={student.teacher}", "student_checkpoint", path)
+    return ModelSettings(told["bert_config_file"], path, config=read_config(told["bert_config_file"], 1))
+
+
+def check_sizes(losses, config, teacher, max_seq_length=1):
+    """Raises InputError for the BertConfigs of a student and a teacher that LossSettings cannot compare.
+
+    That is also if one of them is made for shorter sequences than `max_seq_length`.
+    """
+    weights, rate = losses.weights, losses.replacing_rate
+    for name, each in (("teacher", teacher), ("student", config)):
+        if max_seq_length > each.max_position_embeddings:
+            raise InputError(f"the {name} was made for at most {each.max_position_embeddings}", "max_seq_length",
+                             max_seq_length)
+    if rate is not None:
+        map_layers("uniform", config.num_hidden_layers, teacher.num_hidden_layers)
+        if config.hidden_size != teacher.hidden_size:
+            raise InputError(f"`replacing_rate`={rate}: the student has width {config.hidden_size} and the teacher "
+                             f"{teacher.hidden_size}: layers of one cannot stand in for those of the other")
+        if config.num_hidden_groups:
+            raise InputError(f"`replacing_rate`={rate}: the student's layers share their weights, and cannot be "
+                             "replaced each by itself")
+    if set(INNER) & set(weights):
+        layers = map_layers(losses.parsed_layer_map, config.num_hidden_layers, teacher.num_hidden_layers)
+        heads = {sizes[0] for sizes in config.layer_sizes}, {teacher.layer_sizes[layer][0] for layer in layers}
+        if "attention" in weights and not len(heads[0]) == len(heads[0] | heads[1]) == 1:
+            counts = ["/".join(map(str, sorted(each))) for each in heads]
+            raise InputError(f"`attention_weight`={weights['attention']}: the student has {counts[0]} heads and the "
+                             f"teacher {counts[1]}: their attention cannot be compared; give 0")
+    if "cls" in weights and config.num_hidden_layers < 2:
+        raise InputError(f"`cls_weight`={weights['cls']}: compares layers before the last, and the student has one; "
+                         "give 0")

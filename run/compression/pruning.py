@@ -1,0 +1,266 @@
+"""Prunes a fine-tuned model: measures, takes out, trains on, judges, round after round.
+
+Each round has a folder in output_dir, `round_1` and so on: the pruned model, and below it, in `tuned`, what training
+made of it. A command that was stopped goes on with the round that has no scores yet. What comes out lies in output_dir.
+"""
+
+import dataclasses
+import os
+
+import tensorflow as tf
+
+from bert_tf import files, model_folder
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.cli.script import with_flags
+from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
+from bert_tf.compression.pruning import drop_layers, prune
+from bert_tf.compression.tables import factorise, keep_pieces
+from bert_tf.errors import InputError
+from bert_tf.files import exists, read_json_object
+from bert_tf.model_folder import task_metadata
+from bert_tf.run_state import RunState, fingerprint
+from run.compression.distillation_settings import check_sizes
+from run.compression.selection import flops, select
+from run.compression.vocabularies import ids_in_use, write_vocabulary
+from run.finetuning import runs
+from run.finetuning.fine_tuned import FineTuned, write_json
+from run.finetuning.job import choose_techniques
+from run.settings import DeviceSettings
+from run.techniques.distillation import TaskDistillation
+from run.techniques.settings import StudentSettings, Teacher
+from run.training import model_files, strategies
+
+SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
+ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
+
+
+@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+def run(settings):
+    """Prunes as `settings` say.
+
+    Args:
+      settings: PruneModelSettings, resolved.
+
+    Raises:
+      InputError: settings or data that do not suit the model or each other, another pruning in output_dir; no model
+        reaches `least_score`, and then the best one has been written all the same.
+    """
+    output_dir = settings.training.output_dir
+    strategy = strategies.make_strategy(DeviceSettings())
+    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
+    vocabulary, opened = None, settings
+    if settings.pruning.prune_vocabulary:
+        vocabulary = ids_in_use(settings.pruning.prune_vocabulary, tokenizer)
+        opened = settings.with_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
+    whole = FineTuned.open(opened)
+    task = whole.task
+    if settings.pruning.num_train_epochs:
+        task.settings.num_train_steps(task.num_train_examples)
+    techniques = choose_techniques(
+        task.settings, *([_make_distillation(settings, whole)] if settings.pruning.distill else []))
+    for technique in techniques:
+        technique.read(task, tokenizer)
+    state = RunState(output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE, alone=True)
+    files.make_dirs(output_dir)
+    with files.only_writer("output_dir", output_dir):
+        state.begin()
+        task.write_training_data(output_dir)
+        for technique in techniques:
+            technique.begin(task, output_dir)
+        _Pruning(settings, whole, strategy, techniques).run(vocabulary)
+
+
+def _make_distillation(settings, whole):
+    """The TaskDistillation from a FineTuned, the model before anything is taken out; settings: PruneModelSettings."""
+    path, pruning, losses = whole.path, settings.pruning, settings.losses
+    student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # heads and neurons decide about no loss but one
+    check_sizes(losses, student, whole.config)
+    if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
+        raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "
+                         "give 0")
+    return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
+                            Teacher(path, whole.task.metadata, whole.config), student)
+
+
+class _Pruning:
+    """A pruning under way.
+
+    Args:
+      settings: PruneModelSettings.
+      whole: FineTuned, the model before anything is taken out.
+      strategy: tf.distribute.Strategy to train with.
+      techniques: Technique objects to train with.
+    """
+
+    def __init__(self, settings, whole, strategy, techniques):
+        self._settings = settings.pruning
+        self._output_dir = settings.training.output_dir
+        self._seed = settings.training.random_seed
+        self._whole, self._task = whole, whole.task
+        self._strategy = strategy
+        self._techniques = techniques
+        self._length = whole.task.settings.tokenizer.max_seq_length
+
+    def run(self, vocabulary):
+        """Prunes, and writes what comes out; vocabulary: the ids of the pieces that stay, int [n], None for all."""
+        whole, metric, least = self._whole, self._task.metric, self._settings.least_score
+        start = whole if vocabulary is None else self._with_vocabulary(vocabulary)
+        scores = start.score()
+        print(f"{start.path}: {metric} {scores[metric]:.4f}", flush=True)
+        if least is not None and scores[metric] < least:
+            raise InputError(f"`least_score`={least:g}: the whole model has {metric} {scores[metric]:.4f}")
+        models, entries = [start], [_entry(whole.config, scores, whole.config, self._length)]
+        for number in range(1, self._settings.rounds + 1):
+            model, scores = self._round(number, models[-1])
+            models.append(model)
+            entries.append(_entry(model.config, scores, whole.config, self._length))
+            print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the operations, "
+                  f"{metric} {scores[metric]:.4f}", flush=True)
+            if least is not None and scores[metric] < least:
+                break
+        chosen = self._choose(entries)
+        whole.write(self._output_dir, models[chosen].read_tensors(), models[chosen].config)
+        write_json(os.path.join(self._output_dir, REPORT_FILE), {
+            "init_checkpoint": files.absolute(whole.path), "metric": metric, "round": chosen,
+            "whole": entries[0], "rounds": entries[1:]})
+        print(_as_text(entries[: chosen + 1], metric))
+        self._say_what_came_out(chosen, entries)
+
+    def _round(self, number, before):
+        """Round `number`, of the FineTuned `before`. Returns a FineTuned and its scores."""
+        folder = os.path.join(self._output_dir, ROUND.format(number))
+        finished = os.path.join(folder, SCORES_FILE)
+        tuned = os.path.join(folder, TUNED)
+        trains = bool(self._settings.num_train_epochs)
+        model = self._pruned(folder, before, number)
+        if exists(finished):
+            scores = read_json_object(finished)
+            if not isinstance(scores.get(self._task.metric), int | float):
+                raise InputError(f"{finished}: has no {self._task.metric}; remove it to judge the model again")
+            return model.at(tuned, model.config) if trains else model, scores
+        if trains:
+            model, scores = self._train(model, tuned)
+        else:
+            scores = model.score()
+        write_json(finished, {name: float(value) for name, value in scores.items()})
+        return model, scores
+
+    def _pruned(self, folder, before, number):
+        """The FineTuned of the pruned model of a round, made unless the folder has it whole."""
+        mark = os.path.join(folder, REPORT_FILE)
+        if exists(mark):
+            return before.at(folder, model_folder.read_config(model_folder.find_config(folder)))
+        model = self._without_layers_and_table(before) if number == 1 else before
+        tensors, config, said = model.read_tensors(), model.config, {}
+        if self._settings.takes_out_units:
+            scores = model.measure_importance(self._settings.importance_examples, self._seed)
+            kept = select(scores, config, drop_layers({}, self._whole.config, self._settings.drop_layers)[1],
+                          self._settings, number / self._settings.rounds, self._length)
+            tensors, config = prune(tensors, config, kept)
+            said = {"importance_examples": scores.num_examples,
+                    "heads": [each.tolist() for each in kept.heads],
+                    "neurons": [each.tolist() for each in kept.neurons],
+                    "head_importance": [each.tolist() for each in scores.normalised().heads]}
+        model = model.write(folder, tensors, config)
+        write_json(mark, said)
+        return model
+
+    def _with_vocabulary(self, ids):
+        """The FineTuned with the pieces that stay."""
+        whole = self._whole
+        tensors, config = keep_pieces(whole.read_tensors(), whole.config, ids)
+        print(f"vocabulary: {len(ids):,} of {whole.config.vocab_size:,} pieces stay")
+        return whole.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
+
+    def _without_layers_and_table(self, model):
+        """A FineTuned without `drop_layers`, its word table factorised to `embedding_size`; itself without either."""
+        settings = self._settings
+        if not (settings.drop_layers or settings.embedding_size):
+            return model
+        tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
+        if settings.embedding_size:
+            tensors, config, share = factorise(tensors, config, settings.embedding_size)
+            print(f"word table: {settings.embedding_size} of {config.hidden_size} directions hold {share:.1%} of its "
+                  "squares")
+        return model.write(os.path.join(self._output_dir, "start"), tensors, config)
+
+    def _train(self, model, folder):
+        """Trains a FineTuned in a folder; goes on where a run there was stopped. Returns a FineTuned and its scores."""
+        task = self._task
+        settings = dataclasses.replace(
+            task.settings, model=ModelSettings(init_checkpoint=model.path),
+            training=dataclasses.replace(task.settings.training, output_dir=folder))
+        model_files.keep(folder, model.config, settings.tokenizer.vocab_file)
+        task_metadata.keep(folder, task.metadata)
+        shared = runs.Shared(self._strategy, model.config, task, self._techniques)
+        trained = runs.one_run(settings, shared)
+        runs.write_results(folder, shared, trained.results)
+        scores = {name: value for name, value in trained.results.items() if name != "global_step"}
+        trained.free()
+        return model.at(folder, model.config), scores
+
+    def _choose(self, entries):
+        """The number of the round that comes out: the last that reaches the floor, else the best."""
+        metric, least = self._task.metric, self._settings.least_score
+        values = [each["scores"][metric] for each in entries]
+        rounds = range(1, len(entries))
+        return max((number for number in rounds if least is None or values[number] >= least),
+                   default=max(rounds, key=lambda number: values[number]))
+
+    def _say_what_came_out(self, chosen, entries):
+        metric, least = self._task.metric, self._settings.least_score
+        score = entries[chosen]["scores"][metric]
+        if least is not None and score < least:
+            raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} holds the best, "
+                             f"of round {chosen}, with {metric} {score:.4f}")
+        stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
+        print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
+
+
+def _started_with(settings, task, techniques):
+    """Dict of what a pruning is started with, with which alone it goes on."""
+    return {
+        "init_checkpoint": files.absolute(settings.model.init_checkpoint),
+        **{name: fingerprint(paths) for name, paths in task.training_files.items()},
+        **task.kept_settings, **{name: value for each in techniques for name, value in each.resume().items()},
+        "max_seq_length": task.settings.tokenizer.max_seq_length,
+        **settings.pruning.values(), **collect(FIXED, settings.training),
+        "random_seed": settings.training.random_seed,
+        **collect(MAY_CHANGE, settings.optimizer, settings.step), **collect(FIXED, settings.optimizer),
+    }
+
+
+def _entry(config, scores, whole, length):
+    """What there is to say of a model: dict that JSON can hold.
+
+    Args:
+      config: its BertConfig.
+      scores: dict of name -> float.
+      whole: BertConfig of the model before pruning.
+      length: of a text in pieces, by which operations are counted.
+    """
+    operations = flops(config, length)
+    return {"heads": [heads for heads, _ in config.layer_sizes],
+            "neurons": [neurons for _, neurons in config.layer_sizes],
+            "vocab_size": config.vocab_size, "embedding_size": config.embedding_size or config.hidden_size,
+            "parameters": config.num_parameters, "flops": operations, "flops_share": operations / flops(whole, length),
+            "scores": {name: float(value) for name, value in scores.items()}}
+
+
+def _as_text(entries, metric):
+    """A table: a line for each model, the whole one first.
+
+    Args:
+      entries: of `_entry`, for the whole model and each round.
+      metric: name of a score.
+    """
+    lines = [f"{'round':>5}  {'heads':>9}  {'neurons':>13}  {'parameters':>11}  {'FLOPs':>6}  {metric}"]
+    first = entries[0]
+    for number, each in enumerate(entries):
+        heads, neurons = (f"{sum(each[name])} of {sum(first[name])}" for name in ("heads", "neurons"))
+        lines.append(f"{number or '-':>5}  {heads:>9}  {neurons:>13}  {each['parameters']:>11,}  "
+                     f"{each['flops_share']:>6.3f}  {each['scores'][metric]:.4f}")
+    last = entries[-1]
+    lines.append(f"heads of each layer: {' '.join(map(str, last['heads']))}")
+    lines.append(f"neurons of each layer: {' '.join(map(str, last['neurons']))}")
+    return "\n".join(lines)

@@ -1,1 +1,0 @@
-"""Pruning: heads, feed-forward neurons and layers are taken out of a fine-tuned model, in rounds."""

@@ -1,0 +1,120 @@
+"""A fine-tuned model with the data of its task: to score it, to look inside it, and to derive other models from it."""
+
+import dataclasses
+import json
+import os
+
+import tensorflow as tf
+
+from bert_tf import files
+from bert_tf.checkpoints import FORMATS, load_pretrained, open_checkpoint
+from bert_tf.compression.importance import importance
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from bert_tf.fast import Fast, FastEncoder
+from bert_tf.model_folder import task_metadata
+from bert_tf.run_state import RUN_FILE
+from run.arrays.prediction import Predictor
+from run.finetuning.settings import FineTuningSettings
+from run.tasks import TASKS
+from run.tasks.base import Task
+from run.training.host_batches import WHOLE
+from run.training.model_files import VOCAB_FILE
+
+
+@dataclasses.dataclass(frozen=True)
+class FineTuned:
+    """A fine-tuned model. Models that are derived from it have the same task.
+
+    Attributes:
+      path: Directory or prefix of its checkpoint.
+      config: BertConfig.
+      task: Task that has read its data.
+    """
+
+    path: str
+    config: BertConfig
+    task: Task
+
+    @classmethod
+    def open(cls, settings, **groups):
+        """Opens a model and reads the data of its task.
+
+        Args:
+          settings: FineTunedSettings, resolved.
+          **groups: Groups of FineTuningSettings that `settings` does not have.
+
+        Raises:
+          InputError: If the data or the vocabulary do not suit the model, or there are no answers to compare with.
+        """
+        groups |= {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
+                   if hasattr(settings, field.name)}
+        path, config = settings.model.init_checkpoint, settings.model.config
+        task = TASKS[settings.metadata.kind](FineTuningSettings(**groups), settings.metadata)
+        task.read(settings.tokenizer.read_tokenizer(path, config), ignore_padding=True)
+        if task.eval_features is None:
+            raise InputError("has no answers to compare with", "predict_file", settings.data.predict_file)
+        return cls(path, config, task)
+
+    def read_tensors(self):
+        """Returns the weights, dict of canonical name -> StoredTensor."""
+        return open_checkpoint(self.path).tensors
+
+    def make_model(self, *, remove_padding=True):
+        """Returns the task's model with its weights.
+
+        Raises:
+          InputError: If the checkpoint lacks weights of the task, or has them of another shape.
+        """
+        encoder = FastEncoder(self.config, Fast(remove_padding=remove_padding))
+        model = self.task.make_model(encoder, self.task.metadata)
+        missing = [name for name in load_pretrained(model, self.path).missing if self.task.needs(name)]
+        if missing:
+            raise InputError(f"is not of a fine-tuned {self.task.kind}, it lacks {', '.join(missing)}",
+                             "init_checkpoint", self.path)
+        return model
+
+    def predict(self, model):
+        """Returns the outputs of a model for the development data, dict of arrays. Traces the model again."""
+        predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self.task.per_position)
+        return predictor(self.task.eval_features, self.task.eval_batch_size, "evaluating")
+
+    def score(self):
+        """Returns the scores on the development data, dict of name -> float."""
+        return self.task.score(self.predict(self.make_model()))
+
+    def measure_importance(self, num_examples, seed):
+        """Returns the Importance of heads and neurons over this many training examples, rounded up to whole batches."""
+        batch_size = self.task.settings.training.train_batch_size
+        batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(-(-num_examples // batch_size))
+        return importance(self.make_model(remove_padding=False), self.task.loss, batches)
+
+    def write(self, folder, tensors, config):
+        """Writes a derived model. Its directory is all that evaluation, export, and training require.
+
+        Args:
+          folder: Path of the directory, created if missing. Files of the same names are overwritten.
+          tensors: Dict of canonical name -> StoredTensor.
+          config: BertConfig.
+
+        Returns:
+          FineTuned. The derived model.
+        """
+        files.make_dirs(folder)
+        task_metadata.keep(folder, self.task.metadata)
+        write_json(os.path.join(folder, RUN_FILE), self.task.kept_settings)
+        with files.new_file(os.path.join(folder, VOCAB_FILE), "wb") as file:
+            file.write(files.read_bytes(self.task.settings.tokenizer.vocab_file))
+        FORMATS["tf1"].write(folder, tensors, config)
+        return self.at(folder, config)
+
+    def at(self, folder, config):
+        """Returns the derived model of a directory; config: BertConfig."""
+        return dataclasses.replace(self, path=folder, config=config)
+
+
+def write_json(path, values):
+    """Writes a JSON file."""
+    with files.new_file(path) as file:
+        json.dump(values, file, indent=2)
+        file.write("\n")

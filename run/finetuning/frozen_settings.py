@@ -1,0 +1,136 @@
+"""Settings for token classification by frozen features. Free of TensorFlow: scripts define their flags from it."""
+
+import dataclasses
+import os
+
+from bert_tf.cli import places
+from bert_tf.cli.settings import FIXED, Settings, setting
+from bert_tf.errors import InputError
+from data_prep.tasks import token_classifier
+from run.finetuning.settings import FineTuningSettings
+
+LAST_FOUR = 4
+# How the vectors of several layers become one, for each kind of frozen features (table 7 of the paper).
+ALONE, SUM, MIX, SIDE_BY_SIDE = "alone", "sum", "mix", "side by side"
+WAYS = {"embeddings": ALONE, "last": ALONE, "second_to_last": ALONE, "sum_last_four": SUM,
+        "weighted_sum_last_four": MIX, "concat_last_four": SIDE_BY_SIDE, "weighted_sum_all": MIX}
+KINDS = tuple(WAYS)
+VECTORS_FOLDER = "vectors"  # of an output_dir
+TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
+EITHER = "frozen_features or all_features"
+ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the vectors"
+RUNS = 5  # of a row of the table, as the paper's numbers are of
+OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
+    "optimizer": {"learning_rate": "`frozen_learning_rate`"},
+    "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "pack_sequences": None},
+    "step": {"jit_compile": None, "recompute_activations": None},
+    "trained_weights": {"freeze_layers": None, "layerwise_learning_rate_decay": None, "lora_rank": None},
+    "weight_pruning": {"weight_pruning": None},
+    "int8": {"quantize_from_step": None},
+    "search": {"search": None},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenSettings(Settings):
+    """The vectors of an encoder that is not trained, and the BiLSTM that is."""
+
+    frozen_features: str | None = setting(
+        None, "Train no encoder but a two-layer BiLSTM on its vectors: those of its embeddings, of its last or its "
+              "last but one layer; of its last four layers the sum, a learned mix, or all side by side; a learned mix "
+              "of all layers. Needs --init_checkpoint.", choices=KINDS, needs="init_checkpoint",
+        not_with=ONE_PROCESS, resume=FIXED)
+    lstm_width: int = setting(
+        768, "With --frozen_features: width of each of the BiLSTM's two layers, in each direction.", lower=1,
+        needs=EITHER, resume=FIXED)
+    lstm_dropout: float = setting(
+        0.3, "With --frozen_features: share of the inputs of each layer of the BiLSTM, and of the classifier's, that "
+             "are 0 in training.", lower=0, upper=0.99, needs=EITHER, resume=FIXED)
+    frozen_learning_rate: float = setting(
+        1e-3, "With --frozen_features: peak learning rate, in place of --learning_rate.", lower=0, needs=EITHER)
+    frozen_epochs: float = setting(
+        10.0, "With --frozen_features: times that training goes through the data, in place of --num_train_epochs.",
+        lower=0, needs=EITHER)
+    vectors_dir: str | None = setting(
+        None, "With --frozen_features: folder in which vectors are kept and looked for, for other runs too; unset "
+              f"means OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.OUTPUT_FOLDER)
+    all_features: bool = setting(
+        False, "Train and evaluate a fine-tuned tagger and one by each kind of --frozen_features, each with several "
+               f"seeds, in folders of OUTPUT_DIR; means and deviations go to OUTPUT_DIR/{TABLE_FILE} (the paper's "
+               "table 7). Needs --do_train and --do_eval.", needs=("do_train", "do_eval", "init_checkpoint"),
+        not_with=("frozen_features", "do_predict", "num_runs; set `runs_per_row`", ONE_PROCESS))
+    runs_per_row: int = setting(
+        RUNS, "With --all_features: runs of each, with seeds --random_seed, --random_seed + 1, ...", lower=1,
+        needs="all_features")
+
+    @property
+    def is_used(self):
+        """Whether there is anything to do with frozen features."""
+        return self.all_features or self.frozen_features is not None
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenTaggerSettings(FineTuningSettings):
+    """A run of a tagger by frozen features; rate and epochs are those of the groups of every run."""
+
+    task: token_classifier.Settings = dataclasses.field(default_factory=token_classifier.Settings)
+    frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
+
+    @property
+    def vectors_dir(self):
+        """Where vectors are kept."""
+        return self.frozen.vectors_dir or os.path.join(self.training.output_dir, VECTORS_FOLDER)
+
+
+@dataclasses.dataclass(frozen=True)
+class TaggerSettings(FrozenTaggerSettings):
+    """What run_tagger is told: a fine-tuned tagger, or one by frozen features."""
+
+    def check(self):
+        """See Settings; InputError for settings of fine-tuning where frozen features are asked for."""
+        super().check()
+        if not self.frozen.is_used:
+            return
+        is_table = self.frozen.all_features
+        used = "`all_features`" if is_table else "`frozen_features`"
+        for group, names in OF_FINE_TUNING.items():
+            for name, instead in names.items():
+                value = getattr(getattr(self, group), name)
+                if value != getattr(type(getattr(self, group))(), name) and not (is_table and instead):
+                    raise InputError(f"cannot be combined with {used}{f'; set {instead}' if instead else ''}",
+                                     name, value)
+
+    def of_run(self, kind=None):
+        """The FrozenTaggerSettings of a run by a kind of features, or the FineTuningSettings of a fine-tuned tagger."""
+        groups = {field.name: getattr(self, field.name) for field in dataclasses.fields(FineTuningSettings)}
+        if kind is None:
+            return FineTuningSettings(**groups)
+        groups["optimizer"] = dataclasses.replace(self.optimizer, learning_rate=self.frozen.frozen_learning_rate)
+        groups["tuning"] = dataclasses.replace(self.tuning, num_train_epochs=self.frozen.frozen_epochs)
+        return FrozenTaggerSettings(**groups, frozen=dataclasses.replace(
+            self.frozen, frozen_features=kind, vectors_dir=self.vectors_dir, all_features=False, runs_per_row=RUNS))
+
+    def of_row(self, kind, folder):
+        """As `of_run`, of a row of the table in a folder of its own."""
+        of_run = self.of_run(kind)
+        return dataclasses.replace(
+            of_run, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
+            tuning=dataclasses.replace(of_run.tuning, num_runs=self.frozen.runs_per_row))
+
+
+def layers_of(kind, num_layers):
+    """The layers of one of KINDS in a model with so many: tuple of int, 0 the embeddings, `num_layers` the last.
+
+    Raises:
+      InputError: the model has too few.
+    """
+    needed = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
+    if num_layers < needed:
+        raise InputError(f"`frozen_features`={kind}: needs {needed} layers, and the model has {num_layers}")
+    if kind == "embeddings":
+        return (0,)
+    if kind.endswith("last_four"):
+        return tuple(range(num_layers - LAST_FOUR + 1, num_layers + 1))
+    if kind == "weighted_sum_all":
+        return tuple(range(1, num_layers + 1))
+    return (num_layers - (kind == "second_to_last"),)

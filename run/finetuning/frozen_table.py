@@ -1,0 +1,126 @@
+"""What run_tagger does: a fine-tuned tagger, one by frozen features, or table 7 of the paper, which compares all these.
+
+A row is a run over seeds in a folder of its own. It has come to its end when its eval_results.txt is there and its
+checkpoints go, which is when its other reports are written too: a table that was stopped goes on with the first row
+that has not.
+"""
+
+import csv
+import dataclasses
+import os
+
+from bert_tf.checkpoints import checkpoint_files
+from bert_tf.files import exists, folder_for, new_file, only_writer
+from bert_tf.run_state import RunState, fingerprint, holds_run
+from run.evaluation import results
+from run.finetuning import job, runs
+from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, layers_of
+from run.finetuning.frozen_task import TECHNIQUES, FrozenTokenClassifierTask
+from run.training import checkpoints
+
+FINE_TUNED = "fine_tuned"
+DEVIATION = "_std"  # at the end of the name of a result over several runs
+NOT_SHOWN = ("global_step", "loss")
+
+
+class RowByFrozenFeatures(FrozenTokenClassifierTask):
+    """The task of a row; the first one computes the vectors of all."""
+
+    computes_all_layers = True
+
+
+def run(settings):
+    """Trains, evaluates and predicts as `settings` say.
+
+    Args:
+      settings: TaggerSettings, resolved.
+
+    Raises:
+      InputError: as run.finetuning.job's; an encoder with too few layers; vectors that are damaged; output_dir holds a
+        table of other settings.
+    """
+    kind = settings.frozen.frozen_features
+    if settings.frozen.all_features:
+        _fill_table(settings)
+    elif kind:
+        job.run_task(FrozenTokenClassifierTask, settings.of_run(kind), TECHNIQUES)
+    else:
+        job.run(settings.of_run())
+
+
+def _fill_table(settings):
+    """Trains and evaluates each row that has not come to its end, and writes and prints the table."""
+    for kind in KINDS:
+        layers_of(kind, settings.model.config.num_hidden_layers)
+    output_dir = settings.training.output_dir
+    state = RunState(output_dir, _started_with(settings), name=TABLE_SETTINGS_FILE, end="")
+    with folder_for(output_dir), only_writer("output_dir", output_dir):
+        rows = {}
+        for name in (FINE_TUNED, *KINDS):
+            of_row = settings.of_row(None if name == FINE_TUNED else name, os.path.join(output_dir, name))
+            rows[name] = _finish(name, of_row, state)
+            _write(os.path.join(output_dir, TABLE_FILE), rows)
+    print("\n".join(_lines(rows)))
+    print(f"{os.path.join(output_dir, TABLE_FILE)}: means and standard deviations of {settings.frozen.runs_per_row} "
+          "runs a row")
+
+
+def _finish(name, settings, state):
+    """Results of a row, dict of name -> float: those it has, or what training comes to, after `state` has begun."""
+    path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
+    if not exists(path) or all(holds_run(each.training.output_dir) for each in settings.runs):
+        state.begin()
+        print(f"table: {name}", flush=True)
+        tuned = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)
+        tuned.free()
+    found = results.read_results(path)
+    for each in settings.runs:  # a row that was stopped after its end may have left some
+        checkpoints.remove(each.training.output_dir)
+    return found
+
+
+def _started_with(settings):
+    """Dict of all that a table's scores depend on."""
+    task, frozen = dataclasses.asdict(settings.task), dataclasses.asdict(settings.frozen)
+    for name in ("train_file", "dev_file"):
+        task[name] = fingerprint([task[name]])
+    names = {"tokenizer": ("max_seq_length", "do_lower_case", "strip_accents"), "step": ("mixed_precision",),
+             "training": ("train_batch_size", "random_seed"),
+             "tuning": ("num_train_epochs", "warmup_proportion", "eval_steps", "early_stopping_evals",
+                        "group_by_length")}
+    chosen = {name: getattr(getattr(settings, group), name) for group, of_group in names.items() for name in of_group}
+    del task["test_file"], frozen["vectors_dir"]
+    return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
+            **task, **frozen, **chosen, **dataclasses.asdict(settings.optimizer)}
+
+
+def _columns(rows):
+    """Names of the results, those by which a tagger is judged first, without the names of deviations."""
+    names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
+    return sorted(names, key=lambda name: (name not in ("eval_f1", "eval_accuracy"), name != "eval_f1", name))
+
+
+def _write(path, rows):
+    """Writes the table: a row a kind, of each result its mean and, over several runs, its standard deviation."""
+    names = [each for name in _columns(rows) for each in (name, f"{name}{DEVIATION}")
+             if any(each in row for row in rows.values())]
+    with new_file(path, newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(["features", *names])
+        writer.writerows([name, *(row.get(each, "") for each in names)] for name, row in rows.items())
+
+
+def _lines(rows):
+    """Yields the lines of the table as text."""
+    names = _columns(rows)
+    cells = [("features", *names)] + [(name, *(_cell(row, each) for each in names)) for name, row in rows.items()]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for first, *others in cells:
+        yield "  ".join([first.ljust(widths[0]), *(
+            cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))])
+
+
+def _cell(row, name):
+    """A mean, with its deviation where there is one."""
+    deviation = f" ± {row[f'{name}{DEVIATION}']:.4f}" if f"{name}{DEVIATION}" in row else ""
+    return f"{row[name]:.4f}{deviation}" if name in row else "-"

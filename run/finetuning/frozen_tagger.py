@@ -1,0 +1,79 @@
+"""The model on frozen features: layers into one vector a word, a BiLSTM of two layers, a classifier; no CRF.
+
+Shape legend: B sentences, W words, K layers of the encoder, H its width, C labels.
+"""
+
+import itertools
+
+import tensorflow as tf
+import tf_keras
+
+from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
+from run.finetuning.frozen_settings import MIX, SIDE_BY_SIDE, SUM
+
+NUM_LAYERS = 2
+SEEDS = 2 * NUM_LAYERS + 1  # of initial weights: each direction's of each layer, the classifier's
+LARGEST_SEED = 2**24  # Keras takes seeds of 31 bits
+
+
+class FrozenTagger(tf_keras.Model):
+    """A tagger of words by vectors of an encoder.
+
+    Args:
+      way: how the layers become one vector, of run.finetuning.frozen_settings.
+      num_layers: K.
+      input_width: H.
+      num_labels: C.
+      width: of each direction of the BiLSTM's layers.
+      dropout_rate: of the inputs of each of its layers, and of the classifier.
+      seed: int; fixes initial weights and dropout.
+    """
+
+    def __init__(self, way, num_layers, input_width, num_labels, *, width, dropout_rate, seed):
+        super().__init__(name="frozen_tagger", dtype="float32")
+        self._way = way
+        initial = itertools.count(seed % LARGEST_SEED * SEEDS)
+        self.dropout_generator = tf.random.Generator.from_seed(seed)
+        self.dropout = SeededDropout(dropout_rate, dtype="float32")
+        self.mix = ScalarMix(num_layers) if way == MIX else None
+        widths = [input_width * (num_layers if way == SIDE_BY_SIDE else 1)] + [2 * width] * NUM_LAYERS
+        self.lstm_layers = [
+            BiLSTM(widths[number], width, (next(initial), next(initial)), name=f"lstm_{number}")
+            for number in range(NUM_LAYERS)]
+        self.head = tf_keras.layers.Dense(
+            num_labels, kernel_initializer=tf_keras.initializers.GlorotUniform(next(initial)), name="head",
+            dtype="float32")
+        self.head.build([None, widths[-1]])
+
+    def call(self, features, training=False):
+        """Scores the labels of words.
+
+        Args:
+          features: dict with vectors, floats [B, W, K, H], and input_mask, int32 [B, W], 0 after a row's last word.
+          training: bool, whether dropout is applied.
+
+        Returns:
+          {"logits": float32 [B, W, C]}.
+        """
+        x = self._combined(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
+        mask = tf.cast(features["input_mask"], tf.bool)
+        seeds = tf.unstack(self.dropout_generator.make_seeds(NUM_LAYERS + 1), axis=1) if training else (
+            [None] * (NUM_LAYERS + 1))
+        for layer, seed in zip(self.lstm_layers, seeds[:-1], strict=True):
+            x = layer(self.dropout(x, seed=seed), mask)  # [B, W, 2 * width]
+        return {"logits": self.head(self.dropout(x, seed=seeds[-1]))}
+
+    def _combined(self, vectors):
+        """vectors [B, W, K, H] -> [B, W, H], or side by side [B, W, K * H]."""
+        if self._way == MIX:
+            return self.mix(vectors, axis=2)
+        if self._way == SUM:
+            return tf.reduce_sum(vectors, axis=2)
+        batch_size, num_words, *_ = tf.unstack(tf.shape(vectors))
+        return tf.reshape(vectors, [batch_size, num_words, vectors.shape[2] * vectors.shape[3]])
+
+    @property
+    def flops_of_a_word(self):
+        """Multiplications and additions of the matrix products, forward, for a word."""
+        return 2 * sum(variable.shape.num_elements() for variable in self.trainable_variables
+                                       if len(variable.shape) == 2)

@@ -1,0 +1,164 @@
+"""Token classification by frozen features as a fine-tuning task: it trains a BiLSTM, which reads vectors from disk.
+
+Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the encoder.
+"""
+
+import functools
+import hashlib
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.checkpoints import checkpoint_files, load_pretrained
+from bert_tf.cli.settings import FIXED, collect
+from bert_tf.fast import FastEncoder
+from bert_tf.run_state import RunState, fingerprint
+from data_prep.tasks import conll
+from run.arrays.kept_rows import find
+from run.arrays.prediction import Predictor
+from run.finetuning import frozen_vectors
+from run.finetuning.frozen_settings import WAYS, layers_of
+from run.finetuning.frozen_tagger import FrozenTagger
+from run.tasks import TokenClassifierTask
+from run.techniques.base import Technique
+from run.training import strategies, utilisation
+
+VERSION = 1  # of what is computed: to be raised where the same encoder and data are to give other vectors
+ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
+
+
+class TaggerTraining(Technique):
+    """The training of a FrozenTagger, as far as it differs."""
+
+    def build(self, build):
+        """See Technique."""
+        build.flops = lambda tokens: utilisation.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
+
+
+TECHNIQUES = (TaggerTraining(),)
+
+
+class FrozenTokenClassifierTask(TokenClassifierTask):
+    """The task of FrozenTaggerSettings.
+
+    A row of the encoder is as in fine-tuning; a row of the BiLSTM is a sentence, or a part of one where it has more
+    words than an input has pieces.
+    """
+
+    kind = "frozen_token_classifier"  # which no other script takes for a model of its own
+    no_model = "holds no tagger by frozen features; train one first"
+    inputs = ("vectors", "input_mask")
+    init_checkpoint = None  # of the BiLSTM's weights, which are new
+    computes_all_layers = False  # where one is missing that is needed: for taggers of other kinds that come after
+
+    def __init__(self, settings, kept):
+        super().__init__(settings, kept)
+        self._vectors_dir = settings.vectors_dir  # of the command, whatever run of it this task is for
+        self._of_encoder, self._lengths = {}, {}
+
+    def read(self, tokenizer, ignore_padding):
+        """See Task; InputError too where the run that is used is of other vectors."""
+        super().read(tokenizer, ignore_padding)
+        config = self._config = self.settings.model.config
+        self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
+        for split, features in self.features.items():
+            self._of_encoder[split] = features
+            lengths = self._lengths[split] = conll.lengths_of_parts(
+                self.data.examples(split), self.settings.tokenizer.max_seq_length)
+            self.features[split] = conll.features_of_words(conll.of_words(
+                features["label_ids"], features["label_ids"]), lengths)
+        if not self.settings.tuning.do_train:
+            for each in self.settings.runs:
+                RunState(each.training.output_dir, self.kept_settings)
+
+    @property
+    def kept_settings(self):
+        return {**super().kept_settings, **collect(FIXED, self.settings.frozen),
+                "frozen_checkpoint": self._encoder_files}
+
+    @functools.cached_property
+    def _encoder_files(self):
+        """Dict that tells the encoder's weights from others."""
+        return fingerprint(checkpoint_files(self.settings.model.init_checkpoint), whole=True)
+
+    def head_shapes(self, config):
+        return {}
+
+    def new_model(self, make_encoder):
+        frozen = self.settings.frozen
+        return FrozenTagger(
+            WAYS[frozen.frozen_features], len(self._layers), self._config.hidden_size, len(self.data.labels),
+            width=frozen.lstm_width, dropout_rate=frozen.lstm_dropout, seed=self.settings.training.random_seed)
+
+    def write_training_data(self, folder):
+        """Computes the vectors of all splits, unless they are there."""
+        for split in self.features:
+            self._add_vectors(split)
+
+    @property
+    def eval_features(self):
+        if "dev" in self.features:
+            self._add_vectors("dev")
+        return super().eval_features
+
+    def predict(self, predictor, eval_outputs, folder):
+        self._add_vectors("test")
+        super().predict(predictor, eval_outputs, folder)
+
+    def _add_vectors(self, split):
+        """Puts the vectors of a split among its features, computed if they are not kept."""
+        if "vectors" in self.features[split]:
+            return
+        told = self._told(self._of_encoder[split])
+        path = find(self._vectors_dir, told)
+        if layers := frozen_vectors.missing(path, self._layers):
+            if self.computes_all_layers:
+                layers = frozen_vectors.missing(path, range(self._config.num_hidden_layers + 1))
+            self._compute(path, told, split, layers)
+        else:
+            print(f"{path}: the vectors of the {split} file are taken from there")
+        self.features[split]["vectors"] = frozen_vectors.read(
+            path, self._layers, self._lengths[split], self._config.hidden_size)
+
+    def _told(self, features):
+        """Dict of all that shapes vectors: encoder, inputs, the words' places in them, precision."""
+        data = hashlib.sha256()
+        for name in ENCODER_INPUTS:
+            data.update(np.ascontiguousarray(features[name]).tobytes())
+        data.update((features["label_ids"] != conll.IGNORED).tobytes())
+        return {"version": VERSION, "encoder": self._encoder_files, "config": self._config.to_dict(),
+                "data": data.hexdigest(), "words": int((features["label_ids"] != conll.IGNORED).sum()),
+                "mixed_precision": self.settings.step.mixed_precision,
+                **({"allow_tf32": True} if self.settings.devices.allow_tf32 else {})}
+
+    def _compute(self, path, told, split, layers):
+        """Writes the vectors of the words of a split, those of some layers."""
+        strategy, features = tf.distribute.get_strategy(), self._of_encoder[split]
+        encoder = self._load_encoder(strategy)
+        are_words = features["label_ids"] != conll.IGNORED  # [rows, S]: their first pieces
+
+        def encode(features, training):
+            encoded = encoder(features, training=training)
+            of_all = [encoded["embedding_output"], *encoded["encoder_outputs"]]
+            return {"layers": tf.cast(tf.stack([of_all[layer] for layer in layers], axis=2), frozen_vectors.DTYPE)}
+
+        def parts():
+            predictor = Predictor(strategy, encode, network=encoder)
+            for rows, outputs in predictor.in_parts(
+                    features, self.settings.training.eval_batch_size, f"vectors of the {split} file"):
+                length = outputs["layers"].shape[1]
+                yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
+                    rows, outputs["layers"], strict=True)]  # [words, K, H] each
+
+        frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
+        strategies.free(encoder.variables)
+        print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
+
+    def _load_encoder(self, strategy):
+        """The encoder with its weights."""
+        fast = strategies.choose_fast(
+            strategy, self._config, remove_padding=strategies.may_group_by_length(self.settings, strategy))
+        encoder = FastEncoder(self._config, fast, dtype=self.settings.step.dtype_policy)
+        load_pretrained(encoder, self.settings.model.init_checkpoint)
+        encoder.trainable = False
+        return encoder

@@ -1,0 +1,193 @@
+"""Reads a corpus and a treebank and says what each head does: what run.analyze_attention does.
+
+What is summed up is kept in output_dir after each window of texts. A command that was stopped goes on there, and ends
+as an undisturbed one, to the last bit.
+"""
+
+import dataclasses
+import itertools
+
+import tensorflow as tf
+from tqdm import tqdm
+
+from bert_tf import files
+from bert_tf.analysis import behaviours, dependencies, distances
+from bert_tf.errors import InputError
+from bert_tf.run_state import RunState, fingerprint
+from data_prep.tasks import treebank
+from run.inside import corpus_reading, corpus_results, importance
+from run.inside.corpus_sums import Sums, relations_of
+from run.inside.observing import Observer
+
+SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which alone it goes on
+SHOWN = 12  # relations that are printed
+
+
+def run(settings):
+    """Reads all there is and writes what it comes to.
+
+    Args:
+      settings: AnalyzeAttentionSettings, resolved.
+
+    Raises:
+      InputError: as Observer's; a file that cannot be read or holds nothing; another analysis in output_dir, or one of
+        another process; data that do not suit the model.
+    """
+    matters = importance.Job(settings) if settings.importance.importance_examples else None
+    observer = Observer(settings, answers=False)
+    corpus, output_dir = settings.corpus, settings.corpus.output_dir
+    if not any(True for _ in corpus_reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
+        raise InputError(f"`input_file`={corpus.input_file}: holds no text")
+    if corpus.treebank:
+        decoder = files.LineDecoder()
+        for _ in treebank.read_sentences(corpus.treebank, decoder):  # before anything is written
+            pass
+        decoder.tell(corpus.treebank)
+    _keep_settings(settings, observer)
+    with files.only_writer("output_dir", output_dir):
+        sums = Sums.read(output_dir, len(observer.heads))
+        _Reader(observer, settings).run(sums)
+        curve = matters.run(output_dir) if matters else None
+        _write(output_dir, observer.heads, sums, curve)
+
+
+class _Reader:
+    """Puts texts and sentences through the model, and adds up what its heads do."""
+
+    def __init__(self, observer, settings):
+        self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
+        self._corpus, self._output_dir = settings.corpus, settings.corpus.output_dir
+        self._max_seq_length = observer.card.max_seq_length
+        self._is_punctuation = observer.is_punctuation
+        rows = tf.TensorSpec([None, None], tf.int32)
+        features = dict.fromkeys(("input_ids", "input_mask", "segment_ids"), rows)
+
+        def traced(function, *specs):
+            return tf.function(tf.autograph.experimental.do_not_convert(function), input_signature=specs,
+                               autograph=False)
+
+        self._measure = traced(self._measures, features)
+        self._compare = traced(self._measures_and_divergences, features)
+        self._find = traced(self._hits, features, rows, rows)
+
+    def run(self, sums):
+        """Adds to Sums what they lack."""
+        corpus = self._corpus
+        decoder = files.LineDecoder()
+        texts = corpus_reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
+        with tqdm(desc="texts", unit="text", initial=sums.num_texts, dynamic_ncols=True) as progress:
+            for first, window in corpus_reading.windows(texts, sums.num_texts):
+                self._add_texts(sums, first, window)
+                sums.write(self._output_dir)
+                progress.update(len(window))
+        decoder.tell(corpus.input_file)
+        if not corpus.treebank:
+            return
+        sentences = itertools.islice(treebank.read_sentences(corpus.treebank), sums.num_sentences,
+                                             corpus.max_texts)
+        with tqdm(desc="sentences", unit="sentence", initial=sums.num_sentences, dynamic_ncols=True) as progress:
+            for first, window in corpus_reading.windows(sentences, sums.num_sentences):
+                self._add_sentences(sums, first, window)
+                sums.write(self._output_dir)
+                progress.update(len(window))
+
+    def _add_texts(self, sums, first, window):
+        compared = max(0, min(len(window), self._corpus.distance_texts - first))
+        for part, step in ((window[:compared], self._compare), (window[compared:], self._measure)):
+            if not part:
+                continue
+            for _, features, was_cut in corpus_reading.text_batches(self._tokenizer, part, self._max_seq_length,
+                                                             self._corpus.batch_size):
+                totals, counts, *others = (value.numpy() for value in step(features))
+                sums.totals += totals
+                sums.counts += counts
+                sums.num_cut += int(was_cut.sum())
+                if others:
+                    sums.divergences += others[0]
+                    sums.num_compared += float(counts[0])
+        sums.num_texts += len(window)
+
+    def _add_sentences(self, sums, first, window):
+        read = 0
+        for places, features, words, heads in corpus_reading.sentence_batches(
+                self._tokenizer, window, self._max_seq_length, self._corpus.batch_size):
+            hits = self._find(features, words, heads).numpy()
+            sums.add_dependencies(first + places, [window[place].relations for place in places], heads.numpy(), hits)
+            read += len(places)
+        sums.num_sentences += len(window)
+        sums.num_skipped += len(window) - read
+
+    def _attention(self, features):
+        attention = self._encoder.observe(features)["attention"]
+        return [tf.cast(each.probabilities, tf.float32) for each in attention]
+
+    def _measures(self, features):
+        """Sums [K, M] of a batch, and counts [M]."""
+        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
+        totals = [behaviours.totals(each, tokens) for each in self._attention(features)]
+        return tf.concat(totals, axis=0), behaviours.counts(tokens)
+
+    def _measures_and_divergences(self, features):
+        """The same, and divergences [K, K]."""
+        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
+        attention = self._attention(features)
+        totals = [behaviours.totals(each, tokens) for each in attention]
+        return (tf.concat(totals, axis=0), behaviours.counts(tokens),
+                distances.divergences(tf.concat(attention, axis=1), tokens.real))
+
+    def _hits(self, features, words, heads):
+        """bool [2, B, K, W] of bert_tf.analysis.dependencies.hits."""
+        num_words = tf.shape(heads)[1]
+        return tf.concat([dependencies.hits(dependencies.word_attention(each, words, num_words), heads)
+                          for each in self._attention(features)], axis=2)
+
+
+def _keep_settings(settings, observer):
+    """Writes what an analysis is started with into output_dir; InputError if another one is there."""
+    corpus, output_dir = settings.corpus, settings.corpus.output_dir
+    values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
+    started_with = {
+        "init_checkpoint": files.absolute(settings.model.init_checkpoint),
+        **values, **{name: fingerprint([values[name]]) for name in ("input_file", "treebank")
+                     if values[name]},
+        "max_seq_length": observer.card.max_seq_length}
+    RunState(output_dir, started_with, name=SETTINGS_FILE, alone=True).begin()
+
+
+def _write(folder, heads, sums, curve):
+    """Writes tables and pictures, and prints what there is.
+
+    Args:
+      folder: where they go.
+      heads: list of (layer, head).
+      sums: Sums.
+      curve: run.inside.importance.Curve, or None.
+    """
+    measures, relations = sums.measures(), relations_of(sums)
+    corpus_results.write_heads(folder, heads, measures)
+    corpus_results.write_numbers(folder, heads, sums)
+    corpus_results.draw_measures(folder, heads, measures)
+    if relations:
+        corpus_results.write_relations(folder, heads, relations)
+        corpus_results.draw_relations(folder, heads, relations)
+        _print_relations(heads, relations)
+    if curve:
+        corpus_results.write_curve(folder, curve)
+        corpus_results.draw_curve(folder, curve)
+        for name, scores in curve.scores.items():
+            print(f"{curve.metric}, heads out by {name}: "
+                  + ", ".join(f"{count}: {score:.3f}" for count, score in zip(curve.counts, scores, strict=True)))
+    left_out = [f"; {count:,} {what}" for count, what in (
+        (sums.num_cut, "texts were cut"), (sums.num_skipped, "sentences were too long")) if count]
+    print(f"{folder}: {sums.num_texts:,} texts, {sums.num_sentences:,} sentences{''.join(left_out)}")
+
+
+def _print_relations(heads, relations):
+    print(f"{'relation':<14}{'cases':>7}  {'direction':<19}{'head':>6}{'accuracy':>10}{'held out':>10}"
+          f"{'offset':>8}{'accuracy':>10}")
+    for name in list(dict.fromkeys(each.name for each in relations))[:SHOWN]:
+        each = max((each for each in relations if each.name == name), key=lambda each: each.score.value)
+        layer, head = heads[each.head]
+        held_out = "-" if each.held_out is None else f"{each.held_out:.3f}"
+        print(f"{each.name:<14}{each.cases:>7,}  {each.direction:<19}{f'{layer}.{head}':>6}{each.score.value:>10.3f}"
+              f"{held_out:>10}{each.offset:>+8}{each.baseline.value:>10.3f}")

@@ -1,0 +1,206 @@
+"""A model's attention to texts, what it answers, and what it would put in place of each of their pieces."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from bert_tf.analysis import behaviours, words
+from bert_tf.model_folder import task_metadata
+from bert_tf.serving import checkpoint as checkpoints
+from bert_tf.tasks import KINDS, Encoder, MaskedLM
+from bert_tf.tasks.masked_lm import MASK
+from bert_tf.tokenization.model_inputs import FEATURES, pack
+from bert_tf.tokenization.unicode_rules import is_punctuation
+
+ROWS_AT_A_TIME = 32  # of copies of a text, in each of which another piece is masked
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidates:
+    """What a masked LM puts in place of a piece that it does not see.
+
+    Attributes:
+      own: the probability of the piece itself; None of a [MASK].
+      best: list of (piece, probability), likeliest first.
+    """
+
+    own: float | None
+    best: list
+
+
+@dataclasses.dataclass(frozen=True)
+class Observation:
+    """A sequence as the model reads it. Legend: S pieces, W words, K heads of all layers, M measures.
+
+    Attributes:
+      request: data_prep.tasks.Question.
+      part: which of several sequences of a request this is, "" of one alone.
+      was_cut: whether pieces of the text were left out.
+      pieces: list of S str.
+      segments: list of S int, 1 in the second text.
+      words: int64 [S], the number of each piece's word.
+      surfaces: list of W str, what stands in the text.
+      attention: float32 [K, S, S].
+      measures: float64 [K, M] of bert_tf.analysis.behaviours.MEASURES, NaN where no token has one.
+      answer: dict as of Kind.rows; None where the model answers nothing.
+      candidates: list of S, Candidates or None; None where the model is no masked LM.
+    """
+
+    request: object
+    part: str
+    was_cut: bool
+    pieces: list
+    segments: list
+    words: np.ndarray
+    surfaces: list
+    attention: np.ndarray
+    measures: np.ndarray
+    answer: dict | None
+    candidates: list | None
+
+
+class Observer:
+    """A model that is looked at.
+
+    Args:
+      settings: resolved ServedSettings with the groups `model` and `tokenizer`.
+      answers: whether a fine-tuned model is asked its task's answers; if not, it is looked at as an encoder.
+
+    Attributes:
+      kind: what the model does here, a key of KINDS.
+      card: TaskMetadata.
+      tokenizer: BertTokenizer.
+      encoder: BertEncoder.
+      heads: list of (layer, head), of each matrix.
+      is_punctuation: bool [V], whether a piece is one punctuation mark.
+
+    Raises:
+      InputError: as bert_tf.serving.checkpoint.load's.
+    """
+
+    def __init__(self, settings, answers=True):
+        checkpoint = settings.model.init_checkpoint
+        settings = checkpoints.with_kind_of_weights(settings)
+        card = dataclasses.replace(settings.card, window_stride=None)  # a text is one sequence
+        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # task.json lacks it
+        self.top_k = getattr(settings, "top_k", 5)
+        self.servable, self.card = checkpoints.load(
+            settings.with_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
+            top_k=self.top_k)
+        self.kind = self.card.kind
+        if not answers and self.kind != MaskedLM.name:
+            self.kind = Encoder.name
+        self.tokenizer = self.servable.tokenizer
+        self.encoder = getattr(self.servable.model, "encoder", self.servable.model)
+        layers = [self.encoder.encoder_layers[number] for number in range(self.encoder.config.num_hidden_layers)]
+        sizes = [layer.attention_output.kernel.shape[0] // self.encoder.config.head_width for layer in layers]
+        self.heads = [(layer, head) for layer, size in enumerate(sizes) for head in range(size)]
+        self.is_punctuation = tf.constant([len(piece) == 1 and is_punctuation(piece)
+                                            for piece in self.tokenizer.vocabulary])
+
+    def __call__(self, request):
+        """Yields the Observations of a Question: one, but one a window of a long context, and one a choice."""
+        features, was_cut = self._encode(request)
+        answer = self.answers([request])[0] if KINDS[self.kind].is_fine_tuned else None
+        rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
+        for row in range(rows):
+            length = int(tf.reduce_sum(tf.reshape(features["input_mask"], [rows, -1])[row]))
+            one = {name: tf.reshape(value, [rows, -1])[row, tf.newaxis, :length] for name, value in features.items()}
+            part = "" if rows == 1 else f"{'choice' if request.choices else 'window'} {row}"
+            yield self._observe(request, part, bool(was_cut), one, answer)
+
+    def answers(self, requests):
+        """What the model answers to a list of Questions: dicts as of Kind.rows."""
+        kind = KINDS[self.kind]
+        if kind.takes_choices and len(requests) > 1:  # they may have different numbers of choices
+            return [self.answers([request])[0] for request in requests]
+        are_pairs = any(request.text_b is not None for request in requests)
+        questions = [kind.question(request.text_a, (request.text_b or "") if are_pairs else None, request.choices)
+                     for request in requests]
+        texts = {name: tf.constant([question[name] for question in questions]) for name in questions[0]}
+        if texts.keys() == self.servable.text_inputs.keys():
+            outputs = self.servable.answer_texts(**texts)
+        else:  # a pair for a model of single texts, or the other way around
+            features, was_cut = self.servable.encode(*texts.values())
+            outputs = {**self.servable.answer(features), "was_cut": was_cut}
+        return kind.rows({name: value.numpy() for name, value in outputs.items()})
+
+    def _encode(self, request):
+        """Features int32 [1, S], [choices, S] or [windows, S], and whether anything was cut."""
+        kind = KINDS[self.kind]
+        texts = kind.question(request.text_a, request.text_b, request.choices).values()
+        if kind.has_several_rows:
+            features, was_cut = self.servable.encode(*(tf.constant([text]) for text in texts))
+        else:
+            features, was_cut = pack(self.tokenizer, *map(self._pieces, texts),
+                                     max_seq_length=self.card.max_seq_length)
+        return features, tf.reduce_any(was_cut)
+
+    def _pieces(self, text):
+        """A text as RaggedTensor int32 [1, (pieces)]; of a masked LM each [MASK] in it is one piece."""
+        if self.kind != MaskedLM.name or MASK not in text:
+            return self.tokenizer.tokenize([text])
+        parts = [self.tokenizer.tokenize([part])[0] for part in text.split(MASK)]
+        mask = tf.constant([self.tokenizer.mask_id])
+        joined = [each for part in parts for each in (part, mask)][:-1]
+        return tf.RaggedTensor.from_tensor(tf.concat(joined, axis=0)[tf.newaxis])
+
+    def _observe(self, request, part, was_cut, features, answer):
+        attention = self.encoder.observe(features)["attention"]
+        scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S]
+        tokens = behaviours.Tokens.of(features, self.tokenizer, self.is_punctuation)
+        number = behaviours.counts(tokens).numpy().astype(np.float64)
+        totals = np.concatenate([behaviours.totals(each, tokens).numpy() for each in scores]).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            measures = np.where(number > 0, totals / np.maximum(number, 1), np.nan)
+        ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))
+        pieces = [self.tokenizer.vocabulary[id_] for id_ in ids]
+        numbers = words.word_numbers(pieces)
+        return Observation(
+            request, part, was_cut, pieces, segments.tolist(), numbers,
+            self._surfaces(request, part, ids, segments, pieces, numbers),
+            np.concatenate([each[0].numpy() for each in scores]), measures, answer, self._candidates(features))
+
+    def _surfaces(self, request, part, ids, segments, pieces, numbers):
+        """What stands in the texts for each word; its pieces where that is not known."""
+        surfaces = words.surfaces(pieces, numbers)
+        second = request.choices[int(part.split()[1])] if request.choices else request.text_b
+        special = np.isin(ids, [self.tokenizer.cls_id, self.tokenizer.sep_id])
+        for segment, text in enumerate((request.text_a, second)):
+            places = np.flatnonzero(~special & (segments == segment))
+            if text is None or not len(places):
+                continue
+            tokens = self.tokenizer.tokenize_with_offsets([text])
+            all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
+            if not np.array_equal(all_ids[: len(places)], ids[places]):  # a later window, or one with masks
+                continue
+            of_text = numbers[places] - numbers[places[0]]
+            found = words.surfaces([pieces[place] for place in places], of_text, text,
+                                   list(zip(starts, ends, strict=True))[: len(places)])
+            for word, surface in enumerate(found):
+                surfaces[numbers[places[0]] + word] = surface or surfaces[numbers[places[0]] + word]
+        return surfaces
+
+    def _candidates(self, features):
+        """Of a masked LM the Candidates of each place of features int32 [1, S]; None of [CLS] and [SEP]."""
+        if self.kind != MaskedLM.name:
+            return None
+        ids = features["input_ids"][0].numpy()
+        places = [place for place, id_ in enumerate(ids)
+                  if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)]
+        found = [None] * len(ids)
+        for start in range(0, len(places), ROWS_AT_A_TIME):
+            rows = np.array(places[start : start + ROWS_AT_A_TIME])
+            masked = np.tile(ids, [len(rows), 1])
+            masked[np.arange(len(rows)), rows] = self.tokenizer.mask_id
+            repeated = {name: tf.repeat(features[name], len(rows), axis=0) for name in FEATURES}
+            outputs = self.servable.model({**repeated, "input_ids": tf.constant(masked),
+                                           "masked_lm_positions": tf.constant(rows[:, np.newaxis], tf.int32)})
+            logits = outputs["masked_lm_logits"][:, 0]  # [rows, V]
+            chances = tf.nn.softmax(logits)[:, : self.tokenizer.vocab_size].numpy()
+            best = np.argsort(-chances, axis=1, kind="stable")[:, : self.top_k]
+            for place, row, numbers in zip(rows, chances, best, strict=True):
+                own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
+                found[place] = Candidates(own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
+        return found

@@ -1,0 +1,137 @@
+"""The page that shows attention: one HTML file that needs no network.
+
+Texts go into it as JSON alone, in which no character of markup stands, and JavaScript puts them into the page as text.
+By its Content-Security-Policy a browser runs no other script than the page's own, and loads nothing.
+"""
+
+import base64
+import hashlib
+import json
+import os
+
+import numpy as np
+
+from bert_tf.analysis.behaviours import MEASURES
+from bert_tf.files import new_file
+from run.inside.numbers import rounded
+
+FOLDER = os.path.join(os.path.dirname(__file__), "web")
+SCRIPTS = ("data.js", "drawing.js", "main.js")
+LONGEST_TITLE = 60  # characters
+MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # as JSON may write these
+
+
+def write(path, model, heads, observations):
+    """Writes the page.
+
+    Args:
+      path: of the file.
+      model: name of the model, str.
+      heads: list of (layer, head).
+      observations: list of run.inside.observing.Observation.
+    """
+    parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
+    parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
+              for name in ("STYLE", "SCRIPT")}
+    parts["DATA"] = as_json({
+        "model": model, "heads": heads, "texts": [_text(each) for each in observations],
+        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behaviour": each.is_behaviour}
+                     for each in MEASURES]})
+    page = read_web_file("page.html")
+    before, after = page.split("@@MATRICES@@")
+    with new_file(path) as file:
+        file.write(_filled(before, parts))
+        for number, each in enumerate(observations):
+            file.write(f'<script type="text/plain" id="attention-{number}">')
+            file.write(base64.b64encode(codes(each.attention).tobytes()).decode())
+            file.write("</script>\n")
+        file.write(_filled(after, parts))
+
+
+def as_json(value):
+    """JSON that may stand in a page: ASCII, without <, > and &."""
+    text = json.dumps(value, separators=(",", ":"))
+    for character, escape in MARKUP.items():
+        text = text.replace(character, escape)
+    return text
+
+
+def codes(attention):
+    """Probabilities float [...] as bytes: their square roots in steps of 1 / 255, so that small ones stay apart."""
+    return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
+
+
+def size_of(num_heads, lengths):
+    """How many bytes the matrices of texts of so many pieces take in a page."""
+    return sum(num_heads * length**2 for length in lengths) * 4 // 3
+
+
+def read_web_file(name):
+    """A file of a page, as text."""
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def _filled(text, parts):
+    """A part of the page, with what @@NAME@@ stand for put in; what was put in is not looked into."""
+    for name, value in parts.items():
+        before, found, after = text.partition(f"@@{name}@@")
+        if found:
+            return _filled(before, parts) + value + _filled(after, parts)
+    return text
+
+
+def _text(each):
+    """What the page holds of an Observation, as JSON can hold it."""
+    special = {"[CLS]": "cls", "[SEP]": "sep"}
+    return {"title": _title(each), "texts": each.request.texts[:1] + _second(each), "pieces": each.pieces,
+            "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
+            "special": _special(each, special), "measures": rounded(each.measures, 4),
+            "candidates": each.candidates and [one and {
+                "own": None if one.own is None else round(one.own, 4),
+                "best": [[piece, round(chance, 4)] for piece, chance in one.best]} for one in each.candidates],
+            "answer": _answer(each)}
+
+
+def _special(each, names):
+    """"cls" or "sep" of the pieces that are special: the first, and the ends of texts; not of what a text spells so."""
+    ends = {0, len(each.pieces) - 1}
+    if 1 in each.segments:
+        ends.add(each.segments.index(1) - 1)
+    return [names.get(piece, "") if place in ends else "" for place, piece in enumerate(each.pieces)]
+
+
+def _second(each):
+    if each.request.choices:
+        return [each.request.choices[int(each.part.split()[1])]]
+    return [] if each.request.text_b is None else [each.request.text_b]
+
+
+def _title(each):
+    text = " | ".join(each.request.texts[:1] + _second(each))
+    shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
+    notes = [note for note in (each.request.source, each.part, "cut" if each.was_cut else "") if note]
+    return f"{shown} ({', '.join(notes)})" if notes else shown
+
+
+def _answer(each):
+    """An answer for the page: {"summary": str, "rows": [[name, number or text], ...]}; None without one."""
+    if each.answer is None:
+        return None
+    answer, expected = each.answer, each.request.expected
+    if "value" in answer:
+        summary, rows = f"{answer['value']:.3f}", []
+    elif "tags" in answer:
+        rows = [[word, tag] for word, tag in zip(answer["words"], answer["tags"], strict=True)]
+        summary = f"{sum(tag != 'O' for tag in answer['tags'])} of {len(rows)} words are tagged"
+    elif "answers" in answer:
+        rows = [[row["text"], f"score {row['score']:.2f}"] for row in answer["answers"]]
+        summary = answer["answer"] or "no answer"
+    elif "choice" in answer:
+        rows = [[choice, chance] for choice, chance in zip(each.request.choices, answer["probabilities"], strict=True)]
+        summary = f"choice {answer['choice']}"
+    else:
+        rows = [[label, chance] for label, chance in answer["probabilities"].items()]
+        summary = answer.get("label", ", ".join(answer.get("labels", ())) or "no label")
+    known = "" if expected is None else f"; right would be: {expected or 'no answer'}"
+    return {"summary": f"The model answers: {summary}{known}", "rows": rows}

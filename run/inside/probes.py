@@ -1,0 +1,246 @@
+"""What each layer of a model knows about words, as linear classifiers read it off: what run.probe_layers does."""
+
+import collections
+import dataclasses
+import itertools
+import json
+import os
+import sys
+
+import numpy as np
+import tensorflow as tf
+from matplotlib.figure import Figure  # not pyplot: it would look for a screen
+from matplotlib.ticker import MaxNLocator
+from seqeval.metrics.sequence_labeling import get_entities
+from tqdm import tqdm
+
+from bert_tf import models
+from bert_tf.analysis import probes
+from bert_tf.checkpoints import load_pretrained
+from bert_tf.errors import InputError
+from bert_tf.files import LineDecoder, garbled_note, make_dirs, new_file, only_writer
+from data_prep.tasks import conll, treebank
+from run.inside import corpus_reading
+from run.training import strategies
+
+MIX = "mix"  # the row of the mix of all layers
+VECTOR_TYPE = np.float16  # of the vectors that are kept: half the memory, and no probe sees the difference
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledWords:
+    """The words of a file and what is to be read off them. Legend: T words, E examples, A words of an example.
+
+    Attributes:
+      forms: list of T str.
+      vectors: [T, K, H].
+      places: int [E, A]: the word; the word and its head; or the first and the last word of a span.
+      labels: list of E str.
+    """
+
+    forms: list
+    vectors: np.ndarray
+    places: np.ndarray
+    labels: list
+
+
+def run(settings):
+    """Reads the words, trains probes on each layer, writes and prints what they came to.
+
+    Args:
+      settings: ProbeLayersSettings, resolved.
+
+    Raises:
+      InputError: a vocabulary or checkpoint that does not suit the config; a file that cannot be read.
+    """
+    config = settings.model.config
+    strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
+    tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    encoder = models.BertEncoder(config)
+    print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
+    train, dev = (read(name, getattr(settings, name), settings, encoder, tokenizer)
+                  for name in ("train_file", "dev_file"))
+    found = _probed(settings, train, dev, train.labels, dev.labels)
+    control = _probed(settings, train, dev, *control_labels(train, dev, settings.random_seed % 2**64))
+    make_dirs(settings.output_dir)
+    with only_writer("output_dir", settings.output_dir):
+        _write(settings, train, dev, found, control)
+
+
+def _probed(settings, train, dev, train_labels, dev_labels):
+    """The bert_tf.analysis.probes.Probed of labels, a str for each example of LabelledWords."""
+    classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
+    examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
+                for each, labels in ((train, train_labels), (dev, dev_labels))]
+    return probes.probe(*examples, len(classes), epochs=settings.num_probe_epochs,
+                        learning_rate=settings.probe_learning_rate, seed=settings.random_seed % 2**32)
+
+
+def _write(settings, train, dev, found, control):
+    """Writes and prints the table, and draws it."""
+    commonest = collections.Counter(train.labels).most_common(1)[0][0]
+    majority = dev.labels.count(commonest) / len(dev.labels)
+    rows = [[str(layer), accuracy, memorised, accuracy - memorised, weight]
+            for layer, (accuracy, memorised, weight) in enumerate(
+                zip(found.accuracy, control.accuracy, found.weights, strict=True))]
+    rows.append([MIX, found.mix_accuracy, control.mix_accuracy, found.mix_accuracy - control.mix_accuracy, 1.0])
+    header = ["layer", "accuracy", "control", "selectivity", "weight"]
+    table = [f"{name:>12}" for name in header], *(
+        [f"{row[0]:>12}", *(f"{value:>12.4f}" for value in row[1:])] for row in rows)
+    text = "\n".join("".join(line) for line in table) + (
+        f"\n{len(train.labels):,} examples of {len(set(train.labels))} labels, judged by {len(dev.labels):,}; the "
+        f"commonest label, {commonest}: {majority:.4f}\ncentre of gravity of the mix: layer {found.centre:.2f}; of the "
+        f"control's {control.centre:.2f}\n")
+    texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
+             "probes.json": json.dumps({
+                 "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
+                 "majority": majority, **{name: {"accuracy": each.accuracy.tolist(), "mix": each.mix_accuracy,
+                                                 "weights": each.weights.tolist(), "centre": each.centre}
+                                          for name, each in (("labels", found), ("control", control))}}, indent=2)}
+    for name, content in texts.items():
+        with new_file(os.path.join(settings.output_dir, name)) as file:
+            file.write(content)
+    with new_file(os.path.join(settings.output_dir, "probes.png"), "wb") as file:
+        _draw(found, control, majority).savefig(file, format="png", dpi=150)
+    print(text, end="")
+
+
+def _draw(found, control, majority):
+    """Accuracy by layer, with the control's, and the weights of the mix."""
+    figure = Figure(figsize=(7, 6), layout="constrained", facecolor="white")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    layers = np.arange(len(found.accuracy))
+    above.plot(layers, found.accuracy, marker="o", label="labels")
+    above.plot(layers, control.accuracy, marker="s", label="control: random labels")
+    above.axhline(found.mix_accuracy, linestyle="--", linewidth=1, label="mix of all layers")
+    above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="the commonest label")
+    above.set(ylabel="accuracy")
+    above.legend(fontsize=8)
+    below.bar(layers, found.weights)
+    below.axvline(found.centre, color="black", linewidth=1, label=f"centre of gravity {found.centre:.2f}")
+    below.set(xlabel="layer, 0 the embeddings", ylabel="weight in the mix")
+    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    below.legend(fontsize=8)
+    return figure
+
+
+def read(argument, path, settings, encoder, tokenizer):
+    """Reads a file and puts its sentences through a model.
+
+    Args:
+      argument: name of the argument that `path` is of.
+      path: of the file.
+      settings: ProbeLayersSettings.
+      encoder: BertEncoder that keeps padding.
+      tokenizer: BertTokenizer.
+
+    Returns:
+      LabelledWords. Sentences that are longer than `max_seq_length` are left out.
+
+    Raises:
+      InputError: as the readers'; no sentence is short enough, or none has what is asked for.
+    """
+    decoder = LineDecoder()
+    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
+    decoder.tell(path)
+    outputs = tf.function(
+        tf.autograph.experimental.do_not_convert(lambda features, words: _word_vectors(encoder, features, words)),
+        autograph=False, reduce_retracing=True)
+    kept, vectors, forms, places, labels = set(), [], [], [], []
+    batches = corpus_reading.sentence_batches(
+        tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
+    with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
+        for rows, features, words, _ in batches:
+            found = outputs(features, words).numpy().astype(VECTOR_TYPE)  # [B, W, K, H]
+            for row, of_sentence in zip(rows, found, strict=True):
+                sentence, start = sentences[row], len(forms)
+                kept.add(row)
+                vectors.append(of_sentence[: len(sentence.words)])
+                forms += sentence.words
+                for word, example in enumerate(_examples(sentence, settings.label)):
+                    if example is not None:
+                        places.append([start + word] + [start + other for other in example[1]])
+                        labels.append(example[0])
+            bar.update(len(rows))
+    if not labels:
+        raise InputError(f"`{argument}`={path}: has no sentence of up to `max_seq_length`="
+                         f"{settings.tokenizer.max_seq_length} pieces with words to read off")
+    if len(kept) < len(sentences):
+        print(f"{path}: {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
+              f"{settings.tokenizer.max_seq_length} are left out")
+    return LabelledWords(forms, np.concatenate(vectors), np.array(places), labels)
+
+
+def _sentences(path, settings, decoder):
+    """Yields the treebank.Sentences of a file; of one with columns without a tree. decoder: of a treebank's lines."""
+    if settings.reads_treebanks:
+        yield from treebank.read_sentences(path, decoder)
+        return
+    read = conll.read_sentences(path, settings.token_column, settings.label_column)
+    if read.num_garbled:
+        print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
+    if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
+        raise InputError(f"`label`=spans: the labels of {path} are not those of entities, as O, B-PER and I-PER")
+    for words, labels in zip(read.words, read.labels, strict=True):
+        yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
+
+
+def _first_words(sentences, most):
+    """The first sentences, of `most` words together, or of one sentence."""
+    taken, count = [], 0
+    for sentence in sentences:
+        if taken and count + len(sentence.words) > most:
+            break
+        taken.append(sentence)
+        count += len(sentence.words)
+    return taken
+
+
+def _examples(sentence, label):
+    """For each word its label and the words, beside itself, that it is read off; None where it has none.
+
+    A span's label is that of its first word.
+    """
+    if label == "tags":
+        return [(tag, []) for tag in sentence.tags]
+    if label == "spans":
+        found = [None] * len(sentence.words)
+        for kind, first, last in get_entities(sentence.tags):
+            found[first] = kind, [last]
+        return found
+    return [None if head == treebank.ROOT else (relation, [head])
+            for relation, head in zip(sentence.relations, sentence.heads, strict=True)]
+
+
+def _word_vectors(encoder, features, words):
+    """The mean of each word's pieces in each layer: float32 [B, W, K, H].
+
+    Args:
+      encoder: BertEncoder.
+      features: dict of int32 [B, S].
+      words: the number of each piece's word, int32 [B, S], -1 of none.
+    """
+    outputs = encoder(features)
+    layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)  # [B, S, K, H]
+    belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, W]
+    pieces = tf.reduce_sum(belongs, axis=1)  # [B, W]
+    summed = tf.einsum("bsw,bskh->bwkh", belongs, tf.cast(layers, tf.float32))
+    return tf.math.divide_no_nan(summed, pieces[:, :, tf.newaxis, tf.newaxis])
+
+
+def control_labels(train, dev, seed):
+    """Labels that say nothing: one for each form, drawn by how often the labels are (Hewitt and Liang 2019).
+
+    Args:
+      train, dev: LabelledWords.
+      seed: int of 0 or more.
+
+    Returns:
+      Two lists of str, for the examples of both.
+    """
+    rng = np.random.default_rng(seed)
+    labels, counts = np.unique(train.labels, return_counts=True)
+    forms = [[words.forms[place] for place in words.places[:, 0]] for words in (train, dev)]
+    distinct = sorted(set(itertools.chain(*forms)))
+    drawn = dict(zip(distinct, rng.choice(labels, len(distinct), p=counts / counts.sum()), strict=True))
+    return tuple([str(drawn[form]) for form in of_file] for of_file in forms)

@@ -1,0 +1,52 @@
+"""A report of a model's attention to some texts: what run.attention_report does."""
+
+import os
+
+from bert_tf import files
+from bert_tf.errors import InputError
+from run.inside import numbers, page, requests
+from run.inside.observing import Observer
+
+MOST_BYTES = 1 << 28  # of a page: a browser opens larger ones slowly, or not at all
+
+
+def run(settings):
+    """Looks at the texts and writes the file.
+
+    Args:
+      settings: AttentionReportSettings, resolved.
+
+    Raises:
+      InputError: as Observer's and run.inside.requests'; texts of which a page would be too large.
+    """
+    observer = Observer(settings)
+    if settings.looked_at.wrong_examples:
+        asked, num_rows = requests.wrong(settings, observer.card, observer.answers)
+        print(f"{len(asked)} rows that the model gets wrong, found among {num_rows:,}")
+    else:
+        asked = requests.given(settings.looked_at, observer.kind)
+    observations = _observe(observer, asked, settings.format == "html")
+    with files.only_writer("output_file", settings.output_file):
+        write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
+    print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "
+          f"heads, {files.size(settings.output_file):,} bytes")
+
+
+def _observe(observer, asked, is_page):
+    """The Observations of Requests, a list; InputError where a page of them would be too large."""
+    observations = []
+    for request in asked:
+        observations += observer(request)
+        size = page.size_of(len(observer.heads), [len(each.pieces) for each in observations])
+        if is_page and size > MOST_BYTES:
+            raise InputError(f"{len(observations)} texts would make a page of over {MOST_BYTES >> 20} MB: give fewer, "
+                             f"or a smaller `max_seq_length` than {observer.card.max_seq_length}")
+    return observations
+
+
+def write(path, file_format, checkpoint, observer, observations):
+    """Writes Observations as html, npz or json."""
+    if file_format == "html":
+        page.write(path, os.path.basename(os.path.normpath(checkpoint)), observer.heads, observations)
+    else:
+        {"npz": numbers.write_npz, "json": numbers.write_json}[file_format](path, observer.heads, observations)

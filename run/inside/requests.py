@@ -1,0 +1,104 @@
+"""What a model is asked: texts that are given, lines of a file, rows of development data that it gets wrong."""
+
+from bert_tf import files
+from bert_tf.cli import places
+from bert_tf.errors import InputError
+from bert_tf.model_folder import task_metadata
+from bert_tf.tasks import KINDS
+from data_prep.tasks import DATA, Question
+from run.finetuning.settings import TuningSettings
+
+SEPARATOR = " ||| "
+ROWS_AT_A_TIME = 64  # of development data, answered together
+
+
+def given(looked_at, kind):
+    """The Questions that LookedAtSettings with `text` or `input_file` name; InputError where they do not fit `kind`."""
+    if looked_at.input_file:
+        decoder = files.LineDecoder()
+        found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
+        decoder.tell(looked_at.input_file)
+        return found
+    first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
+    if KINDS[kind].takes_choices:
+        if len(first) != 1 or len(second) < 2:
+            raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
+        return [Question(first[0], choices=tuple(second))]
+    if second and len(second) != len(first):
+        raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")
+    return [_check(Question(text, other), kind, "`text_b`")
+            for text, other in zip(first, second or [None] * len(first), strict=True)]
+
+
+def _lines(path, most, kind, decoder):
+    """Yields the Questions of the first lines of a file that are not empty; decoder: bert_tf.files.LineDecoder."""
+    found = 0
+    with files.open_bytes(path) as file:
+        for number, line in enumerate(file, start=1):
+            text = decoder(line, number == 1).strip()
+            if not text:
+                continue
+            first, *others = text.split(SEPARATOR)
+            if not KINDS[kind].takes_choices and others:
+                others = [SEPARATOR.join(others)]
+            place = f"line {number}"
+            if KINDS[kind].takes_choices:
+                if len(others) < 2:
+                    raise InputError(f"{path}:{number}: of multiple choice ` ||| ` must stand between the text and "
+                                     "each of at least two choices")
+                yield Question(first, choices=tuple(others), source=place)
+            else:
+                yield _check(Question(first, others[0] if others else None, source=place), kind,
+                             f"{path}:{number}: a second text, after ` ||| `,")
+            found += 1
+            if found == most:
+                return
+    if not found:
+        raise InputError(f"`input_file`={path}: holds no text")
+
+
+def _check(question, kind, argument):
+    """Returns a Question; InputError, naming its second text by `argument`, if it does not fit a kind."""
+    KINDS[kind].question(question.text_a, question.text_b, question.choices, argument)
+    return question
+
+
+def _without_other_bytes(text):
+    """An argument without the bytes that are not UTF-8, which Python holds as surrogates."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
+
+
+def wrong(settings, card, answer):
+    """The Questions of development data that a model gets wrong, the first `wrong_examples` of them, and the rows read.
+
+    Of a regression, which gets nothing quite right, all rows are read and those that are furthest off come first.
+
+    Args:
+      settings: AttentionReportSettings.
+      card: TaskMetadata of the model.
+      answer: function from a list of Questions to their answers, as Kind.rows gives them.
+
+    Raises:
+      InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
+    """
+    kind, checkpoint = card.kind, settings.model.init_checkpoint
+    if kind not in DATA:
+        raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
+    task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
+    places.check(task, TuningSettings(do_eval=True))
+    found, num_rows, most = [], 0, settings.looked_at.wrong_examples
+    rows = DATA[kind](task, card.max_seq_length, card).questions()
+    is_number = KINDS[kind].gives_number(card)
+    while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:
+        for question, answered in zip(batch, answer(batch), strict=True):
+            num_rows += 1
+            off = abs(answered["value"] - question.right) if is_number else float(
+                not KINDS[kind].is_right(answered, question.right))
+            if off:
+                found.append((off, question))
+        if not is_number and len(found) >= most:
+            break
+    if not found:
+        raise InputError(f"`wrong_examples`: the model gets all {num_rows} rows right")
+    found.sort(key=lambda each: -each[0])  # stable: rows that are merely wrong stay in their order
+    return [question for _, question in found[:most]], num_rows

@@ -1,0 +1,231 @@
+"""The attention report in a browser: views, filters, keys, saving, and that it runs and loads nothing but itself."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from bert_tf.cli.model_settings import ModelSettings
+from run.inside import page, requests
+from run.inside.observing import Observer
+from run.inside.settings import AttentionReportSettings
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its chromedriver")
+LENGTH = {"max_seq_length": 16}
+EVIL = "<script>document.title='run'</script> the cat"
+
+
+@pytest.fixture(scope="module")
+def seen(shifting):
+    """What the page shows: a pair and a text of markup, by the model that attends to the token before."""
+    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(shifting))), LENGTH)
+    asked = [requests.Question("the cat , unaffable", "dog ran"), requests.Question(EVIL)]
+    return observer, [each for request in asked for each in observer(request)]
+
+
+@pytest.fixture(scope="module")
+def browser(seen, toys, tmp_path_factory):
+    """A browser with the page open, from disk, and a page of a masked LM beside it."""
+    folder = tmp_path_factory.mktemp("pages")
+    page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
+    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(toys / "pretrained"))), LENGTH)
+    page.write(str(folder / "masked.html"), "masked", observer.heads, list(observer(requests.Question("the line"))))
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--window-size=1200,900", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_experimental_option("prefs", {"download.default_directory": str(folder)})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    with webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER)) as driver:
+        driver.folder = folder
+        driver.get(f"file://{folder}/report.html")
+        yield driver
+
+
+@pytest.fixture(autouse=True)
+def clean(browser):
+    """Each test begins with the first view, and ends without an error in the console or a request."""
+    browser.get(f"file://{browser.folder}/report.html#text=0&view=grid&layer=0&head=0&filter=all&cls=1&sep=1&join=0")
+    yield
+    assert browser.get_log("browser") == []
+    requested = [message["params"]["request"]["url"] for message in (
+        json.loads(entry["message"])["message"] for entry in browser.get_log("performance"))
+        if message["method"] == "Network.requestWillBeSent"]
+    assert {url.split(":")[0] for url in requested} <= {"file", "data", "blob"}
+    assert {url.split("#")[0].rpartition("/")[2] for url in requested if url.startswith("file")} <= {
+        "report.html", "masked.html"}
+
+
+def find(browser, selector):
+    return browser.find_element(By.CSS_SELECTOR, selector)
+
+
+def status(browser):
+    return find(browser, "#status").text
+
+
+def lines(browser):
+    """The lines that are drawn: dict of (from, to) -> weight."""
+    return {(int(each["from"]), int(each["to"])): float(each["weight"]) for each in browser.execute_script(
+        "return [...document.querySelectorAll('#view line')].map(each => ({...each.dataset}))")}
+
+
+def press(browser, *keys):
+    for key in keys:
+        find(browser, "#view").send_keys(key)
+
+
+def test_all_heads(browser, seen):
+    buttons = browser.find_elements(By.CSS_SELECTOR, ".grid button")
+    labels = [button.get_attribute("aria-label") for button in buttons]
+    previous = seen[1][0].measures[0, 3]
+    assert labels[0].startswith(f"Layer 0, head 0: previous token {previous:.2f}, entropy")
+    assert labels[1].startswith("Layer 0, head 1: next token")
+    assert find(browser, "h1 small").text == "<b>toy</b>"
+    size = browser.execute_script("const c = document.querySelector('.grid canvas'); return [c.width, c.height]")
+    assert size == [len(seen[1][0].pieces)] * 2
+    buttons[1].click()
+    assert find(browser, "#tab-lines").get_attribute("aria-selected") == "true"
+    assert find(browser, "#head").get_property("value") == "1"
+
+
+def test_lines_are_the_models_numbers(browser, seen):
+    find(browser, "#tab-lines").click()
+    drawn, attention = lines(browser), seen[1][0].attention[0]
+    strong = np.argwhere((page.codes(attention) / 255) ** 2 >= 0.01)
+    assert set(drawn) == {(int(row), int(column)) for row, column in strong}
+    for place, weight in drawn.items():
+        assert weight == pytest.approx(attention[place], abs=0.0045)
+    words = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#view [data-row] text")]
+    assert words == seen[1][0].pieces
+    rows = browser.find_elements(By.CSS_SELECTOR, "#view [data-row]")
+    rows[3].click()
+    assert {row for row, _ in lines(browser)} == {3}
+    assert "from , to cat 1.00" in status(browser)
+
+
+def test_filters_and_switches(browser, seen):
+    """The pair is [CLS] the cat , un ##aff ##able [SEP] dog ran [SEP]."""
+    find(browser, "#tab-lines").click()
+    for choice, first, second in (("aa", range(8), range(8)), ("ab", range(8), range(8, 11)),
+                                  ("ba", range(8, 11), range(8)), ("bb", range(8, 11), range(8, 11))):
+        find(browser, f"#filter option[value={choice}]").click()
+        rows = [int(each.get_attribute("data-row")) for each in browser.find_elements(By.CSS_SELECTOR, "[data-row]")]
+        assert rows == list(first)
+        assert {to for _, to in lines(browser)} <= set(second)
+    find(browser, "#filter option[value=all]").click()
+    find(browser, "#cls").click()
+    find(browser, "#sep").click()
+    assert {place for pair in lines(browser) for place in pair} == {1, 2, 3, 4, 5, 6, 8, 9}
+    find(browser, "#cls").click()
+    find(browser, "#sep").click()
+    find(browser, "#join").click()
+    assert [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#view [data-row] text")] == [
+        "[CLS]", "the", "cat", ",", "unaffable", "[SEP]", "dog", "ran", "[SEP]"]
+    joined = lines(browser)
+    attention = seen[1][0].attention[0]
+    assert joined[4, 4] == pytest.approx(attention[4:7, 4:7].sum(axis=1).mean(), abs=0.006)
+    assert joined[5, 4] == pytest.approx(attention[7, 4:7].sum(), abs=0.006)
+
+
+def test_keys(browser):
+    press(browser, "2", Keys.ARROW_RIGHT)
+    assert status(browser).startswith("Layer 0, head 1")
+    press(browser, Keys.ARROW_RIGHT, Keys.ARROW_DOWN)  # there is no other
+    assert status(browser).startswith("Layer 0, head 1")
+    press(browser, Keys.ARROW_LEFT, "n", "n")
+    assert "from the to [CLS]" in status(browser)
+    assert "token=1" in browser.current_url
+    press(browser, Keys.ESCAPE)
+    assert "from" not in status(browser)
+    press(browser, "w")
+    assert find(browser, "#join").is_selected()
+    press(browser, "]")
+    assert "view=lines" in browser.current_url
+    assert "text=1" in browser.current_url
+    assert not find(browser, "#filter").is_displayed()  # the second is a single text
+
+
+def test_markup_is_shown_not_run(browser):
+    press(browser, "]")
+    assert find(browser, "#reading").text == EVIL
+    assert browser.title == "Attention"
+    press(browser, "2", "w")
+    words = [each.text for each in browser.find_elements(By.CSS_SELECTOR, "#view [data-row] text")]
+    assert words[1:4] == ["<", "script", ">"]
+
+
+def test_matrix_and_what_heads_do(browser, seen):
+    find(browser, "#tab-matrix").click()
+    image = find(browser, "#view image")
+    webdriver.ActionChains(browser).move_to_element_with_offset(image, 0, 0).perform()
+    assert status(browser).startswith("from ")
+    find(browser, "#tab-heads").click()
+    browser.execute_script("const m = document.getElementById('measure'); m.value = 3;"
+                           "m.dispatchEvent(new Event('change'))")
+    cells = browser.find_elements(By.CSS_SELECTOR, "#view [data-head]")
+    assert [cell.text for cell in cells] == [f"{value:.2f}" for value in seen[1][0].measures[:, 3]]
+    cells[1].click()
+    assert status(browser).startswith("Layer 0, head 1")
+    assert find(browser, "#tab-lines").get_attribute("aria-selected") == "true"
+
+
+def test_words_of_a_masked_lm(browser):
+    assert not find(browser, "#tab-words").is_displayed()
+    browser.get(f"file://{browser.folder}/masked.html#view=words")
+    rows = browser.find_elements(By.CSS_SELECTOR, "#view tr")
+    assert len(rows[1].find_elements(By.TAG_NAME, "td")) == 11  # its own, and ten
+    tops = {cell.location["y"] for cell in rows[1].find_elements(By.CSS_SELECTOR, "th, td")}
+    assert len(tops) == 1
+    press(browser, "1", Keys.ARROW_DOWN)
+    assert status(browser).startswith("Layer 1")
+
+
+@pytest.mark.parametrize("view", ["grid", "lines", "matrix", "heads", "words"])
+def test_every_view_is_saved(browser, view):
+    if view == "words":
+        browser.get(f"file://{browser.folder}/masked.html")
+    find(browser, f"#tab-{view}").click()
+    path = browser.folder / f"text0_layer0_head0_{view}.svg"
+    find(browser, "#save").click()
+    for _ in range(200):
+        if path.exists() and not list(browser.folder.glob("*.crdownload")):
+            break
+        browser.execute_async_script("setTimeout(arguments[0], 25)")
+    ours = browser.execute_script(
+        "const root = new DOMParser().parseFromString(arguments[0], 'image/svg+xml').documentElement;"
+        "return [root.tagName, root.querySelectorAll('text').length, root.outerHTML.includes('var(')]",
+        path.read_text())
+    assert ours[0] == "svg"
+    assert ours[1] > 2
+    assert not ours[2]
+
+
+def test_a_phone(browser):
+    """No page is wider than one."""
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": 360, "height": 740, "deviceScaleFactor": 1, "mobile": True})
+    try:
+        for view in ("grid", "lines", "heads", "matrix"):
+            find(browser, f"#tab-{view}").click()
+            assert browser.execute_script("return document.documentElement.scrollWidth") <= 360, view
+        browser.get(f"file://{browser.folder}/masked.html#view=words")
+        assert find(browser, "#view").get_property("scrollWidth") <= 360  # nor its table of guesses
+        assert not browser.find_element(By.CSS_SELECTOR, "#view tr").is_displayed()
+        assert find(browser, "#view td.guess").is_displayed()
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_controls_have_names(browser):
+    unnamed = browser.execute_script(
+        "return [...document.querySelectorAll('button, select, input, [role=button]')].filter((each) =>"
+        "!(each.textContent.trim() || each.getAttribute('aria-label') || each.labels?.length))"
+        ".map((each) => each.outerHTML)")
+    assert unnamed == []
