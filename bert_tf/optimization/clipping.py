@@ -7,7 +7,7 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf.optimization.gradients import global_norm, merge, values_of
-from bert_tf.saved_objects import SavedObject, to_plain
+from bert_tf.saved_objects import SavedObject
 
 CLIP_NORM = 1.0  # these and the patterns: the original's `optimization.create_optimizer`
 WEIGHT_DECAY = 0.01
@@ -18,7 +18,6 @@ class Scalars(typing.NamedTuple):
     """What all variables of an update share, float32 scalars; where it is left out, such that nothing changes.
 
     Attributes:
-      is_applied: bool; False where no variable and no moment may change.
       rate: the learning rate.
       decay: the share of a variable that decays.
       kernel_rate: the learning rate over the optimizer's `gradient_scale`.
@@ -26,7 +25,6 @@ class Scalars(typing.NamedTuple):
       zero: 0.
     """
 
-    is_applied: tf.Tensor
     rate: tf.Tensor
     decay: tf.Tensor
     kernel_rate: tf.Tensor
@@ -197,20 +195,11 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         """The Scalars of an update: made once, not again by each variable."""
         rate = self._learning_rate
         rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
-        return Scalars(is_applied, rate, rate * self._decay, rate / self.gradient_scale,
+        return Scalars(rate, rate * self._decay, rate / self.gradient_scale,
                        tf.where(is_applied, self._beta_1, 1.0), tf.where(is_applied, self._beta_2, 1.0),
                        tf.constant(self._epsilon), tf.constant(0.0))
 
     def get_config(self):
         """Returns the arguments of the constructor as a dict of plain values."""
-        return {
-            "name": self.name,
-            "learning_rate": self._serialize_hyperparameter(self._learning_rate),
-            "weight_decay": self._decay,
-            "clip_norm": self._clip_norm,
-            "no_decay": list(self._no_decay),
-            "beta_1": self._beta_1,
-            "beta_2": self._beta_2,
-            "epsilon": self._epsilon,
-            "loss_scale": to_plain(self._loss_scale),
-        }
+        return {**super().get_config(), "name": self.name,
+                "learning_rate": self._serialize_hyperparameter(self._learning_rate)}

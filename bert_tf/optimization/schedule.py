@@ -1,9 +1,14 @@
-"""The learning rate over a run."""
+"""Learning rates: over the steps of a run, and from layer to layer."""
+
+import re
 
 import tensorflow as tf
 import tf_keras
 
 from bert_tf.saved_objects import SavedObject
+
+_LAYER = re.compile(r"(?:^|/)bert/encoder/layer_(\d+)/")
+_EMBEDDINGS = re.compile(r"(?:^|/)bert/embeddings/")
 
 
 class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedule):
@@ -29,3 +34,30 @@ class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedul
             return decayed
         warming_up = self._peak * step / self._num_warmup_steps
         return tf.where(step < self._num_warmup_steps, warming_up, decayed)
+
+
+def layerwise_factors(variables, num_layers, decay):
+    """Computes the factor of the learning rate for each variable of a model.
+
+    Lower layers represent language in general, and change less in fine-tuning (Sun et al. 2019, arXiv:1905.05583,
+    section 5.3.4; ELECTRA, appendix B). The top layer of the encoder, the pooler, and the head have the full learning
+    rate, each layer has `decay` times the rate of the one above it, and the embeddings have `decay` times that of the
+    lowest layer. (In ELECTRA's code, the top layer is two powers below the head.)
+
+    Args:
+      variables: Variables of a model of bert_tf.models, known by their names. Its layers must not share their weights.
+      num_layers: int. Number of layers of its encoder.
+      decay: float.
+
+    Returns:
+      List of pairs of a variable and a float, for `ClippingOptimizer.set_rate_factors`.
+    """
+    return [(variable, decay ** _layers_above(variable.name, num_layers)) for variable in variables]
+
+
+def _layers_above(name, num_layers):
+    """Returns the number of encoder layers above the variable of a name."""
+    if _EMBEDDINGS.search(name):
+        return num_layers
+    layer = _LAYER.search(name)
+    return num_layers - 1 - int(layer[1]) if layer else 0
