@@ -19,7 +19,7 @@ def load(place, **options):
         "masked_lm" for a checkpoint with the weights of that head, else "encoder".
 
     Returns:
-      bert_tf.serving.Model:
+      bert_tf.serving.LoadedModel:
         model(text_a=[...], text_b=[...]): dict of arrays, the outputs of the signature serving_default;
         model.rows(text_a=[...], text_b=[...]): list of dicts, the JSON objects of run.predict;
         model.encode([...]): embeddings, float32 [N, hidden_size];

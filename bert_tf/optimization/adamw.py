@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.optimization.clipping import ClippingOptimizer
+from bert_tf.optimization.optimizer import ClippingOptimizer
 
 
 class BertAdamW(ClippingOptimizer):

@@ -4,9 +4,9 @@ import re
 
 from bert_tf.errors import InputError
 from bert_tf.optimization.adamw import BertAdamW
-from bert_tf.optimization.clipping import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
 from bert_tf.optimization.lamb import Lamb
 from bert_tf.optimization.loss_scale import DynamicLossScale
+from bert_tf.optimization.optimizer import CLIP_NORM, NO_DECAY_PATTERNS, WEIGHT_DECAY
 from bert_tf.optimization.schedule import WarmupDecay
 
 OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}

@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 from bert_tf.checkpoints.tf1 import original_names
-from bert_tf.optimization.clipping import ClippingOptimizer
+from bert_tf.optimization.optimizer import ClippingOptimizer
 
 
 class Lamb(ClippingOptimizer):

@@ -9,6 +9,6 @@ Importing this package does not import TensorFlow: a .tflite file does not requi
 """
 
 from bert_tf.serving.loading import load, open_model
-from bert_tf.serving.model import Model
+from bert_tf.serving.model import LoadedModel
 
-__all__ = ["Model", "load", "open_model"]
+__all__ = ["LoadedModel", "load", "open_model"]

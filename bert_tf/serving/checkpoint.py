@@ -9,13 +9,13 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.serving.model import Model, mean_of_tokens
+from bert_tf.serving.model import LoadedModel, mean_of_tokens
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tasks.graphs import GRAPHS, ServingOptions
 
 
-class LoadedCheckpoint(Model):
+class LoadedCheckpoint(LoadedModel):
     """A checkpoint of any kind of task and any format."""
 
     def __init__(self, settings):

@@ -9,7 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.finding import find
 from bert_tf.serving.exports import LITERT_SUFFIX, newest_version
-from bert_tf.serving.model import Model
+from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.settings import LoadSettings
 
 
@@ -30,7 +30,7 @@ def open_model(settings):
       settings: Resolved AnyModelSettings.
 
     Returns:
-      Model.
+      LoadedModel.
 
     Raises:
       InputError: If the model is of another kind than the settings' `task`, was exported with fewer candidates than
@@ -49,7 +49,7 @@ def open_model(settings):
     return LoadedCheckpoint(settings)
 
 
-class LoadedLiteRT(Model):
+class LoadedLiteRT(LoadedModel):
     """A .tflite file that export_saved_model wrote."""
 
     def __init__(self, path, kind=None, top_k=None):

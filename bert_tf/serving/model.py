@@ -13,7 +13,7 @@ from bert_tf.tokenization.rows import as_texts, check_request
 GENERAL_NAMES = ("text_a", "text_b")  # accepted for the first and the second input of any model
 
 
-class Model(abc.ABC):
+class LoadedModel(abc.ABC):
     """A model of any kind of task and any format, with its tokenizer.
 
     Attributes:

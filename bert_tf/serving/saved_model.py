@@ -7,12 +7,12 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf.errors import InputError
-from bert_tf.serving.model import Model
+from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 
 
-class LoadedSavedModel(Model):
+class LoadedSavedModel(LoadedModel):
     """A SavedModel of any kind of task."""
 
     def __init__(self, path, kind=None, top_k=None, given=None):
@@ -40,7 +40,7 @@ class LoadedSavedModel(Model):
 
     @functools.cached_property
     def labels(self):
-        """See Model; the signature "ids" answers with them."""
+        """See LoadedModel; the signature "ids" answers with them."""
         signature = self._loaded.signatures["ids"]
         if "labels" not in signature.structured_outputs:
             return None

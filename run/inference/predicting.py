@@ -45,7 +45,7 @@ def answers(model, requests, batch_size):
     """Yields the answer to each request, in their order, as Kind.rows makes them.
 
     Args:
-      model: bert_tf.serving.Model.
+      model: bert_tf.serving.LoadedModel.
       requests: iterable of dicts of text.
       batch_size: requests that go through the model together.
     """

@@ -67,14 +67,16 @@ def make_subclassed(dtype=None):
     ("one device", "mixed_float16", make_subclassed),
     ("one device", "mixed_bfloat16", make_functional),
     ("two replicas", "mixed_bfloat16", make_classifier),
+    ("two replicas", None, make_functional),
+    ("two replicas", None, make_subclassed),
 ])
 def test_fit_evaluate_predict(where, dtype, make, batches, two_replicas, tmp_path, caplog):
     strategy = two_replicas if where == "two replicas" else contextlib.nullcontext()
     with strategy.scope() if where == "two replicas" else strategy:
         model = make(dtype)
+        if make is make_subclassed:
+            model(next(iter(batches))[0])  # Creates the weights of its own layer.
         model.compile(create_optimizer(0.003, 60, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
-    if make is make_subclassed:
-        model(next(iter(batches))[0])  # Creates the weights of its own layer.
     callbacks = [tf_keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"), save_best_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "last.weights.h5"), save_weights_only=True),
