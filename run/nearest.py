@@ -2,8 +2,7 @@
 
   python -m run.nearest --init_checkpoint=FOLDER --input_file=lines.txt --query='How do I open a file?'
 
-Without --query, each line of standard input is a query. For a large file, compute embeddings once with
-extract_features:
+Without --query, each line of standard input is a query. For large files, extract_features computes embeddings once:
 
   python -m run.extract_features --init_checkpoint=FOLDER --input_file=lines.txt --output_file=lines.npz \\
       --output_format=npz --pooling=mean --layers=-1

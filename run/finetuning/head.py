@@ -1,7 +1,6 @@
 """The head of the initial checkpoint: whether to load it, or only the encoder.
 
-The head is the task-specific last layer. For example, a classifier of three labels loads only the encoder of one with
-two.
+The head is the task-specific last layer. A classifier of three labels loads only the encoder of one with two.
 """
 
 from bert_tf.checkpoints import open_checkpoint

@@ -197,8 +197,7 @@ def _take_words(sizes, begins_word, counts):
     usually enough.
 
     Args:
-      sizes: [B, S] int32. Number of tokens in the word of each token, 0 for other positions. Tokens of a word are
-        adjacent.
+      sizes: [B, S] int32. Tokens in the word of each token, which are adjacent; 0 for other positions.
       begins_word: [B, S] bool.
       counts: [B] int32.
     """

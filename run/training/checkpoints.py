@@ -26,8 +26,7 @@ class CheckpointManager(tf.train.CheckpointManager):
     Args:
       checkpoint, directory, **options: See `tf.train.CheckpointManager`.
       writes: bool. Whether to save. With several workers, one saves and all read.
-      saving: Callable without arguments that returns a context manager. Each checkpoint is written within it. May be
-        None.
+      saving: Callable () -> context manager, within which each checkpoint is written. May be None.
       in_part: bool. If True, `checkpoint` may lack some of the saved values, which are then not restored.
     """
 
@@ -102,7 +101,7 @@ class BestWeights:
 
     The directory contains a checkpoint of only the weights, which `load_pretrained` reads, and best.json. That file
     records the step and its metrics, and under "before" the same of the replaced weights. It is written first: if a run
-    is killed before the weights are, they still match "before". "is_superseded" means that the run was then trained
+    is killed in between, the weights still match "before". "is_superseded" means that the run was then trained
     further without evaluations, so its latest weights count.
 
     Args:

@@ -17,10 +17,7 @@ class HostShare:
     count: int = 1
 
     def rows(self, batch_size):
-        """Returns the host's slice of a batch.
-
-        If `count` does not divide `batch_size`, the last hosts have fewer rows.
-        """
+        """Returns the host's slice of a batch; if `count` does not divide it, the last hosts have fewer rows."""
         size = -(-batch_size // self.count)
         return slice(min(self.index * size, batch_size), min((self.index + 1) * size, batch_size))
 

@@ -88,7 +88,7 @@ class TrainingRun:
     Args:
       strategy: tf.distribute.Strategy under whose scope the model and the optimizer were created.
       model, optimizer, loss: See `Trainer`.
-      settings: TrainingSettings.
+      settings: TrainingSettings. `output_dir` is the run's directory.
       num_train_steps: int. Step at which training ends.
       step_settings: StepSettings.
       evaluations: Evaluations.
@@ -165,8 +165,7 @@ class TrainingRun:
 
         Args:
           phases: List of Phase in order, the first at step 0; or the `make_dataset` of the only phase.
-          evaluate: Callable () -> dict of name to float, called every `eval_steps` steps and after the last. May be
-            None.
+          evaluate: Callable () -> dict of name to float, for every `eval_steps` steps and after the last; or None.
 
         Returns:
           Result of the last call of `evaluate`, or None if it was not called.

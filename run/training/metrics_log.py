@@ -22,8 +22,7 @@ def check(folder):
 class Log:
     """Metrics by step, in a CSV file that a resumed run continues.
 
-    Rows are appended to a local file immediately. A remote file, which does not support appending, is rewritten by
-    `write`.
+    Rows are appended to a local file immediately. A remote file does not support this; `write` rewrites it.
 
     Args:
       folder: Path of the run's directory.

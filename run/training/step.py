@@ -1,8 +1,7 @@
 """Training steps under a tf.distribute strategy.
 
-The step is the same on any number of devices. Losses and gradients are computed for the entire batch of
-`train_batch_size` examples, however it is split into replicas and micro-batches, and clipping uses the gradient of the
-entire batch.
+The step is the same on any number of devices. Losses, gradients, and gradient clipping apply to the entire batch of
+`train_batch_size` examples, however it is split into replicas and micro-batches.
 """
 
 import tensorflow as tf

@@ -11,7 +11,7 @@ STANDARD_OUTPUT = "-"
 
 @contextlib.contextmanager
 def writer(path, is_table):
-    """Context manager of a function that writes a row, dict. The file is written atomically.
+    """Yields a function that writes a row, dict. The file is renamed when the context ends without an error.
 
     Args:
       path: Path of the file; - for standard output.
