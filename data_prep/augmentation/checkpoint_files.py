@@ -12,7 +12,7 @@ def read(settings):
 
     Returns:
       Tuple `(config, vocabulary, lower_case, strip_accents)`: BertConfig, list of str, bool, and bool. `strip_accents`
-      is None if the tokenizer strips accents exactly if it lowercases.
+      is None if it depends on `lower_case`.
 
     Raises:
       InputError: If a file is missing or damaged, or if the vocabulary does not belong to the model.

@@ -126,7 +126,7 @@ class Proposer:
         self.num_replaceable = self.num_of_table = 0
 
     def candidates(self, rows):
-        """Maps rows, a list of lists of texts, to a (text, list of (Word, list of str)) for each text, in place."""
+        """Maps rows, a list of lists of texts, to lists of (text, list of (Word, list of str)) of the same shape."""
         texts = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
         found = {text: self._words(text) for text in texts}
         asked = [(ids, word) for ids, words in found.values() for word in words]
