@@ -1,8 +1,8 @@
-"""Writes what the benchmarks have kept into the page that shows it: tables, a picture, the machine.
+"""Writes the stored benchmark results to the benchmark page: tables, a chart, and the machine.
 
     python -m benchmarks.page
 
-What stands on the page between the two marks is replaced, the rest stays. `make bench` does this after the benchmarks.
+Replaces the content between the two marks on the page and keeps the rest. `make bench` runs this after the benchmarks.
 """
 
 import dataclasses
@@ -19,13 +19,13 @@ from bert_tf.files import new_file, read_text
 from run.training import utilisation
 
 BEGIN, END = "<!-- measured: what stands here is written by benchmarks.page -->", "<!-- end of what is measured -->"
-OWN = ("this project", "the rules")  # how peers are named that are no other project; the picture leaves them out
-INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # as Linux names them
+OWN = ("this project", "the rules")  # Prefixes of peers that are not other projects, omitted from the chart.
+INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8", "amx_bf16")  # Names in Linux.
 
 
 @dataclasses.dataclass(frozen=True)
 class PageSettings(measurements.KeptResults):
-    """Where the measurements are, and where they are shown."""
+    """Settings for the results to read and the files to write."""
 
     page_file: str = setting("docs/benchmarks.md", "The page, with the two marks that the measurements go between.")
     chart_file: str = setting("docs/peers.png", "The picture, a PNG file.")
@@ -37,20 +37,20 @@ def define_flags():
 
 
 def main(argv):
-    """Writes with the flags' settings."""
+    """Writes the page with the settings from the flags."""
     del argv
     write(flags.read(PageSettings()), describe_machine())
 
 
 def write(settings, machine):
-    """Writes the page and the picture.
+    """Writes the page and the chart.
 
     Args:
       settings: PageSettings.
-      machine: str, a sentence on what was measured on.
+      machine: str. Sentence that describes the machine of the measurements.
 
     Raises:
-      InputError: there are no comparisons; some were made with other versions than others; a page without marks.
+      InputError: If there are no comparisons, if their versions differ, or if the page has no marks.
     """
     results = measurements.read_results(settings.results_dir)
     made_with = versions_of(results, settings.results_dir)
@@ -69,7 +69,7 @@ def write(settings, machine):
 
 
 def versions_of(results, results_dir):
-    """The versions of packages that all results were made with, in words; InputError if they are several."""
+    """Describes the package versions of all results; raises InputError if they differ."""
     made_with = {(*result["versions"].items(), ("CPU cores", result["cores"])) for result in results}
     if len(made_with) > 1:
         raise InputError(f"`results_dir`={results_dir}: its measurements are of several versions or numbers of cores: "
@@ -79,7 +79,7 @@ def versions_of(results, results_dir):
 
 
 def around_marks(path):
-    """What stands before and after the marks of a page; InputError if it has none."""
+    """Returns the text before and after the marks of a page; raises InputError if it has none."""
     before, begin, rest = read_text(path).partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
@@ -88,7 +88,7 @@ def around_marks(path):
 
 
 def section(result):
-    """The heading and the table of a benchmark's result, Markdown."""
+    """Formats the heading and the table of a benchmark's result as Markdown."""
     lines = [f"### benchmarks.{result['benchmark']}", ""]
     if result["comparisons"]:
         lines += ["| what | this project | peer | ratio |", "| --- | --- | --- | ---: |"]
@@ -100,12 +100,12 @@ def section(result):
 
 
 def figure(value):
-    """Three digits that count, with no exponent."""
+    """Formats a number with three significant digits, without an exponent."""
     return f"{value:,.0f}" if value >= 100 else f"{value:#.3g}".rstrip(".")
 
 
 def describe_machine():
-    """A sentence on the machine: processor, memory, and what it makes of large matrix products just now."""
+    """Describes the machine in a sentence: processor, memory, and its current rate for large matmuls."""
     model, has = processor.read()
     sets = ", ".join(name for name in INSTRUCTION_SETS if name in has)
     rates = [f"{name} {utilisation.matmul_rate(tf.distribute.get_strategy(), dtype) / 1e9:,.0f}"
