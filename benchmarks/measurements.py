@@ -122,7 +122,7 @@ def medians(times):
 
 
 def in_own_process(function, *arguments):
-    """Calls a function in a new process, to release its memory afterwards; raises BrokenProcessPool if it is killed."""
+    """Returns a function's result from a new process, which frees its memory; raises BrokenProcessPool if killed."""
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 

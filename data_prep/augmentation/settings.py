@@ -60,7 +60,7 @@ class AugmentationSettings(Settings):
 
     @property
     def has_header(self):
-        """Returns whether the first row of the input names its columns. In CoLA's training file, it does not."""
+        """True if the first row of the input names its columns. In CoLA's training file, it does not."""
         return not self.task_name or find_task(self.task_name).splits["train"].header
 
     def text_positions(self, header):

@@ -12,7 +12,7 @@ from data_prep.machine import processes
 from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
 
-MOST_THREADS = 8  # Tokenizer threads of a worker. More threads would wait for the interpreter's lock.
+MOST_THREADS = 8  # Maximum number of tokenizer threads. With more, the interpreter's lock is the bottleneck.
 BYTES_PER_WORKER = 1 << 26  # Bytes of text, counted in each pass, that justify starting a process (1.5 s).
 
 

@@ -22,8 +22,7 @@ def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_la
     """Returns the features of a pre-training record: S IDs, and P predictions, whose padding has weight 0.
 
     Args:
-      max_seq_length: int. S.
-      max_predictions_per_seq: int. P.
+      max_seq_length, max_predictions_per_seq: int. S and P.
       sentence_label: str. Name prefix of the features that label a sequence. If None, there is no label.
       most_packed: int. Maximum number of sequences per packed record, K; 0 for one sequence each. In packed records,
         "input_mask" has the 1-based sequence number of each ID, and "positions" its position in the sequence. The

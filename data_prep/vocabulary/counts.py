@@ -78,7 +78,7 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
 
 
 def _drop_rarest(words, limit):
-    """If there are over `limit` words, drops the rarest in place until half of it remain; ties keep the first seen.
+    """Drops the rarest words in place if there are over `limit`, until half of it remain; ties keep the first seen.
 
     `words`: Dict of word to number of occurrences, in the order of first occurrence. Returns the occurrences dropped.
     """
