@@ -1,5 +1,6 @@
 """Selection of devices: tf.distribute strategies by name."""
 
+import contextlib
 import glob
 import json
 import os
@@ -35,13 +36,25 @@ def make_strategy(devices):
       InputError: If more GPUs are requested than are visible, if CPU devices are set with another strategy, if there is
         no TPU, or if TF_CONFIG is invalid.
     """
-    name, num_gpus = devices.strategy_name, devices.num_gpus
+    name = devices.strategy_name
     if devices.num_cpu_devices is not None:
         if name != "mirrored":
             raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: goes with "
                              f"`distribution_strategy`=mirrored, not {name}")
         return _mirrored_cpu(devices.num_cpu_devices)
     tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
+    num_gpus = _count_gpus(name, devices.num_gpus)
+    if name == "multi_worker_mirrored":
+        _check_cluster(os.environ.get("TF_CONFIG"))
+    if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
+        _wait_for(devices.tpu_name, devices.connect_timeout)
+    with _errors_explained(name, devices.tpu_name):
+        return distribute_utils.get_distribution_strategy(
+            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
+
+
+def _count_gpus(name, num_gpus):
+    """Returns the number of GPUs to use: `num_gpus`, or by default as many as the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
     unseen = None if visible else _unseen_gpus()
     if num_gpus is None:
@@ -52,20 +65,21 @@ def make_strategy(devices):
         raise InputError(f"`num_gpus`={num_gpus}: " + (unseen or f"TensorFlow sees {visible} on this machine"))
     if name == "one_device" and num_gpus > 1:
         raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
-    if name == "multi_worker_mirrored":
-        _check_cluster(os.environ.get("TF_CONFIG"))
-    if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
-        _wait_for(devices.tpu_name, devices.connect_timeout)
+    return num_gpus
+
+
+@contextlib.contextmanager
+def _errors_explained(name, tpu_name):
+    """Raises InputError for TensorFlow's errors about a TPU or a cluster that it cannot use."""
     try:
-        return distribute_utils.get_distribution_strategy(
-            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
+        yield
     except tf.errors.NotFoundError as error:
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
                          "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
     except tf.errors.OpError as error:
-        if name != "tpu" or not devices.tpu_name:
+        if name != "tpu" or not tpu_name:
             raise
-        raise InputError(f"`tpu_name`={devices.tpu_name}: what answers there is no TPU of TensorFlow's: "
+        raise InputError(f"`tpu_name`={tpu_name}: what answers there is no TPU of TensorFlow's: "
                          f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:  # Errors from the cluster and task in TF_CONFIG.
         if name != "multi_worker_mirrored":
