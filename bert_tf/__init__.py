@@ -15,10 +15,8 @@ def load(place, **options):
         Hugging Face, or the Model Garden; a SavedModel that export_saved_model wrote, with or without its version
         (defaults to the latest); or a .tflite file that it wrote, which does not require TensorFlow.
       **options: For checkpoints: `task`, `max_seq_length`, `top_k`, `pairs`, `labels_file`, and so on, named and
-        checked
-        like the flags of run.predict. If neither `task` nor the directory states the kind of task, it is "masked_lm"
-        for
-        a checkpoint with the weights of that head, else "encoder".
+        checked like the flags of run.predict. If neither `task` nor the directory states the kind of task, it is
+        "masked_lm" for a checkpoint with the weights of that head, else "encoder".
 
     Returns:
       bert_tf.serving.LoadedModel:

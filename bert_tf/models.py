@@ -250,8 +250,7 @@ class BertLongTextClassifier(BertClassifier):
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, W, S] or [B, S]. A missing window
-            contains
-            only padding.
+            contains only padding.
           training: bool. Whether to apply dropout.
 
         Returns:

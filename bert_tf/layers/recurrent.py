@@ -10,8 +10,7 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
     """Two LSTMs, one per direction, with concatenated outputs.
 
     These are Keras layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent dropout. They
-    compute in
-    float32.
+    compute in float32.
 
     Args:
       input_width: int. Size of the input embeddings.

@@ -77,8 +77,7 @@ def find_fullest_windows(windows):
     """Finds the window that shows the most context of each token (the original's `_check_is_max_context`).
 
     It maximizes the smaller number of tokens on the left and right, plus a hundredth of the window's length. Among
-    equal
-    windows, the first one wins.
+    equal windows, the first one wins.
 
     Args:
       windows: list of Window of a context, in order.
@@ -123,6 +122,5 @@ def find_spans(windows, n_best_size, max_answer_length):
 
 
 def rank(scores, count=None):
-    """Returns the positions of the `count` largest of float [N], descending; ties are in ascending order of position.
-    """
+    """Returns the positions of the `count` largest of float [N], descending; of equal values, the first comes first."""
     return np.argsort(-scores, kind="stable")[:count]

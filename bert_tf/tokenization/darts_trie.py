@@ -105,10 +105,8 @@ class _Layout:
         """Returns the region of each node's children.
 
         A node's own value is at its base, two regions away from its children, since continuation bytes begin with the
-        bits
-        10. Therefore, nodes with a value use the first two of four regions for their children, and no other node uses
-        the
-        other two.
+        bits 10. Therefore, nodes with a value use the first two of four regions for their children, and no other node
+        uses the other two.
         """
         with_value = sum(value is not None for value, _ in inner)
         quads = itertools.chain.from_iterable((region, region + 1) for region in itertools.count(_FIRST_REGION, 4))

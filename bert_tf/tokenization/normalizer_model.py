@@ -48,8 +48,7 @@ def build(replacements):
 
 
 def _ill_formed_sequences():
-    """Yields the byte sequences that the kernel can read from malformed UTF-8: stray bytes and incomplete characters.
-    """
+    """Yields byte sequences that the kernel can read from malformed UTF-8: stray bytes and incomplete characters."""
     for byte in range(0x80, 0x100):
         yield bytes([byte])
     for lead in range(0xE0, 0xF5):

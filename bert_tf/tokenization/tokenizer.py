@@ -40,9 +40,8 @@ class BertTokenizer(tf.Module):
     """Converts text to WordPiece IDs and back.
 
     All methods that take tensors work eagerly, in `tf.data`, under `tf.function`, and in a SavedModel, which requires
-    only
-    tensorflow_text to load. Invalid UTF-8 bytes are dropped, as in the original, which decodes with errors="ignore".
-    "[MASK]" in a text is three ordinary words, as in the original.
+    only tensorflow_text to load. Invalid UTF-8 bytes are dropped, as in the original, which decodes with
+    errors="ignore". "[MASK]" in a text is three ordinary words, as in the original.
 
     Attributes:
       vocab_file: str. Path of the vocabulary file.
@@ -61,8 +60,7 @@ class BertTokenizer(tf.Module):
           lower_case: bool. The original's do_lower_case; True for uncased models.
           strip_accents: bool. Whether to remove accents; None, as in the original, for `lower_case`. If it differs from
             `lower_case`, both rules are applied per character, as in Hugging Face's BertNormalizer (any Σ becomes σ);
-            all
-            other rules are the original's.
+            all other rules are the original's.
 
         Raises:
           InputError: If the vocabulary is invalid, with file and line.
@@ -103,8 +101,7 @@ class BertTokenizer(tf.Module):
         """Splits texts into tokens and finds the source of each in the text.
 
         Character offsets refer to `text.decode("utf-8", "ignore")`, so that they index a Python str; byte offsets refer
-        to all
-        bytes of the text.
+        to all bytes of the text.
 
         Args:
           texts: string [B].
@@ -157,8 +154,7 @@ class BertTokenizer(tf.Module):
 
         Returns:
           Tuple `(features, rows, was_cut)`: dict of int32 [W, S] for W windows, see `encode`; int64 [W], the text of
-          each
-          window, ascending; bool [B], whether tokens of a text are in none of its windows.
+          each window, ascending; bool [B], whether tokens of a text are in none of its windows.
         """
         second = None if text_b is None else self.tokenize(text_b)
         return windows.pack_windows(self, self.tokenize(text_a), second, max_seq_length=max_seq_length, stride=stride,

@@ -114,8 +114,7 @@ def sigma_context():
     """Returns the characters that decide whether a capital sigma is final, found by trying `str.lower`.
 
     Python lowercases Σ to ς if the nearest character before it that is not ignored is cased and the nearest one after
-    it
-    is not.
+    it is not.
 
     Returns:
       Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is only in `ignored`;
@@ -140,8 +139,7 @@ def ordered_marks():
     """Returns characters with a canonical combining class that remain after Mn marks are dropped, by that class.
 
     NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter; these few can remain
-    in
-    the wrong order.
+    in the wrong order.
 
     Returns:
       Dict of combining class to list of characters, in ascending order of class.

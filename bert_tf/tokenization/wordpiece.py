@@ -99,8 +99,7 @@ class WordPieceTokenizer(tf.Module):
 
         Returns:
           Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
-          marks
-          or long words can affect.
+          marks or long words can affect.
         """
         is_rare = tf.strings.regex_full_match(normalized, _rare(self._strip_accents))
         if not self._strip_accents:
@@ -160,8 +159,7 @@ def _normalizer(model):
 
 
 def make_tables(lower_case, strip_accents=None):
-    """Builds the shared tables of all tokenizers with these options, in half a second; else the first tokenizer does.
-    """
+    """Builds the shared tables of all tokenizers with these options, in half a second, before the first of them."""
     strip_accents = lower_case if strip_accents is None else strip_accents
     _character_model(lower_case, strip_accents)
     _rare(strip_accents)
@@ -229,8 +227,7 @@ def _marks_out_of_order():
 
 @functools.cache
 def _classes_out_of_order():
-    """Returns pairs of bracket expressions: marks of higher combining classes, and of a class that must precede them.
-    """
+    """Returns pairs of bracket expressions: marks of higher combining classes, and of the class that precedes them."""
     marks = list(unicode_rules.ordered_marks().values())
     return [(unicode_rules.regex_class([mark for later in marks[index + 1:] for mark in later]),
              unicode_rules.regex_class(lower)) for index, lower in enumerate(marks[:-1])]

@@ -19,12 +19,9 @@ class ServedMaskedLM(Servable):
     """A BertPretrainer that takes "text" string [B], with any number of [MASK] in each.
 
     In addition to "was_cut", it returns "pieces" string [B, M, k], "piece_ids" int32, and "probabilities" float32 of
-    the
-    same shape, most likely first, where M is the maximum number of [MASK] per row, at least 1; "", [PAD], and 0 for
-    missing
-    masks; "num_masks" int32 [B], the number of masks after truncation. With static lengths, M is MOST_MASKS_OF_STATIC,
-    and
-    further masks are ignored.
+    the same shape, most likely first, where M is the maximum number of [MASK] per row, at least 1; "", [PAD], and 0 for
+    missing masks; "num_masks" int32 [B], the number of masks after truncation. With static lengths, M is
+    MOST_MASKS_OF_STATIC, and further masks are ignored.
     """
 
     kind = "masked_lm"

@@ -80,8 +80,7 @@ def span_texts(pieces, rows, first, last):
     """Extracts the text of token spans, as in the original's `get_final_text`.
 
     That is the source text of the tokens, with any white space between words as one space. If characters and tokens do
-    not
-    correspond one to one, or a token is [UNK], it is the complete words.
+    not correspond one to one, or a token is [UNK], it is the complete words.
 
     Args:
       pieces: `Pieces`.

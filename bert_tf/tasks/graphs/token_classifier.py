@@ -59,8 +59,7 @@ class ServedTokenClassifier(Servable):
                 "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}
 
     def _pieces_of_words(self, words):
-        """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)]; [UNK] if normalization leaves none, as in training.
-        """
+        """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)]; [UNK] for words without any, as in training."""
         ids = self.tokenizer.tokenize(words)
         unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)
         return ragged.side_by_side(ids, ragged.kept_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
