@@ -148,7 +148,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
 
 
 class MakeShard(beam.DoFn):
-    """Creates and writes the shards.Shard with a given number. Beam counters of the same names sum its Counts."""
+    """Creates and writes the shards.Shard with a given number. Adds its Counts to Beam counters of the same names."""
 
     def __init__(self, plan):
         """Stores the plan. `plan`: run_plan.Plan."""
