@@ -37,7 +37,7 @@ RUNNERS = {
 }
 DIRECT_OPTIONS = (
     "--direct_running_mode=multi_processing",
-    "--default_sdk_harness_log_level=CRITICAL",  # Errors are reported here.
+    "--default_sdk_harness_log_level=CRITICAL",  # This process reports errors.
     # There are no triggers, but with this flag Beam does not search the internet for a server to run the pipeline.
     "--allow_unsafe_triggers",
 )
