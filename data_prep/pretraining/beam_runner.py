@@ -37,7 +37,7 @@ RUNNERS = {
 }
 DIRECT_OPTIONS = (
     "--direct_running_mode=multi_processing",
-    "--default_sdk_harness_log_level=CRITICAL",  # Errors are reported here.
+    "--default_sdk_harness_log_level=CRITICAL",  # This process reports errors.
     # There are no triggers, but with this flag Beam does not search the internet for a server to run the pipeline.
     "--allow_unsafe_triggers",
 )
@@ -148,7 +148,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
 
 
 class MakeShard(beam.DoFn):
-    """Creates and writes the shards.Shard with a given number. Beam counters of the same names sum its Counts."""
+    """Creates and writes the shards.Shard with a given number. Adds its Counts to Beam counters of the same names."""
 
     def __init__(self, plan):
         """Stores the plan. `plan`: run_plan.Plan."""

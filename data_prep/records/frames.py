@@ -40,7 +40,7 @@ def compose_frames(columns, features):
       memoryview of the bytes.
 
     Raises:
-      InputError: If the columns are not those of `features`, have a wrong shape, or contain a negative number.
+      InputError: If the columns do not match `features`, have a wrong shape, or contain a negative number.
       ValueError: If the columns have different numbers of records.
     """
     _check_columns(columns, features)

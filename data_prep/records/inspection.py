@@ -132,7 +132,7 @@ class _Layout:
                 raise InputError(f"{place}: {name} holds {found}{problem}")
 
     def _check_type(self, name, numbers, place):
-        """Raises InputError if the numbers of a feature have the wrong type, or are negative where that is invalid."""
+        """Raises InputError if the numbers of a feature have the wrong type, or are negative when that is invalid."""
         expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
         if numbers and isinstance(numbers[0], float) != (name in self._floats):
             raise InputError(f"{place}: {name} holds {other}, not {expected}")

@@ -1,6 +1,6 @@
 """The record schema: names, shapes, and dtypes of the features, and how records are parsed.
 
-This module alone defines what a record contains. A record is a serialized tf.train.Example in a TFRecord file, with
+Only this module defines the content of records. A record is a serialized tf.train.Example in a TFRecord file, with
 the features of the original BERT scripts. Training code calls `feature_spec` or `parse`; data preparation passes
 batches of arrays to `RecordWriter`. TensorFlow is imported only on use, so processes that create records start
 immediately without it, in a tenth of the memory.
@@ -45,7 +45,7 @@ def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_la
 
 
 def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", most_packed=0):
-    """Returns the features of a record for dynamic masking: those of `pretraining_features` without the masks.
+    """Returns the features of a record for dynamic masking: `pretraining_features` without the masks.
 
     Whole-word masking also needs to know which IDs continue a word ("##..."). This is a property of the vocabulary
     (`masking.Vocabulary.is_continuation`), so it is not in the records.

@@ -94,8 +94,8 @@ def read_sentences(path, token_column=0, label_column=None):
 def to_iob2(labels):
     """Converts the labels of a sentence in IOB1, IOB2, or IOBES to IOB2, a list of str.
 
-    An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type. This interpretation
-    is as lenient as in conlleval, so any sequence gives a valid one.
+    An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type. This rule is as
+    lenient as in conlleval, so any label sequence is converted to a valid one.
     """
     converted, type_before = [], None
     for label in labels:

@@ -45,7 +45,7 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
       List of `vocab_size` distinct str.
 
     Raises:
-      InputError: If the characters alone exceed `vocab_size`, or if the text is too small for it.
+      InputError: If the characters do not fit into `vocab_size`, or if the text is too small for it.
     """
     specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
     characters = _character_entries(counts.characters, min_character_count or min_count)
