@@ -1,9 +1,11 @@
-"""Roles of paths among settings, and the one check of all paths of a job."""
+"""Roles of paths among settings, the one check of all paths of a job, and the locks of its outputs."""
+
+import contextlib
 
 from bert_tf.cli import paths
 from bert_tf.cli.settings import is_met, shown
 from bert_tf.errors import InputError
-from bert_tf.files import is_dir
+from bert_tf.files import folder_for, is_dir, only_writer
 
 INPUT_FILE = "a file that is read"
 INPUT_STREAM = "a file that is read, or - for standard input"
@@ -17,6 +19,7 @@ OUTPUT_FILE = "a file that is written"
 OUTPUT_STREAM = "a file that is written, or - for standard output"
 OUTPUT_FOLDER = "a folder that is written into, made if missing"
 SHARED_FOLDER = "a folder that is written into, which may also be that of a model"
+CACHE_FOLDER = "a folder that several runs share, which each of them locks while it writes"
 RUN_FOLDER = "an output folder of training, whose run is resumed or evaluated"
 
 _CHECKS = {
@@ -28,6 +31,7 @@ _CHECKS = {
     OUTPUT_STREAM: paths.check_output_file,
     OUTPUT_FOLDER: paths.check_output_dir,
     SHARED_FOLDER: paths.check_output_dir,
+    CACHE_FOLDER: paths.check_output_dir,
     RUN_FOLDER: paths.check_output_dir,
 }
 
@@ -46,13 +50,7 @@ def check(settings, *others, without=()):
       InputError: naming the setting and its value.
     """
     check_required(settings, *others, without=without)
-    fields = [pair for each in (settings, *others) for pair in each.fields()]
-    found = {}
-    for field, value in settings.fields():
-        place = _place(field, fields)
-        if value and place and field.name not in without and _is_read(field, fields) and not (
-                value == "-" and place in (INPUT_STREAM, OUTPUT_STREAM)):
-            found[field.name] = place, value
+    found = _find_paths(settings, *others, without=without)
     for name, (place, path) in found.items():
         if place in _CHECKS:
             _CHECKS[place](name, path)
@@ -60,17 +58,47 @@ def check(settings, *others, without=()):
         _check_output(name, place, path, found)
 
 
+@contextlib.contextmanager
+def lock_outputs(settings):
+    """A context in which no other process of this machine can enter the same for an output of its own.
+
+    The output folder of a training run is excluded: the run locks it if it trains.
+
+    Args:
+      settings: Settings, resolved.
+
+    Raises:
+      InputError: If another process writes to an output, which the error names.
+    """
+    with contextlib.ExitStack() as locks:
+        for name, (place, path) in _find_paths(settings).items():
+            if place in (OUTPUT_FOLDER, SHARED_FOLDER):
+                locks.enter_context(folder_for(path))
+            if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER):
+                locks.enter_context(only_writer(name, path))
+        yield
+
+
+def _find_paths(settings, *others, without=()):
+    """Returns a dict of name -> (role, path) of the settings with a role; arguments: see `check`."""
+    fields = [pair for each in (settings, *others) for pair in each.fields()]
+    roles = {field.name: (_place(field, fields), value) for field, value in settings.fields()
+             if value and field.name not in without and _is_read(field, fields)}
+    return {name: (place, path) for name, (place, path) in roles.items()
+            if place and not (path == "-" and place in (INPUT_STREAM, OUTPUT_STREAM))}
+
+
 def _check_output(name, place, path, found):
     """Raises InputError if an output replaces an input, or would be read as one; found: name -> (role, path)."""
     def having(*roles):
         return {other: each for other, (role, each) in found.items() if role in roles}
 
-    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER):
+    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, CACHE_FOLDER):
         paths.check_not_given(
             name, path, having(INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL))
     if place == RUN_FOLDER:
         paths.check_apart(name, path, having(CHECKPOINT))
-    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
+    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER):
         folders = {other: each for other, each in having(INPUT_PATH).items() if is_dir(each)}
         paths.check_not_found(name, path, having(INPUT_FILES) | folders,
                               is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))

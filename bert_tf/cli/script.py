@@ -23,7 +23,7 @@ import sys
 from absl import app, flags, logging
 
 from bert_tf.cli import flags as setting_flags
-from bert_tf.cli import processor, resolution
+from bert_tf.cli import places, processor, resolution
 from bert_tf.errors import InputError
 from bert_tf.files import own_temporary_folder
 from bert_tf.model_folder.finding import find
@@ -85,7 +85,8 @@ class Command:
     def main(self, argv):
         """Resolves the settings, then imports and runs the job; argv: the arguments that are no flags, after [0]."""
         settings = self.resolve(argv[1:])
-        importlib.import_module(self.job).run(settings)
+        with places.lock_outputs(settings):
+            importlib.import_module(self.job).run(settings)
 
     def resolve(self, arguments=()):
         """The settings that count, of parsed flags; see bert_tf.cli.resolution."""

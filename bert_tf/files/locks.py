@@ -5,6 +5,7 @@ import fcntl
 import os
 
 from bert_tf.errors import InputError
+from bert_tf.files.local import write_errors_named
 from bert_tf.files.places import is_remote
 
 LOCKS = "/proc/locks"  # of Linux: the process that has each lock
@@ -12,30 +13,32 @@ LOCKS = "/proc/locks"  # of Linux: the process that has each lock
 
 @contextlib.contextmanager
 def only_writer(argument, path):
-    """A context in which no other process of this machine writes to an output; of a remote one nothing is known.
+    """A context in which no other process of this machine writes to an output. Remote outputs are not locked.
 
-    A folder is locked itself. Beside a file lies .NAME.lock until the end of the context; one that a killed process
-    left does no harm.
+    A directory is locked itself. A file, or a directory that does not exist yet, has .NAME.lock next to it until the
+    end of the context. A lock file that a killed process left does no harm.
 
     Args:
-      argument: name of the argument that says where the output is, for the error.
-      path: of a folder that is there, or of a file in one.
+      argument: Name of the flag that the path was given with, for the error. None if there is none.
+      path: Path of a directory, or of a file or a new directory in an existing directory.
 
     Raises:
-      InputError: another process has it, or this one twice.
+      InputError: If another process has the lock, or this one has it already.
+      OSError: If the lock file, next to the path that the error names, cannot be written.
     """
     if is_remote(path):
         yield
         return
     is_folder = os.path.isdir(path)
     lock = path if is_folder else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
-    descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
+    with write_errors_named(path):
+        descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"`{argument}`={path}: {_holder(descriptor)} is writing there; wait for its end, or stop "
-                             "it") from None
+            raise InputError((f"`{argument}`={path}" if argument else path) + f": {_holder(descriptor)} is writing "
+                             "there; wait for its end, or stop it") from None
         except OSError:  # a file system without locks
             pass
         try:

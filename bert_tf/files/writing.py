@@ -10,6 +10,7 @@ import io
 import os
 
 from bert_tf.files.local import write_errors_named
+from bert_tf.files.locks import only_writer
 from bert_tf.files.places import exists, is_dir, names_in, to_system
 from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
 
@@ -72,12 +73,13 @@ def new_folder(path):
       path: Path of the directory. Nothing may exist there. The local directory that it is in must exist.
 
     Raises:
+      InputError: If another process writes to it.
       OSError: If something exists at `path`, which it names, or if it cannot be written.
     """
     path = os.fsdecode(path).rstrip(os.sep) or os.sep
     if exists(path) or os.path.lexists(path):
         raise FileExistsError(f"{path}: exists")
-    with to_system(path).new_folder() as unfinished:
+    with only_writer(None, path), to_system(path).new_folder() as unfinished:
         yield unfinished
 
 

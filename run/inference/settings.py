@@ -112,7 +112,7 @@ class ExportSettings(CheckpointSettings):
 
     export_dir: str | None = setting(
         None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model without one "
-              "export_dir/model_WEIGHTS.tflite. Needed.", required=True)
+              "export_dir/model_WEIGHTS.tflite. Needed.", required=True, place=places.SHARED_FOLDER)
     version: int | None = setting(
         None, "Version number; unset means one more than the highest in --export_dir.", lower=1)
     format: str = setting(
@@ -154,10 +154,6 @@ class ExportSettings(CheckpointSettings):
                              f"`format`={self.format}")
         if self.compute != "float32" and self.format != "saved_model":
             raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
-
-    def check_files(self):
-        """See Settings."""
-        paths.check_output_dir("export_dir", self.export_dir)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ from bert_tf import models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, garbled_note, make_dirs, new_file, only_writer
+from bert_tf.files import LineDecoder, garbled_note, make_dirs, new_file
 from data_prep.tasks import conll, treebank
 from run.inside import corpus_reading
 from run.training import strategies
@@ -63,8 +63,7 @@ def run(settings):
     found = _probed(settings, train, dev, train.labels, dev.labels)
     control = _probed(settings, train, dev, *control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)
-    with only_writer("output_dir", settings.output_dir):
-        _write(settings, train, dev, found, control)
+    _write(settings, train, dev, found, control)
 
 
 def _probed(settings, train, dev, train_labels, dev_labels):

@@ -192,7 +192,7 @@ class AnswerSettings(Settings):
               "--nokeep_answers asks it in each step.")
     answers_dir: str | None = setting(
         None, "Folder for the answers of one teacher; of several data or settings each in a folder of its own there. "
-              "Unset means OUTPUT_DIR/answers.", needs="keep_answers=true", place=places.SHARED_FOLDER)
+              "Unset means OUTPUT_DIR/answers.", needs="keep_answers=true", place=places.CACHE_FOLDER)
 
 
 @dataclasses.dataclass(frozen=True)
