@@ -11,13 +11,13 @@ TensorFlow takes seconds to import, so the job is imported once the settings are
 answer at once.
 """
 
-import contextlib
+from bert_tf.cli import interrupts, streams  # before the libraries, whose imports Ctrl-C may interrupt
+
+# isort: split
 import importlib
 import io
 import os
 import re
-import select
-import signal
 import sys
 
 from absl import app, flags, logging
@@ -32,9 +32,7 @@ flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the scr
 
 MISTAKE = 1  # exit status of an input that cannot be used
 FAULT = 70  # of a fault of this project: EX_SOFTWARE of sysexits.h
-INTERRUPTED = 130  # what a shell reports for a process ended by Ctrl-C
-TERMINATED = 143  # what it reports for one ended by SIGTERM
-CLOSED_PIPE = 141  # what it reports for one that wrote to a pipe which nobody reads
+CLOSED_PIPE = 141  # what a shell reports for a process that wrote to a pipe which nobody reads
 
 # Of TensorFlow's messages: where in the graph something was, and for what there was no memory.
 IN_GRAPH = re.compile(r"\{\{.*?\}\}\s*|\s*\[Op:\w+\].*")
@@ -118,14 +116,17 @@ def run(main, define_flags, takes_arguments=False):
     that are not flags are refused, unless `takes_arguments`; argv[1:] has them.
 
     The exit status of the process:
-      MISTAKE, after one line on standard error: a flag that is unknown or does not parse, an InputError, a file that
-        cannot be read or written, by Python or TensorFlow, or too little memory.
+      MISTAKE, after one line on standard error: a flag that is unknown or does not parse, an InputError, a file or
+        standard output that cannot be read or written, by Python or TensorFlow, or too little memory.
       FAULT, after a traceback and a line that asks to report it: any other exception.
-      INTERRUPTED: Ctrl-C.
-      TERMINATED: SIGTERM; what is half-written is removed, as after Ctrl-C. (Training saves a checkpoint first.)
+      interrupts.INTERRUPTED: Ctrl-C.
+      interrupts.TERMINATED: SIGTERM; what is half-written is removed, as after Ctrl-C. (Training saves a checkpoint
+        first.)
       CLOSED_PIPE, without a word: what reads the output, `head` say, has read enough.
-      0: none of these.
+      0: none of these; --help too.
     """
+    if not streams.open_closed():
+        _fail("standard output is closed; redirect it to a file or to /dev/null")
     define_flags()
     flags.DEFINE_bool("traceback", False, "Show the Python traceback of a mistake too, not its one line alone.")
     prepare_tensorflow()
@@ -135,51 +136,30 @@ def run(main, define_flags, takes_arguments=False):
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
         try:
-            with _terminable(), own_temporary_folder():
+            with interrupts.raised(), own_temporary_folder():
                 main(argv)
                 sys.stdout.flush()  # here, where an error of it still becomes one line
-        except KeyboardInterrupt:
-            print(f"\n{_script_name()}: interrupted", file=sys.stderr)
-            sys.exit(INTERRUPTED)
-        except _Terminated:
-            print(f"\n{_script_name()}: ended by SIGTERM", file=sys.stderr)
-            sys.exit(TERMINATED)
+        except tuple(interrupts.ENDINGS) as ending:
+            streams.find_output_error()
+            status, message = interrupts.ENDINGS[type(ending)]
+            print(f"\n{_script_name()}: {message}", file=sys.stderr)
+            sys.exit(status)
         except Exception as error:
             _end_after(error)
 
     try:
         app.run(guarded, flags_parser=_parse_flags)
     except KeyboardInterrupt:  # before `main` began, or after its end
-        sys.exit(INTERRUPTED)
-
-
-class _Terminated(BaseException):
-    """SIGTERM; like KeyboardInterrupt no error that anything handles."""
-
-
-@contextlib.contextmanager
-def _terminable():
-    """Within, SIGTERM raises _Terminated, unless something else is to happen by it; a second one ends at once."""
-    def terminate(number, frame):
-        del number, frame
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        raise _Terminated
-
-    before = signal.getsignal(signal.SIGTERM)
-    if before is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, terminate)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+        sys.exit(interrupts.INTERRUPTED)
 
 
 def _end_after(error):
     """Says what went wrong, and exits with the status for it."""
-    if isinstance(error, BrokenPipeError) and _output_is_closed():
-        sys.exit(CLOSED_PIPE)
+    output_error = streams.find_output_error(error)
+    if output_error is not None and isinstance(error, OSError):
+        _end_after_output(output_error)
     is_mistake = _is_mistake(error)
-    if flags.FLAGS.traceback or not is_mistake:
+    if flags.FLAGS["traceback"].value or not is_mistake:
         sys.excepthook(type(error), error, error.__traceback__)
     if is_mistake:
         _fail(_one_line(error))
@@ -188,23 +168,17 @@ def _end_after(error):
     sys.exit(FAULT)
 
 
-def _output_is_closed():
-    """Whether standard output is a pipe that nobody reads any more; if so, what is left to be written is dropped."""
-    try:
-        output = sys.stdout.fileno()
-    except OSError:  # it is no file of the system's
-        return False
-    poll = select.poll()
-    poll.register(output, 0)
-    if not any(event & select.POLLERR for _, event in poll.poll(0)):
-        return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), output)  # Python writes what is left as it exits
-    return True
+def _end_after_output(error):
+    """Exits after an OSError of standard output."""
+    if isinstance(error, BrokenPipeError):
+        sys.exit(CLOSED_PIPE)
+    _fail(f"standard output cannot be written: {error.strerror}")
 
 
 def with_flags(text):
-    """A message of the library's with the arguments that it names, in backquotes, as this script's flags."""
-    return re.sub(r"`(\w+)`", lambda match: f"--{match[1]}" if match[1] in flags.FLAGS else match[0], text)
+    """Replaces the arguments that a library message names in backquotes with this script's flags, --noNAME too."""
+    return re.sub(r"`((?:no)?(\w+))`", lambda match: f"--{match[1]}" if {match[1], match[2]} & {*flags.FLAGS}
+                  else match[0], text)
 
 
 def prepare_tensorflow():
@@ -229,6 +203,12 @@ def _parse_flags(argv):
         return flags.FLAGS(argv)
     except flags.Error as error:
         _fail(f"{_one_line(error)} (see --help)")
+    except OSError as error:  # in writing the help
+        _end_after_output(streams.find_output_error(error) or error)
+    except SystemExit:  # after the help
+        if error := streams.find_output_error():
+            _end_after_output(error)
+        sys.exit(0)
 
 
 def _is_mistake(error):
