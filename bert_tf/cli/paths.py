@@ -14,6 +14,9 @@ from bert_tf.errors import InputError
 
 MANIFEST_SUFFIX = ".manifest.json"  # of what stands beside records and says what they were made of
 
+# In names of directories in which TensorFlow looks for checkpoints by patterns, which cannot be escaped.
+_PATTERN = re.compile(r"[\[\]\\*?]")
+
 # Names of the files that make up a model, or a data set, in its folder.
 _PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
                     r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
@@ -67,6 +70,14 @@ def check_output_dir(argument, path):
         files.check_output_name(path)
         if files.exists(path) and not files.is_dir(path):
             raise InputError("is a file, a folder is needed", argument, path)
+
+
+def check_run_folder(argument, path):
+    """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
+    check_output_dir(argument, path)
+    if found := _PATTERN.search(path):
+        raise InputError(f"has {found[0]} in its name, which TensorFlow takes for a pattern when it looks for "
+                         "checkpoints there; choose another name", argument, path)
 
 
 def check_replaceable(argument, path):

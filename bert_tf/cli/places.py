@@ -32,7 +32,7 @@ _CHECKS = {
     OUTPUT_FOLDER: paths.check_output_dir,
     SHARED_FOLDER: paths.check_output_dir,
     CACHE_FOLDER: paths.check_output_dir,
-    RUN_FOLDER: paths.check_output_dir,
+    RUN_FOLDER: paths.check_run_folder,
 }
 
 

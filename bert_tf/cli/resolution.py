@@ -38,7 +38,7 @@ def places_of(settings):
         for each in (path if isinstance(path, tuple) else [path]) if place == places.CHECKPOINT and path else ():
             paths.check_checkpoint(name, each)
         if place == places.RUN_FOLDER and path:
-            paths.check_output_dir(name, path)
+            paths.check_run_folder(name, path)
             if any(exists(os.path.join(path, run)) for run in RUNS):
                 found[name] = path
     return found
