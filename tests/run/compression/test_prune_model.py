@@ -122,6 +122,19 @@ def test_a_floor(folder, monkeypatch):
     assert BertConfig.from_json_file(folder / "floor" / "bert_config.json").intermediate_size == 6
     with pytest.raises(InputError, match=r"`least_score`=0\.95: the whole model has eval_accuracy 0\.9000"):
         prune("sst", "never", least_score=0.95, **steps)
+    assert not (folder / "never").exists()
+    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder"):
+        prune("sst", "never", keep_flops=0.02, prune_vocabulary=("sst-2/train.tsv",))
+    assert not (folder / "never").exists()
+
+
+def test_layers_are_checked_before_the_evaluation(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(FineTuned, "score", lambda model: pytest.fail("it must not be evaluated"))
+    (folder / "layers").mkdir()
+    with pytest.raises(InputError, match=r"`drop_layers`: there is no layer 9, the model has the layers 0 to 0"):
+        prune("sst", "layers", drop_layers=(9,))
+    assert list((folder / "layers").iterdir()) == []
 
 
 def test_a_floor_that_no_model_reaches(folder, monkeypatch):
