@@ -1,7 +1,8 @@
 """What a .tflite file says of itself beside its graphs: a zip archive at its end, as LiteRT's own metadata is kept.
 
 LiteRT reads a file from its beginning and never sees the archive; `unzip` reads it from its end. It holds
-METADATA_FILE and the vocabulary.
+METADATA_FILE and the vocabulary. METADATA_FILE has a checksum of the graphs: LiteRT does not verify them, and a damaged
+file can end the process.
 """
 
 import dataclasses
@@ -15,6 +16,8 @@ from bert_tf.errors import InputError
 METADATA_FILE = "bert_tf.json"
 VOCABULARY_FILE = "vocab.txt"
 MOST_BYTES = 1 << 26  # of either, decompressed
+CHECKSUM = "graphs_crc32"  # key in METADATA_FILE; earlier versions did not write it
+_BLOCK_BYTES = 1 << 20
 
 # A fixed date, so that the same model makes the same file.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -70,15 +73,16 @@ def append(content, metadata, vocabulary):
     """
     stream = io.BytesIO()
     stream.write(content)
+    values = {**dataclasses.asdict(metadata), CHECKSUM: zlib.crc32(content)}
     with zipfile.ZipFile(stream, "a") as archive:  # behind what is there; offsets count from the file's beginning
-        for name, text in ((METADATA_FILE, json.dumps(dataclasses.asdict(metadata), indent=2, ensure_ascii=False)),
+        for name, text in ((METADATA_FILE, json.dumps(values, indent=2, ensure_ascii=False)),
                            (VOCABULARY_FILE, "\n".join(vocabulary) + "\n")):
             archive.writestr(zipfile.ZipInfo(name, _DATE), text.encode(), zipfile.ZIP_DEFLATED)
     return stream.getvalue()
 
 
 def read(path):
-    """What `append` put into a file.
+    """Reads the archive of a file, and verifies the checksum of its graphs, if there is one.
 
     Args:
       path: a local .tflite file.
@@ -87,18 +91,33 @@ def read(path):
       (Metadata, list of str: the vocabulary).
 
     Raises:
-      InputError: the file has none.
+      InputError: If the file has no archive, or is damaged.
       OSError: it cannot be read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            metadata = Metadata(**json.loads(_content(archive, METADATA_FILE)))
+            values = dict(json.loads(_content(archive, METADATA_FILE)))
+            checksum = values.pop(CHECKSUM, None)
+            metadata = Metadata(**values)
             vocabulary = _content(archive, VOCABULARY_FILE).decode().split("\n")[:-1]
+            graph_bytes = min(entry.header_offset for entry in archive.infolist())
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, KeyError, TypeError,
             ValueError) as error:
         raise InputError(f"{path}: is not a LiteRT model that answers text: it must be one that export_saved_model "
                          f"wrote in the format litert ({error})") from error
+    if checksum is not None and checksum != _compute_checksum(path, graph_bytes):
+        raise InputError(f"{path}: is damaged: its graphs do not match their checksum; copy or export it again")
     return metadata, vocabulary
+
+
+def _compute_checksum(path, size):
+    """Returns the CRC-32 of the first `size` bytes of a file."""
+    checksum = 0
+    with open(path, "rb") as file:
+        while block := file.read(min(size, _BLOCK_BYTES)):
+            checksum = zlib.crc32(block, checksum)
+            size -= len(block)
+    return checksum
 
 
 def _content(archive, name):
