@@ -116,7 +116,10 @@ def write(folder, tensors, config, task=None, tokenizer=None):
     with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
         _write_json(config_path, of_model)
-        safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
+        try:
+            safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
+        except safetensors.SafetensorError as error:  # a full disk, for example
+            raise OSError(f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}") from error
         shutil.copymode(config_path, weights_path)  # safetensors lets nobody but the owner read its file
         if tokenizer is not None:
             _write_json(os.path.join(unfinished, TOKENIZER_CONFIG_NAME), _tokenizer_config(tokenizer, config))
