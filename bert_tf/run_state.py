@@ -17,6 +17,7 @@ from bert_tf.files import is_remote, new_file, read_json_object
 
 RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
+FLAG_NAMES = {"frozen_checkpoint": "init_checkpoint"}  # Of settings that a file has under another name.
 CHANGEABLE = "changeable"  # Key of the settings that may differ in a resumed run.
 WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
 SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Of larger ones, this many blocks each, evenly spaced.
@@ -86,8 +87,8 @@ class RunState:
             if name in existing and _differs(existing[name], value):
                 old, new = _shown(existing[name]), _shown(value)
                 other = f"not {new}" if old != new else "and they have other names or another order now"
-                raise InputError(f"`output_dir`={self._folder}: holds a run with `{name}` {old}, {other}; choose "
-                                 "another folder for another run")
+                raise InputError(f"`output_dir`={self._folder}: holds a run with `{FLAG_NAMES.get(name, name)}` {old}, "
+                                 f"{other}; choose another folder for another run")
 
     def _write(self, values):
         files.make_dirs(self._folder)

@@ -56,10 +56,10 @@ def run(settings):
     config = settings.model.config
     strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    sentences = {name: _read_sentences(getattr(settings, name), settings) for name in ("train_file", "dev_file")}
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
-    train, dev = (read(name, getattr(settings, name), settings, encoder, tokenizer)
-                  for name in ("train_file", "dev_file"))
+    train, dev = (read(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
     found = _probed(settings, train, dev, train.labels, dev.labels)
     control = _probed(settings, train, dev, *control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)
@@ -123,12 +123,12 @@ def _draw(found, control, majority):
     return figure
 
 
-def read(argument, path, settings, encoder, tokenizer):
-    """Reads a file and puts its sentences through a model.
+def read(argument, sentences, settings, encoder, tokenizer):
+    """Computes the vectors of the words of a file.
 
     Args:
-      argument: name of the argument that `path` is of.
-      path: of the file.
+      argument: Name of the setting with the path of the file.
+      sentences: List of treebank.Sentence, of the file.
       settings: ProbeLayersSettings.
       encoder: BertEncoder that keeps padding.
       tokenizer: BertTokenizer.
@@ -137,11 +137,9 @@ def read(argument, path, settings, encoder, tokenizer):
       LabelledWords. Sentences that are longer than `max_seq_length` are left out.
 
     Raises:
-      InputError: as the readers'; no sentence is short enough, or none has what is asked for.
+      InputError: If no sentence is short enough, or none has what is asked for.
     """
-    decoder = LineDecoder()
-    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
-    decoder.tell(path)
+    path = getattr(settings, argument)
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(lambda features, words: _word_vectors(encoder, features, words)),
         autograph=False, reduce_retracing=True)
@@ -168,6 +166,14 @@ def read(argument, path, settings, encoder, tokenizer):
         print(f"{path}: {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
               f"{settings.tokenizer.max_seq_length} are left out")
     return LabelledWords(forms, np.concatenate(vectors), np.array(places), labels)
+
+
+def _read_sentences(path, settings):
+    """Returns the first sentences of a file, a list; InputError as the readers'."""
+    decoder = LineDecoder()
+    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
+    decoder.tell(path)
+    return sentences
 
 
 def _sentences(path, settings, decoder):

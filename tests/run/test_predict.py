@@ -67,6 +67,15 @@ def test_a_checkpoint_and_its_export_answer_alike(folder):
         assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=2e-6)
 
 
+def test_half_a_surrogate_pair_is_dropped(folder, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "it \\ud83d stops"}\n{"text": "it  stops"}\n', encoding="utf-8")
+    for model in ("reviews", "tagger"):
+        predicting.run(resolved(PredictionSettings(
+            model=str(folder / model), input_file=str(tmp_path / "rows.jsonl"), output_file=str(tmp_path / "a.jsonl"))))
+        half, same = map(json.loads, (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines())
+        assert half.keys() == same.keys()
+
+
 def test_a_table_in_and_a_table_out(folder):
     (folder / "rows.tsv").write_text("id\tsentence2\tsentence1\n1\tit stops\tit prints\n2\ta\tb\n", encoding="utf-8")
     scripts.succeed("run.predict", folder, model="pairs", input_file="rows.tsv", columns="sentence1,sentence2",
