@@ -121,11 +121,15 @@ def _is_manifest(content):
             and all(isinstance(file, dict) and isinstance(file.get("path"), str)
                     for file in content["made_from"]["inputs"])
             and isinstance(content["shards"], list)
-            and all(shard is None or (
-                has(shard, "files", "counts")
-                and isinstance(shard["files"], list) and all(map(_is_file, shard["files"]))
-                and isinstance(shard["counts"], dict) and shard["counts"].keys() <= _COUNTS
-                and all(type(count) is int for count in shard["counts"].values())) for shard in content["shards"]))
+            and all(shard is None or (has(shard, "files", "counts") and _is_shard(**shard))
+                    for shard in content["shards"]))
+
+
+def _is_shard(files, counts):
+    """Returns whether the values of a manifest's shard have their types."""
+    return (isinstance(files, list) and all(map(_is_file, files))
+            and isinstance(counts, dict) and counts.keys() <= _COUNTS
+            and all(type(count) is int for count in counts.values()))
 
 
 def _is_file(told):
