@@ -72,7 +72,7 @@ class Command:
     """
 
     def __init__(self, settings, job, only=None, arguments=None):
-        self.settings, self.job, self._only, self._arguments = settings, job, only, arguments
+        self.settings, self.job, self.only, self._arguments = settings, job, only, arguments
 
     def run(self):
         """Runs the script as the process that it is in, and exits; see `run`."""
@@ -80,7 +80,7 @@ class Command:
 
     def define_flags(self):
         """Defines the flags."""
-        setting_flags.define(self.settings, self._only)
+        setting_flags.define(self.settings, self.only)
 
     def main(self, argv):
         """Resolves the settings, then imports and runs the job; argv: the arguments that are no flags, after [0]."""
