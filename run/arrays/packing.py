@@ -29,9 +29,9 @@ def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position
       share: HostShare. Rows of each batch to return.
 
     Returns:
-      Dataset of dicts of R rows: input_ids, segment_ids, positions [R, S]; input_mask [R, S], the 1-based number of
-      each token's sequence; label_ids [R, S] if they are per position, otherwise [R, K, ...]; sequence_positions [R,
-      K], the start of each sequence; sequence_weights float32 [R, K], 0 if there is no sequence.
+      Dataset of dicts of R rows with up to K sequences each: input_ids, segment_ids, positions [R, S]; input_mask [R,
+      S], the 1-based number of each token's sequence; label_ids [R, S] if they are per position, otherwise [R, K, ...];
+      sequence_positions [R, K], the start of each sequence; sequence_weights float32 [R, K], 0 if there is no sequence.
     """
     lengths = lengths_of(arrays["input_mask"])
     width = arrays["input_mask"].shape[1]

@@ -84,7 +84,7 @@ def _empty(folder):
 def _make_distillation(settings, whole):
     """Creates the TaskDistillation from the original model, a FineTuned. `settings`: PruneModelSettings."""
     path, pruning, losses = whole.path, settings.pruning, settings.losses
-    student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # One loss depends on heads; see below
+    student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, whole.config)
     if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
         raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "

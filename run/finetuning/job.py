@@ -67,7 +67,7 @@ def run_task(task_class, settings, techniques, metadata=None):
     config = settings.model.config
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _kept_metadata(settings, task_class.kind))
-    strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as that of a tokenizer.
+    strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
     if settings.tuning.pack_sequences:
         task.check_packs()
     for note in settings.devices.notes():

@@ -71,7 +71,7 @@ class LiteRTModelOfFeatures:
       kind: str. See SavedModelOfFeatures.
 
     Raises:
-      InputError: If the file is not a LiteRT model of these scripts.
+      InputError: If the file does not exist, or is not a LiteRT model of these scripts.
     """
 
     def __init__(self, path):

@@ -49,7 +49,7 @@ class Trainer:
     def first_bad_step(self):
         """First step (int, 1-based) whose loss or gradients were not finite; None if there is none.
 
-        Read it between loops of steps. The weights are those after step first_bad_step - 1, although the step counter
+        Read it between loops of steps. The weights are from step first_bad_step - 1, although the step counter
         has advanced to the end of the loop.
         """
         return int(self._first_bad_step.numpy()) or None
