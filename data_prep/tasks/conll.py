@@ -2,7 +2,8 @@
 
 A file has a word a row, its columns divided by tabs or, where a row has none, by spaces; an empty line ends a sentence,
 and rows that begin with -DOCSTART-, where a document begins, are left out. Entity labels may be in IOB1, IOB2, or IOBES
-(BIOES); all are read into IOB2 (B- begins an entity, I- continues it, O is outside), and predictions are written so.
+(BIOES); all are read into IOB2 (B- begins an entity, I- continues it, O is outside), and predictions are written in the
+scheme of the file.
 Labels without such prefixes, as parts of speech, stay as they are.
 """
 
@@ -23,16 +24,17 @@ IGNORED = -1  # the label id of pieces that take no part in loss and metric
 UNKNOWN = -2  # of a word with a label that training lacks: it takes no part in the loss, and counts as wrong
 WORDS_AT_A_TIME = 1 << 14
 
+IOB1, IOB2, IOBES = "IOB1", "IOB2", "IOBES"
 ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Sentences:
-    """The sentences of a file; each attribute but `path` has one list a sentence, with one item a word.
+    """The sentences of a file; each attribute but `path` and `rows` has one list a sentence, with one item a word.
 
     Attributes:
       path: of the file.
-      rows: the row as it stands in the file, str without its line end.
+      rows: List of str. All rows of the file, without line ends.
       lines: number of the row's line, counted from 1.
       words: str.
       labels: str, in IOB2 if they are of entities; None where they were not read.
@@ -72,15 +74,15 @@ def read_sentences(path, token_column=0, label_column=None):
         number of columns than the first one, or lacks a column that is read; where a word or a label is empty, or some
         labels have the prefixes of entities and this one has not.
     """
-    rows, lines, words, labels, documents = [], [], [], [], []
+    lines, words, labels, documents = [], [], [], []
     columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
-    for document, sentence in _sentences(path, columns, decoder):
+    rows = list(_decoded_rows(path, decoder))
+    for document, sentence in _sentences(path, rows, columns):
         documents.append(document)
-        rows.append([text for _, text, _ in sentence])
-        lines.append([line for line, _, _ in sentence])
-        words.append([fields[token_column] for _, _, fields in sentence])
+        lines.append([line for line, _ in sentence])
+        words.append([fields[token_column] for _, fields in sentence])
         if label_column is not None:
-            labels.append([fields[label_column] for _, _, fields in sentence])
+            labels.append([fields[label_column] for _, fields in sentence])
     if not words:
         raise InputError(f"{path}: has no words")
     if label_column is None:
@@ -108,6 +110,39 @@ def to_iob2(labels):
         converted.append(f"{'I' if continues else 'B'}-{type_}")
         type_before = type_
     return converted
+
+
+def from_iob2(labels, scheme):
+    """Converts the IOB2 labels of a sentence, list of str, to a scheme."""
+    if scheme == IOB2:
+        return labels
+    converted = []
+    for before, label, after in zip([OUTSIDE, *labels], labels, [*labels[1:], OUTSIDE], strict=False):
+        prefix, type_ = label[0], label[1:]
+        if scheme == IOB1 and prefix == "B" and before[1:] != type_:
+            prefix = "I"
+        if scheme == IOBES and label != OUTSIDE and after != f"I{type_}":
+            prefix = {"B": "S", "I": "E"}[prefix]
+        converted.append(prefix + type_)
+    return converted
+
+
+def find_scheme(sentences, label_column):
+    """Returns the scheme of the entity labels in a column of a file; IOB2 if there are none."""
+    labels = [[_fields(sentences.rows[line - 1]) for line in lines] for lines in sentences.lines]
+    width = len(labels[0][0])
+    if not -width <= label_column < width:
+        return IOB2
+    labels = [[fields[label_column] for fields in sentence] for sentence in labels]
+    distinct = set(itertools.chain(*labels)) - {OUTSIDE}
+    if not all(map(ENTITY_LABEL.fullmatch, distinct)):
+        return IOB2
+    if any(label[0] in "ES" for label in distinct):
+        return IOBES
+    # In IOB1 an entity begins with I-, or with B- if it follows one of its type.
+    begins = {(label[0], before[1:] == label[1:]) for sentence in labels
+              for before, label in itertools.pairwise([OUTSIDE, *sentence]) if label != OUTSIDE}
+    return IOB1 if ("I", False) in begins and ("B", False) not in begins else IOB2
 
 
 def are_entity_labels(names):
@@ -264,33 +299,34 @@ def by_sentence(values, sentences):
 
 
 def write_predictions(path, sentences, labels):
-    """Writes the rows of a file with a column more, divided from them as they are: what was predicted.
+    """Writes all rows of a file, and in one more column the predicted labels, or O for rows that begin documents.
 
     Args:
       path: of the file to write.
       sentences: Sentences.
       labels: for each sentence the predicted labels, a list of str.
     """
+    by_line = dict(zip(itertools.chain(*sentences.lines), itertools.chain(*labels), strict=True))
     with new_file(path) as file:
-        for rows, of_sentence in zip(sentences.rows, labels, strict=True):
-            for row, label in zip(rows, of_sentence, strict=True):
-                file.write(f"{row}{_separator(row)}{label}\n")
-            file.write("\n")
+        for line, row in enumerate(sentences.rows, start=1):
+            if label := by_line.get(line, OUTSIDE if row.startswith(DOCUMENT_START) else None):
+                row += f"{_separator(row)}{label}"
+            file.write(f"{row}\n")
 
 
-def _sentences(path, columns, decoder):
-    """Yields the sentences of a file, of each the number of its document and a list of (line number, row, its fields).
+def _sentences(path, rows, columns):
+    """Yields the sentences of a file, of each the number of its document and a list of (line number, its fields).
 
     `columns` are checked.
     """
     sentence, first, document = [], None, 0
-    for line, row in _decoded_rows(path, decoder):
+    for line, row in enumerate(rows, start=1):
         is_word = row.strip(" \t") and not row.startswith(DOCUMENT_START)
         if is_word:
-            fields = row.split("\t") if "\t" in row else re.split(" +", row)
+            fields = _fields(row)
             first = first or (line, len(fields))
             _check_row(path, line, fields, columns, *first)
-            sentence.append((line, row, fields))
+            sentence.append((line, fields))
         elif sentence:
             yield document, sentence
             sentence = []
@@ -299,14 +335,18 @@ def _sentences(path, columns, decoder):
         yield document, sentence
 
 
+def _fields(row):
+    return row.split("\t") if "\t" in row else re.split(" +", row)
+
+
 def _decoded_rows(path, decoder):
-    """Yields (line number, line without its end); where spaces divide columns, without those around the row."""
+    """Yields lines without their ends; where spaces divide columns, without those around the row."""
     if not files.is_file(path):
         raise InputError(f"{path}: no such file")
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             row = decoder(line, number == 1).rstrip("\r\n")
-            yield number, row if "\t" in row else row.strip(" ")
+            yield row if "\t" in row else row.strip(" ")
 
 
 def _check_row(path, line, fields, columns, first_line, width):
