@@ -78,11 +78,21 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
                                card.strip_accents)
     fast = Fast(remove_padding=remove_padding and not options.static_length, last_where_read=True, float32_scores=True)
     model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), card)
+    if kind.has_labels:
+        _check_labels(checkpoint, card, place)
     missing = [name for name in load_pretrained(model, checkpoint).missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
         raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", place, checkpoint)
     return graph.servable(model, tokenizer, card, options), card
+
+
+def _check_labels(checkpoint, card, place):
+    """Raises InputError if a checkpoint has another number of outputs than a TaskMetadata has labels."""
+    kernel = open_checkpoint(checkpoint).tensors.get("output_weights")
+    if kernel and kernel.shape[0] != KINDS[card.kind].num_outputs(card):
+        raise InputError(f"the model has {kernel.shape[0]} outputs, and there are {len(card.labels)} label names; set "
+                         "`labels_file`", place, checkpoint)
 
 
 def with_kind_of_weights(settings):

@@ -214,11 +214,11 @@ def _kept_of_runs(settings, shared):
     # Results of several runs are compared, so that all of them must begin alike; of one run its checkpoint counts.
     of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
                   "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    training_files, resumed = shared.task.training_files, dict(shared.task.kept_settings)
+    resumed = dict(shared.task.kept_settings)
     for technique in shared.techniques:
-        training_files = technique.choose_files(training_files)
         resumed |= technique.resume()
-    fingerprints = {name: fingerprint(files) for name, files in training_files.items()}
+    chosen = next(filter(None, (technique.training_files for technique in shared.techniques)), None)
+    fingerprints = {name: fingerprint(files) for name, files in (chosen or shared.task.training_files).items()}
     for each in settings.runs:
         started_with = {
             **fingerprints,

@@ -4,7 +4,7 @@ import sys
 
 from bert_tf import checkpoints, model_folder
 from bert_tf.errors import InputError
-from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder import TASK_FILE, task_metadata
 from bert_tf.model_folder.finding import as_vocab_txt
 
 
@@ -20,6 +20,8 @@ def run(settings):
             task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
             max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
+    if kept and kept.source == TASK_FILE and settings.format == "tf1":  # other formats name the task, or have no heads
+        task_metadata.keep(settings.output, kept)
 
 
 def _find_tokenizer(source):

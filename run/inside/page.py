@@ -119,9 +119,7 @@ def _answer(each):
     if each.answer is None:
         return None
     answer, expected = each.answer, each.request.expected
-    if "value" in answer:
-        summary, rows = f"{answer['value']:.3f}", []
-    elif "tags" in answer:
+    if "tags" in answer:
         rows = [[word, tag] for word, tag in zip(answer["words"], answer["tags"], strict=True)]
         summary = f"{sum(tag != 'O' for tag in answer['tags'])} of {len(rows)} words are tagged"
     elif "answers" in answer:
@@ -130,8 +128,11 @@ def _answer(each):
     elif "choice" in answer:
         rows = [[choice, chance] for choice, chance in zip(each.request.choices, answer["probabilities"], strict=True)]
         summary = f"choice {answer['choice']}"
-    else:
+    elif "probabilities" in answer:
         rows = [[label, chance] for label, chance in answer["probabilities"].items()]
         summary = answer.get("label", ", ".join(answer.get("labels", ())) or "no label")
+    else:  # numbers
+        values = [value for name, value in answer.items() if name != "was_cut"]
+        rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
     known = "" if expected is None else f"; right would be: {expected or 'no answer'}"
     return {"summary": f"The model answers: {summary}{known}", "rows": rows}

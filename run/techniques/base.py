@@ -50,9 +50,10 @@ class Technique:
           InputError: If the technique cannot be used on this task.
         """
 
-    def choose_files(self, training_files):
-        """Returns the files that training reads: dict of setting -> list of paths, as Task.training_files."""
-        return training_files
+    @property
+    def training_files(self):
+        """Dict of setting -> list of paths: files that training reads instead of the task's; None for the task's."""
+        return None
 
     def resume(self):
         """Returns a dict, JSON values: the values that a resumed run must share, apart from settings with `resume=`."""

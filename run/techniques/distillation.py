@@ -117,9 +117,10 @@ class TaskDistillation(Distillation):
         self._keeps_answers = answers.keep_answers and losses.asks_teacher
         self._kept_answers = self._first_id = None
 
-    def choose_files(self, training_files):
+    @property
+    def training_files(self):
         """See Technique."""
-        return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else training_files
+        return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else None
 
     def read(self, task, tokenizer):
         """See Technique: reads texts without labels, checks the teacher, and numbers the training examples."""

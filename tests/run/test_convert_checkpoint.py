@@ -12,8 +12,12 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import convert, huggingface, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
+from bert_tf.model_folder import task_metadata
 from bert_tf.optimization import create_optimizer
-from tests import scripts
+from run.inference import conversion
+from run.inference.settings import ConversionSettings
+from tests import scripts, toy_runs
+from tests.settings import resolved
 
 SCRIPT = "run.convert_checkpoint"
 
@@ -133,6 +137,16 @@ def test_what_is_left_out_and_what_the_original_cannot_compute_is_said(reference
     lines = convert(str(reference / "hf_tiny"), str(tmp_path / "tf1"), "tf1")
     assert "hidden_act is gelu_exact, the erf form" in lines[1]
     assert BertConfig.from_json_file(tmp_path / "tf1" / "bert_config.json").hidden_act == "gelu_exact"
+
+
+def test_the_task_of_a_fine_tuned_model_is_kept(reference, tmp_path):
+    toy_runs.write(tmp_path, reference, {"tagger": toy_runs.TASKS["tagger"]})
+    for file_format in ("tf1", "model_garden", "huggingface"):
+        conversion.run(resolved(ConversionSettings(
+            input=str(tmp_path / "tagger"), output=str(tmp_path / file_format), format=file_format)))
+    assert task_metadata.read(tmp_path / "tf1") == task_metadata.read(tmp_path / "tagger")
+    assert not (tmp_path / "model_garden" / "task.json").exists()
+    assert task_metadata.read(tmp_path / "huggingface").labels == task_metadata.read(tmp_path / "tagger").labels
 
 
 def test_overwrite(original, reference, tmp_path):

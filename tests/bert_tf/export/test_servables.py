@@ -14,7 +14,7 @@ from bert_tf import export, models
 from bert_tf.config import BertConfig
 from bert_tf.export import saved_model
 from bert_tf.files.remote import Remote
-from bert_tf.tasks import graphs
+from bert_tf.tasks import KINDS, graphs
 from tests import gpu_kernels, toy_servables
 from tests.encoders import make_encoder
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, TOP_K, make_model, make_servable
@@ -87,6 +87,13 @@ def wide_model():
 
 def assert_near(actual, expected):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
+
+
+def test_outputs_tell_the_kind(loaded, tokenizer):
+    for name, signatures in loaded.items():
+        outputs = signatures["serving_default"].structured_outputs
+        found = [kind.name for kind in KINDS.values() if not kind.signature.isdisjoint(outputs)]
+        assert found == [make_servable(name, tokenizer).kind]
 
 
 def test_classifier(answers, tokenizer):

@@ -152,6 +152,8 @@ def test_labels_that_no_file_names(folder, tmp_path):
     shutil.copytree(folder / "reviews", tmp_path / "bare")
     (tmp_path / "bare" / "task.json").unlink()
     (tmp_path / "labels.txt").write_text("bad\ngood\n")
+    with pytest.raises(InputError, match="bare: the model has 2 outputs, and there are 0 label names; set `labels_fil"):
+        bert_tf.load(tmp_path / "bare", task="classifier", max_seq_length=LENGTH)
     model = bert_tf.load(tmp_path / "bare", task="classifier", labels_file=tmp_path / "labels.txt",
                          max_seq_length=LENGTH)
     assert model.labels == ("bad", "good")

@@ -139,6 +139,13 @@ def test_texts_without_labels_and_layers_that_stand_in_for_the_teachers(folder):
             np.testing.assert_array_equal(variable, teacher[name].read(), err_msg=name)
 
 
+def test_choices_without_labels_replace_the_training_file(folder):
+    output = distil(folder, "swag", "unlabeled_swag", student_layers="0", unlabeled_file="dev.csv", label_weight=0,
+                    train_file=None)
+    assert "multiple_choice" in (folder / "unlabeled_swag" / "task.json").read_text(), output
+    assert json.loads((folder / "unlabeled_swag" / "run.json").read_text())["unlabeled_file"]["files"] == 1
+
+
 @pytest.mark.parametrize(("flags", "message"), [
     ({"student_layers": "0,4"}, "--student_layers=0,4: the teacher has no layer 4, its layers are 0 to 2"),
     ({}, "--student_layers is required without --student_checkpoint or --student_config_file"),
