@@ -131,6 +131,4 @@ class Kind(abc.ABC):
         Returns:
           Dict of arrays.
         """
-        if "logits" in answer:
-            return answer
         return {"logits": np.log(np.maximum(answer["probabilities"], LEAST_PROBABILITY))}

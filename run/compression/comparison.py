@@ -15,7 +15,6 @@ from bert_tf.errors import InputError, renamed
 from bert_tf.export import litert
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import of_checkpoint
-from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.batches import take_rows
 from run.evaluation import plots
@@ -111,7 +110,7 @@ class _Timed:
     def outputs(self, task, batch_size):
         """The outputs for the development data."""
         features = {name: task.eval_features[name] for name in FEATURES}
-        return KINDS[task.kind].logits_of(self._model(features, batch_size))
+        return self._model(features, batch_size)
 
     def answer(self, features, keep):
         """Answers a batch; with `keep` its time counts."""

@@ -11,7 +11,6 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint as checkpoints
-from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
 from run.finetuning.fine_tuned import FineTuned
@@ -46,8 +45,7 @@ def run(settings):
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
     features = {name: task.eval_features[name] for name in FEATURES}
     whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
-    answer, seconds = _timed(export, features, settings.eval_batch_size)
-    report = compare(task, whole, (KINDS[kind].logits_of(answer), seconds))
+    report = compare(task, whole, _timed(export, features, settings.eval_batch_size))
     print(as_text(report))
     if settings.output_file:
         with files.new_file(settings.output_file) as file:

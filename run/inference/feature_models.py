@@ -36,7 +36,7 @@ class SavedModelOfFeatures:
         self._loaded, self._signature = loaded, loaded.signatures["ids"]  # the first keeps the variables
 
     def __call__(self, features, batch_size):
-        """features as Predictor's -> what the signature answers, dict of arrays [n, ...], without strings."""
+        """features as Predictor's -> logits as of the model that it was made from, dict of arrays [n, ...]."""
         static_length = self._static_length
         if static_length not in (None, features["input_ids"].shape[-1]):
             raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export takes {static_length}")
@@ -44,8 +44,9 @@ class SavedModelOfFeatures:
         def answer(features, training):
             return self._numbers(features)
 
-        return Predictor(tf.distribute.get_strategy(), answer, per_position=bool(KINDS[self.kind].per_position),
-                         static_shapes=static_length is not None)(features, batch_size, "export")
+        predictor = Predictor(tf.distribute.get_strategy(), answer, per_position=bool(KINDS[self.kind].per_position),
+                              static_shapes=static_length is not None)
+        return KINDS[self.kind].logits_of(predictor(features, batch_size, "export"))
 
     def answer(self, features):
         """A call for one batch alone, without anything around it, to be timed."""

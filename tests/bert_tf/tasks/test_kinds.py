@@ -59,7 +59,6 @@ def test_probabilities_become_logits():
     np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
     assert np.isfinite(kind.logits_of({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
     assert kind.logits_of({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
-    assert KINDS["token_classifier"].logits_of({"logits": 1, "tags": 2}) == {"logits": 1, "tags": 2}
     assert KINDS["span_labeler"].logits_of({"start_logits": 1, "end_logits": 2, "x": 3}) == {
         "start_logits": 1, "end_logits": 2}
 
