@@ -68,8 +68,6 @@ def run_task(task_class, settings, techniques, metadata=None):
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
-    if settings.tuning.pack_sequences:
-        task.check_packs()
     for note in settings.devices.notes():
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))

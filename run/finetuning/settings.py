@@ -17,6 +17,7 @@ from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
+OF_PACKS = {"pack_sequences"}  # flags that scripts for tasks whose examples cannot be packed do not have
 SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
 # What runs of all tasks write into output_dir, beside files for which no data could be taken.
 WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
@@ -53,8 +54,8 @@ class TuningSettings(Settings):
               "padding: several times faster on short texts. Never on TPU.", resume=FIXED)
     pack_sequences: bool = setting(
         False, "Train with several examples in a row, each with its own positions and attention, where padding is "
-               "computed (--jit_compile, TPU): the same examples in each step, in fewer rows. Of run_classifier and "
-               "run_tagger.", resume=FIXED)
+               "computed (--jit_compile, TPU): the same examples in each step, in fewer rows.",
+        not_with="long_texts=windows", resume=FIXED)
 
     @property
     def splits(self):

@@ -37,9 +37,6 @@ class TokenClassifierTask(Task):
     def metric(self):
         return "eval_f1" if self._are_entities else "eval_accuracy"
 
-    def check_packs(self):
-        pass
-
     def score(self, outputs):
         """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""
         labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
