@@ -51,9 +51,10 @@ def prune(name, output_dir, batch_size=4, losses=None, **pruning):
 
 
 @pytest.mark.parametrize("name", ["tagger", "squad", "swag"])
-def test_every_task(folder, name, monkeypatch):
+def test_every_task(folder, name, monkeypatch, capsys):
     monkeypatch.chdir(folder)
     report = prune(name, f"{name}_pruned", batch_size=2, keep_heads=0.5, keep_neurons=0.25)
+    assert "measuring importance: 100%" in capsys.readouterr().err
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
     servable, card = checkpoint.load(of_checkpoint(f"{name}_pruned"))
