@@ -1,7 +1,8 @@
 """How much of its devices a training run uses: model FLOPs a second against the rate of a plain matrix product.
 
 Counted are the multiplications and additions of the matrix products on real tokens (PaLM, appendix B, calls this share
-the model FLOP utilisation): padding and activations that are computed again are no use, and do not count.
+the model FLOP utilisation): padding and activations that are computed again are no use, and do not count. Nor
+does the last layer where it is not computed: the share would exceed 1.
 """
 
 import functools
@@ -17,19 +18,32 @@ from run.training import strategies
 # with 512.
 MATRIX_WIDTHS = {"CPU": 1024, "GPU": 8192, "TPU": 2048}
 TIMED_SECONDS = 0.1
+TIMINGS = 5  # the fastest counts: other processes only make a device slower
 FORWARD_AND_BACKWARD = 3  # the backward pass multiplies twice: for the inputs' gradients and for the weights'
 TOKENS = "tokens"
 TOKENS_PER_EXAMPLE = Term(  # What a training step counts next to its loss.
     TOKENS, lambda outputs, features: tf.cast(features["input_mask"] > 0, tf.float32), counts=1, factor=0.0)
 
 
-def encoder_flops(config, batch_size, length):
-    """Multiplications and additions of the encoder's matrix products, forward, for `length` tokens an example."""
-    per_token = 0 if not config.embedding_size else 2 * config.embedding_size * config.hidden_size
-    for heads, inner in config.layer_sizes:
+def encoder_flops(config, batch_size, length, num_read=None):
+    """Multiplications and additions of the encoder's matrix products, forward.
+
+    Args:
+      config: BertConfig.
+      batch_size: int.
+      length: Tokens of an example.
+      num_read: Positions of an example at which the last layer is computed; None for all. It has queries, keys, and
+        values of all tokens even so.
+    """
+    embedding = 0 if not config.embedding_size else 2 * config.embedding_size * config.hidden_size
+    total, reads = length * embedding, [length] * len(config.layer_sizes)
+    if num_read is not None:
+        reads[-1] = num_read
+    for (heads, inner), read in zip(config.layer_sizes, reads, strict=True):
         context = heads * config.head_width
-        per_token += 8 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context
-    return batch_size * length * per_token
+        per_read = 2 * config.hidden_size * context + 4 * config.hidden_size * inner + 4 * length * context
+        total += length * 6 * config.hidden_size * context + read * per_read
+    return batch_size * total
 
 
 def masked_lm_flops(config, batch_size, predictions):
@@ -39,12 +53,13 @@ def masked_lm_flops(config, batch_size, predictions):
     return 2 * batch_size * predictions * (config.hidden_size**2 + to_table + width * config.vocab_size)
 
 
-def pretraining_flops(config, tokens, predictions):
+def pretraining_flops(config, tokens, predictions, last_where_read=False):
     """Those of a pre-training step, forward and backward, for an example of so many real tokens and predictions."""
-    return FORWARD_AND_BACKWARD * (encoder_flops(config, 1, tokens) + masked_lm_flops(config, 1, predictions))
+    num_read = 1 + predictions if last_where_read else None
+    return FORWARD_AND_BACKWARD * (encoder_flops(config, 1, tokens, num_read) + masked_lm_flops(config, 1, predictions))
 
 
-def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True):
+def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True, num_read=None):
     """Those of the encoder in a fine-tuning step, for an example of so many real tokens.
 
     Args:
@@ -52,13 +67,14 @@ def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True):
       tokens: float.
       frozen_layers: int, the lowest layers, below which the backward pass does not go.
       trains_kernels: whether gradients of the kernels are computed; of their adapters, which are small, none counts.
+      num_read: See `encoder_flops`.
     """
     backward = (2 if trains_kernels else 1) * (1 - frozen_layers / config.num_hidden_layers)
-    return (1 + backward) * encoder_flops(config, 1, tokens)
+    return (1 + backward) * encoder_flops(config, 1, tokens, num_read)
 
 
 def matmul_rate(strategy, dtype):
-    """FLOPs a second of products of square matrices in a dtype, on all replicas at once; takes half a second."""
+    """FLOPs a second of products of square matrices in a dtype, on all replicas at once; takes a second."""
     return _rate(strategy, tf.as_dtype(dtype).name)
 
 
@@ -84,4 +100,4 @@ def _rate(strategy, dtype):
 
     seconds(1)  # traces
     count = max(1, min(1000, round(TIMED_SECONDS / seconds(1))))
-    return strategy.num_replicas_in_sync * count * 2 * width**3 / seconds(count)
+    return strategy.num_replicas_in_sync * count * 2 * width**3 / min(seconds(count) for _ in range(TIMINGS))
