@@ -89,6 +89,8 @@ def run_task(task_class, settings, techniques, metadata=None):
             task.report(tuned.eval_outputs, folder)
         if settings.tuning.do_predict:
             task.predict(tuned.predictor, tuned.eval_outputs, folder)
+        for technique in techniques:
+            technique.end()
         return tuned
 
 

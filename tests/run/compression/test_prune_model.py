@@ -170,7 +170,7 @@ def undisturbed(folder):
         patch.chdir(folder)
         report = prune("sst", "undisturbed", losses=LOSSES, **STEPS)
     assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
-    assert len(list((folder / "undisturbed" / "answers").glob("*/answers.json"))) == 1
+    assert not (folder / "undisturbed" / "answers").exists()
     log = np.genfromtxt(folder / "undisturbed" / "round_2" / "tuned" / "training_log.csv", delimiter=",", names=True)
     np.testing.assert_allclose(log["loss"], log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"], 1e-5)
     assert (log["hidden_loss"] > 0).all()
