@@ -1,11 +1,11 @@
-"""The printed table: what fits, every row, and ours beside the peer's; as aligned text or Markdown."""
+"""The printed tables: the largest batches, all steps, and a comparison with the peer; aligned text or Markdown."""
 
 from benchmarks.tpu_compile import largest_batch
 from benchmarks.tpu_compile.settings import CLASSIFIER, PEER, PRETRAINING, SERVED
 
 NAMES = {PRETRAINING: "pre-training", CLASSIFIER: "fine-tuning, classifier", SERVED: "served classifier",
          PEER: "pre-training, tf-models-official"}
-FIGURES = ("memory, GiB", "matrix products", "step, ms", "examples/s", "of peak")
+FIGURES = ("memory, GiB", "matmul FLOPs", "step, ms", "examples/s", "of peak")
 
 
 def print_table(rows, chip, style):
@@ -18,9 +18,9 @@ def print_table(rows, chip, style):
     """
     rows = [(plan, kept) for plan, kept in rows if kept]
     for title, header, lines in (
-        ("The largest batch that fits", ("step", "largest batch", *FIGURES), largest_lines(rows, chip)),
-        ("All that was compiled", ("step", "batch", *FIGURES), all_lines(rows, chip)),
-        ("Beside tf-models-official", ("step", "batch", "whose", *FIGURES), peer_lines(rows, chip)),
+        ("Largest batch that fits", ("step", "largest batch", *FIGURES), largest_lines(rows, chip)),
+        ("Compiled steps", ("step", "batch", *FIGURES), all_lines(rows, chip)),
+        ("Comparison with tf-models-official", ("step", "batch", "project", *FIGURES), peer_lines(rows, chip)),
     ):
         if lines:
             print(f"\n{title}\n")
@@ -53,7 +53,7 @@ def largest(kept, chip):
     line = largest_batch.predict({batch: measurement.needed_memory for batch, measurement in kept.items()},
                                  largest_batch.capacity(chip))
     below = [size for size in largest_batch.batch_sizes(line) if size < min(too_large, default=line + 1)]
-    return f"at least {best}, by the line {max([best, *below])}"
+    return f"at least {best}; extrapolated: {max([best, *below])}"
 
 
 def all_lines(rows, chip):
@@ -75,7 +75,7 @@ def peer_lines(rows, chip):
         ours = next((other for other_plan, other in rows if is_counterpart(other_plan, plan)), {})
         for batch in sorted({*kept} & {*ours}):
             name = describe(plan).removesuffix(", tf-models-official")
-            for whose, measurement in (("ours", ours[batch]), ("tf-models-official", kept[batch])):
+            for whose, measurement in (("this project", ours[batch]), ("tf-models-official", kept[batch])):
                 lines.append((name, str(batch), whose, *figures(measurement, batch, chip)))
     return lines
 

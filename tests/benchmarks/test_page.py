@@ -29,10 +29,10 @@ def test_a_row_and_a_bar_for_each_comparison(settings, tmp_path, capsys):
     text = (tmp_path / "page.md").read_text()
     assert text.startswith(f"# Speed\n\n{page.BEGIN}\n\nA machine. tensorflow ")
     assert text.endswith(f"{page.END}\n\nMore.\n")
-    assert "![how many times as fast as each peer](peers.png)" in text
-    assert "### benchmarks.tokens\n\n| what |" in text
+    assert "![Speed relative to each peer](peers.png)" in text
+    assert "### benchmarks.tokens\n\n| benchmark |" in text
     assert "| Tokens | 24.0 MB/s | plain Python, 8.00 MB/s | 3.00 |" in text
-    assert "| Forward pass | 5.00 s | a peer, 4.00 s | 0.800 |\n\nLeft out: ONNX Runtime is not installed" in text
+    assert "| Forward pass | 5.00 s | a peer, 4.00 s | 0.800 |\n\nNot measured: ONNX Runtime is not installed" in text
     assert "old" not in text
     assert "nothing" not in text
     page.write(settings, "A machine.")

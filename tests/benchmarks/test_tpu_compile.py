@@ -289,8 +289,8 @@ def test_figures_of_a_row():
 
 
 @pytest.mark.parametrize(("fitting", "too_large", "expected"), [
-    ((8, 10), (12,), "10"), ((8, 10), (14,), "at least 10, by the line 12"), ((8,), (), "at least 8"),
-    ((8, 16), (), "at least 16, by the line 28")])  # half a GiB for each example: 15.75 by 29.5
+    ((8, 10), (12,), "10"), ((8, 10), (14,), "at least 10; extrapolated: 12"), ((8,), (), "at least 8"),
+    ((8, 16), (), "at least 16; extrapolated: 28")])  # half a GiB for each example: 15.75 by 29.5
 def test_the_largest_batch_is_sure_when_the_next_was_tried(fitting, too_large, expected):
     assert layout.largest({batch: made_up(1 + batch / 2, batch in fitting) for batch in (*fitting, *too_large)},
                           CHIP) == expected
@@ -298,7 +298,7 @@ def test_the_largest_batch_is_sure_when_the_next_was_tried(fitting, too_large, e
 
 def test_a_line_that_ends_below_all_batches():
     kept = {1: made_up(3), 3: made_up(17, fits=False), 4: made_up(17.1, fits=False)}
-    assert layout.largest(kept, CHIP) == "at least 1, by the line 1"
+    assert layout.largest(kept, CHIP) == "at least 1; extrapolated: 1"
 
 
 def test_text_is_aligned():
