@@ -1,5 +1,5 @@
-"""Benchmarks: this project measured beside its peers, in one process and turn by turn; each is run on its own."""
+"""Benchmarks of this project next to its peers, in one process and in turns. Each one runs separately."""
 
 from bert_tf.cli import script
 
-script.prepare_tensorflow()  # before a benchmark imports TensorFlow: it is to compute as it does in the scripts
+script.prepare_tensorflow()  # Before a benchmark imports TensorFlow, so that it computes as in the scripts.

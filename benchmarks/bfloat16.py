@@ -1,11 +1,11 @@
-"""SavedModels of BERT-Base that compute in bfloat16, beside float32, tf-models-official and PyTorch.
+"""SavedModels of BERT-Base in bfloat16, compared with float32, tf-models-official, and PyTorch.
 
     python -m benchmarks.bfloat16
 
-From ids to the encoder's output, exported with --compute=float32 and --compute=bfloat16 and loaded again; the peers are
-tf-models-official's encoder in float32 and, where torch and transformers can be imported, their BertModel in bfloat16.
-All take turns in one process. The rate is of the encoder's matrix products; the share is of what this machine reaches
-on bfloat16 products of 2048 x 2048, measured in turn with them.
+Measures from IDs to the encoder's output. Exports with --compute=float32 and --compute=bfloat16 are loaded again. The
+peers are tf-models-official's encoder in float32 and, if torch and transformers are installed, their BertModel in
+bfloat16. All take turns in one process. The rate counts the encoder's matmuls. The share is the fraction of the rate
+of bfloat16 matmuls of 2048 x 2048 on this machine, measured in turns with the models.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ TYPES = ("float32", "bfloat16")
 
 @dataclasses.dataclass(frozen=True)
 class Bfloat16Settings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     vocab_file: str = setting(measurements.VOCAB_FILE, "A vocabulary for the exports; the tests' own unless given.")
@@ -59,13 +59,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(Bfloat16Settings()))
 
 
 def measure(settings):
-    """Exports, prints a row for each shape and keeps the comparisons; settings: Bfloat16Settings."""
+    """Exports, prints a row for each shape, and stores the comparisons; settings: Bfloat16Settings."""
     paths.check_file("vocab_file", settings.vocab_file)
     vocab_size = BertTokenizer(settings.vocab_file).vocab_size
     config = read_config(settings.bert_config_file, max(length for _, length in settings.shapes))
@@ -99,7 +99,7 @@ def measure(settings):
 
 
 def load_export(config, vocab_file, compute, folder):
-    """The signature "ids" of an encoder that was exported to compute in a type, and loaded again."""
+    """Returns the signature "ids" of an encoder exported to compute in a dtype and loaded again."""
     encoder = FastEncoder(config, Fast(remove_padding=True), dtype=DTYPE_POLICIES[compute])
     servable = graphs.ServedEncoder(encoder, BertTokenizer(vocab_file), max_seq_length=config.max_position_embeddings)
     path, _ = export.save(servable, os.path.join(folder, compute), weights=compute)
@@ -107,7 +107,7 @@ def load_export(config, vocab_file, compute, folder):
 
 
 def answer(call, ids):
-    """Waits for the answer of an export."""
+    """Waits for the output of an export."""
     call(**ids)["sequence_output"].numpy()
 
 
@@ -117,14 +117,14 @@ def finish(call, inputs):
 
 
 def make_product():
-    """A function of a product of two square matrices in bfloat16."""
+    """Creates a function that multiplies two square matrices in bfloat16."""
     matrix = tf.cast(tf.random.stateless_normal([PRODUCT_WIDTH] * 2, (1, 2)), tf.bfloat16)
     multiply = tf.function(lambda: tf.matmul(matrix, matrix)[0, 0], autograph=False)
     return lambda: multiply().numpy()
 
 
 def make_torch(config):
-    """(ids) -> a call of PyTorch's BertModel in bfloat16 on them; None where it cannot be imported."""
+    """Returns a function from IDs to a call of PyTorch's BertModel in bfloat16, or None if it is not installed."""
     if not all(map(importlib.util.find_spec, ("torch", "transformers"))):
         return None
     import torch
@@ -148,7 +148,7 @@ def make_torch(config):
 
 
 def print_row(name, names, times, flops):
-    """One line of the table."""
+    """Prints one line of the table."""
     rate = flops / times["bfloat16"] / 1e9
     machine = 2 * PRODUCT_WIDTH**3 / times["product"] / 1e9
     print(f"{name:<24}" + "".join(f"{times[each]:>10.4f}s" for each in names)
@@ -157,7 +157,7 @@ def print_row(name, names, times, flops):
 
 
 def compare(shape, times):
-    """The Comparisons of a shape."""
+    """Creates the Comparisons of a shape."""
     theirs = {"this project in float32": times["float32"], "tf-models-official in float32": times["official"]}
     if "PyTorch" in times:
         theirs["PyTorch in bfloat16"] = times["PyTorch"]

@@ -1,31 +1,31 @@
-"""This project beside its peers as a picture: a bar for each comparison with another project.
+"""Bar chart of this project compared with its peers, with one bar per comparison.
 
-A bar says how many times as fast as the peer this project is; left of 1 it is slower.
+A bar shows the speed of this project relative to the peer. Left of 1, this project is slower.
 """
 
-from matplotlib.figure import Figure  # not pyplot: it would look for a screen
+from matplotlib.figure import Figure  # Not pyplot, which would look for a screen.
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 FASTER, SLOWER = "#1f6feb", "#bc4c00"
-TEXT, SMALL_PRINT = "#1f2328", "#59636e"  # on white, which the picture has in dark themes too
+TEXT, SMALL_PRINT = "#1f2328", "#59636e"  # On white, the background of the chart in dark themes too.
 INCHES_WIDE, INCHES_A_BAR, INCHES_AROUND = 8, 0.22, 1.2
-DOTS_PER_INCH = 200  # 1,600 pixels wide, shown at half of that
+DOTS_PER_INCH = 200  # 1,600 pixels wide, displayed at half of that.
 
 
 def make_figure(comparisons, note):
-    """The chart as a Figure.
+    """Creates the chart as a Figure.
 
     Args:
-      comparisons: list of dicts as measurements.keep writes them, the lowest bar first.
-      note: str, the small print.
+      comparisons: List of dicts from measurements.keep, in order from the lowest bar.
+      note: str. Text below the chart.
     """
     height = INCHES_AROUND + INCHES_A_BAR * len(comparisons)
     figure = Figure(figsize=(INCHES_WIDE, height), layout="constrained", facecolor="white")
     figure.get_layout_engine().set(w_pad=0.1, h_pad=0.1)
     axes = figure.subplots()
     ratios = [row["ratio"] for row in comparisons]
-    # Bars begin at 1, where ours is as fast as the peer; on the logarithmic scale 2 and 1/2 times are as far from it.
+    # Bars begin at 1, equal speed. On the logarithmic scale, ratios of 2 and 1/2 are equally far from it.
     axes.barh(range(len(ratios)), [ratio - 1 for ratio in ratios], left=1, height=0.68,
               color=[FASTER if ratio >= 1 else SLOWER for ratio in ratios])
     axes.set_ylim(-0.7, len(ratios) - 0.3)

@@ -1,9 +1,9 @@
-"""Masks drawn in training: examples a second beside records that hold their masks.
+"""Throughput of dynamic masking in training, compared with records that contain their masks.
 
     python -m benchmarks.dynamic_masking
 
-Random records of BERT-Base's sizes, nine in ten of them full, are read from a file by the driver's own input
-pipeline, in turns, in one process.
+Reads random records of BERT-Base's sizes from a file with the input pipeline of run_pretraining. Nine in ten records
+are full. The pipelines take turns in one process.
 """
 
 import dataclasses
@@ -22,14 +22,14 @@ from data_prep.pretraining.instances import InstanceSettings, masking
 from run.pretraining import dynamic_masking, inputs
 
 VOCAB_SIZE = 30522
-CLS_ID, SEP_ID, MASK_ID = 101, 102, 103  # of BERT-Base, Uncased
-CONTINUATIONS = 0.19  # share of its vocabulary that begins with ##
+CLS_ID, SEP_ID, MASK_ID = 101, 102, 103  # As in BERT-Base, Uncased.
+CONTINUATIONS = 0.19  # Fraction of its vocabulary that begins with ##.
 SEED = 1
 
 
 @dataclasses.dataclass(frozen=True)
 class DynamicMaskingSettings(Settings):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
     max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
@@ -46,13 +46,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(DynamicMaskingSettings()))
 
 
 def measure(settings):
-    """Prints examples a second of each pipeline, and ratios to the first; settings: DynamicMaskingSettings."""
+    """Prints examples per second of each pipeline, and ratios to the first; settings: DynamicMaskingSettings."""
     with measurements.on_cores(settings.cores), tempfile.TemporaryDirectory() as folder:
         turns = {name: functools.partial(take, batches, settings.batches)
                  for name, batches in make_pipelines(folder, settings).items()}
@@ -66,13 +66,13 @@ def measure(settings):
 
 
 def take(batches, count):
-    """Takes so many batches of an iterator."""
+    """Takes `count` batches from an iterator."""
     for _ in itertools.islice(batches, count):
         pass
 
 
 def make_pipelines(folder, settings):
-    """dict of name -> endless iterator of batches; the records are written into `folder`."""
+    """Returns dict of name to endless iterator of batches; writes the records into `folder`."""
     generator = np.random.default_rng(SEED)
     vocabulary = masking.Vocabulary(VOCAB_SIZE, CLS_ID, SEP_ID, MASK_ID, generator.random(VOCAB_SIZE) < CONTINUATIONS)
     pieces, words = (InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq,
@@ -100,7 +100,7 @@ def make_pipelines(folder, settings):
 
 
 def draw_pairs(generator, count, length):
-    """Features of `count` random pairs, int32, one in ten of them shorter than `length`."""
+    """Creates int32 features of `count` random pairs; one in ten is shorter than `length`."""
     lengths = np.where(generator.random(count) < 0.1, generator.integers(5, length + 1, count), length)
     places, rows = np.arange(length), np.arange(count)
     is_real = places < lengths[:, np.newaxis]

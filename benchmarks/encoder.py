@@ -1,9 +1,9 @@
-"""BERT-Base on a CPU beside tf-models-official's BertEncoder: forward and a whole pre-training step.
+"""BERT-Base on a CPU compared with tf-models-official's BertEncoder: forward pass and pre-training step.
 
     python -m benchmarks.encoder
 
-Both take turns in one process, on the same batches. GFLOP/s count the matrix products of the encoder (and of the
-masked LM head in a step); the share is of what this machine reaches on a 2048 x 2048 x 2048 product.
+Both take turns in one process, on the same batches. GFLOP/s count the matmuls of the encoder (and of the masked LM head
+in a step). The share is the fraction of the rate of a 2048 x 2048 x 2048 matmul on this machine.
 """
 
 import dataclasses
@@ -29,12 +29,12 @@ from bert_tf.models import BertPretrainer
 from run.training import strategies, utilisation
 
 PARTS = ("forward", "step", "padding")
-REAL_TOKENS = 0.42  # MRPC's share, padded to 128
+REAL_TOKENS = 0.42  # Fraction in MRPC, padded to 128.
 
 
 @dataclasses.dataclass(frozen=True)
 class EncoderSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     parts: tuple[str, ...] = setting(PARTS, f"What to measure: {', '.join(PARTS)}.")
@@ -65,13 +65,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(EncoderSettings()))
 
 
 def measure(settings):
-    """Prints a table for each part and keeps the comparisons with the peer; settings: EncoderSettings."""
+    """Prints a table for each part and stores the comparisons with the peer; settings: EncoderSettings."""
     longest = max([settings.max_seq_length, *(length for _, length in settings.shapes)])
     config = read_config(settings.bert_config_file, longest)
     machine = utilisation.matmul_rate(tf.distribute.get_strategy(), tf.float32) / 1e9
@@ -87,7 +87,7 @@ def measure(settings):
 
 
 def measure_forward(config, settings, machine):
-    """Prints ours and the peer's forward pass at each shape; returns the Comparisons."""
+    """Prints the forward passes of this project and the peer at each shape; returns the Comparisons."""
     ours, peer = FastEncoder(config, Fast()), garden_encoder(config)
     forward_ours = tf.function(lambda features: ours(features)["sequence_output"], autograph=False)
     forward_peer = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
@@ -106,7 +106,7 @@ def measure_forward(config, settings, machine):
 
 
 def measure_step(config, settings, machine):
-    """Prints a training step: forward, backward, clip, AdamW; with dropout and without. Returns the Comparison."""
+    """Prints training steps (forward, backward, clipping, AdamW) with and without dropout; returns the Comparison."""
     batch_size, length = settings.train_batch_size, settings.max_seq_length
     predictions = settings.max_predictions_per_seq
     shape = f"{batch_size} x {length}"
@@ -126,7 +126,7 @@ def measure_step(config, settings, machine):
 
 
 def measure_padding(config, settings):
-    """Prints forward and backward on a batch of which REAL_TOKENS are no padding: padding removed or not."""
+    """Prints forward and backward on a batch with a fraction REAL_TOKENS of tokens, with and without padding."""
     batch_size, length = settings.train_batch_size, settings.max_seq_length
     features = make_batch(config, batch_size, length, settings.max_predictions_per_seq, REAL_TOKENS)
     turns = {}
@@ -144,7 +144,7 @@ def measure_padding(config, settings):
 
 
 def gradient_step(encoder, features):
-    """A traced function: the gradients of a scalar of the pooled output, all of them computed."""
+    """Creates a traced function that computes all gradients of a scalar of the pooled output."""
     @tf.function(autograph=False)
     def step():
         with tf.GradientTape() as tape:
@@ -155,13 +155,13 @@ def gradient_step(encoder, features):
 
 
 def our_step(encoder, features):
-    """A traced pre-training step of this project: forward, losses, backward, clipping, AdamW."""
+    """Creates a traced pre-training step of this project: forward, losses, backward, clipping, AdamW."""
     return model_step(BertPretrainer(encoder), features,
                       lambda outputs: losses.pretraining_loss(outputs, features)["loss"])
 
 
 def model_step(model, features, loss_of):
-    """Such a step of any model of this project; loss_of: outputs -> scalar."""
+    """Creates such a step for any model of this project; loss_of: callable of outputs that returns a scalar."""
     optimizer = optimization.create_optimizer(1e-4, 10_000, 100)
     optimizer.build(model.trainable_variables)
 
@@ -176,7 +176,7 @@ def model_step(model, features, loss_of):
 
 
 def garden_step(config, features):
-    """The same step with tf-models-official's model, heads and AdamW; the loss and the clipping are as in ours."""
+    """Creates the same step with tf-models-official's model, heads, and AdamW, but this project's loss and clipping."""
     model = garden_models.BertPretrainerV2(
         garden_encoder(config), mlm_activation=lambda x: tf.nn.gelu(x, approximate=True),
         classification_heads=[garden_layers.ClassificationHead(config.hidden_size, 2, name="next_sentence")])
@@ -186,7 +186,7 @@ def garden_step(config, features):
 
 
 def garden_model_step(model, inputs, loss_of):
-    """A step of any model of tf-models-official, with its AdamW; loss_of: outputs -> scalar."""
+    """Creates a step of any model of tf-models-official, with its AdamW; loss_of: callable of outputs."""
     optimizer = legacy_adamw.AdamWeightDecay(
         1e-4, weight_decay_rate=0.01, epsilon=1e-6, gradient_clip_norm=0.0,
         exclude_from_weight_decay=["LayerNorm", "layer_norm", "bias"])
@@ -202,7 +202,7 @@ def garden_model_step(model, inputs, loss_of):
 
 
 def garden_encoder(config):
-    """tf-models-official's encoder of the same size."""
+    """Creates tf-models-official's encoder of the same size."""
     return garden_networks.BertEncoder(
         config.vocab_size, config.hidden_size, config.num_hidden_layers, config.num_attention_heads,
         config.max_position_embeddings, config.type_vocab_size, inner_dim=config.intermediate_size,
@@ -211,19 +211,18 @@ def garden_encoder(config):
 
 
 def garden_inputs(features):
-    """Our features by tf-models-official's names."""
+    """Renames this project's features for tf-models-official."""
     return {"input_word_ids": features["input_ids"], "input_mask": features["input_mask"],
             "input_type_ids": features["segment_ids"]}
 
 
 def make_batch(config, batch_size, length, predictions, real_tokens=1.0):
-    """Random pre-training features of `predictions` an example.
+    """Creates random pre-training features with `predictions` per example.
 
-    A share of `real_tokens` of the batch's tokens are real, in rows of several lengths if that is below 1; the others
-    are padding.
+    The batch has a fraction `real_tokens` of non-padding tokens. If it is below 1, the rows have several lengths.
     """
     generator = np.random.default_rng(1)
-    spread = min(0.5, 1 / real_tokens - 1)  # of lengths, about their mean
+    spread = min(0.5, 1 / real_tokens - 1)  # Deviation of the lengths from their mean.
     lengths = np.round(length * real_tokens * np.linspace(1 - spread, 1 + spread, batch_size)).astype(int)
     arrays = {
         "input_ids": generator.integers(config.vocab_size, size=[batch_size, length]),
@@ -238,7 +237,7 @@ def make_batch(config, batch_size, length, predictions, real_tokens=1.0):
 
 
 def time_calls(functions, rounds):
-    """Median seconds of a call of each of a dict of traced functions, which take turns, after two calls each."""
+    """Returns the median seconds per call for a dict of traced functions, which take turns, after two calls each."""
     def finish(function):
         function().numpy()
 
@@ -247,7 +246,7 @@ def time_calls(functions, rounds):
 
 
 def print_row(name, times, flops, machine):
-    """One line of a table: seconds, ratio, and what ours makes of the machine."""
+    """Prints one line of a table: seconds, ratio, and the utilization of the machine by this project."""
     rate = flops / times["ours"] / 1e9
     print(f"{name:<26}{times['ours']:>8.3f}s{times['official']:>9.3f}s{times['official'] / times['ours']:>7.2f}"
           f"{rate:>9.0f}{rate / machine:>7.0%}", flush=True)

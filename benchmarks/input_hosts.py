@@ -1,11 +1,11 @@
-"""The input of one training on several hosts: each makes its own rows, beside each parsing everything.
+"""Input of one training run on several hosts: each parses only its own rows, compared with parsing everything.
 
     python -m benchmarks.input_hosts
 
-Processes stand for hosts, each on one core, and take the same batches at the same time, as a training does. So long
-as there is a core for each, the examples a second of the whole say what a host more brings; where hosts share a core,
-what counts is the CPU time that an example of the whole costs a host. A last table asks one host of many, alone on
-its core, how many examples a second of the whole it keeps up with.
+Processes represent hosts, each on one core, and take the same batches at the same time, as in training. If each host
+has a core, the total examples per second show the gain of additional hosts. If hosts share a core, compare the CPU time
+of a host per example of the global batch. The last table measures one of many hosts, alone on its core: the examples
+per second of the global batch with which it keeps up.
 """
 
 import dataclasses
@@ -30,12 +30,12 @@ SEED = 1
 SPAWN = multiprocessing.get_context("spawn")
 EVERYTHING, ROWS = "each parses everything", "each parses its rows"
 WAYS = {EVERYTHING: True, ROWS: False}
-WIDTH = 40  # of the first column
+WIDTH = 40  # First column.
 
 
 @dataclasses.dataclass(frozen=True)
 class InputHostsSettings(Settings):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
     max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
@@ -50,13 +50,13 @@ class InputHostsSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Turn:
-    """What one host is to do.
+    """The work of one host.
 
     Attributes:
-      files: of records without masks, if `draws_masks`, else with.
-      draws_masks: whether masks are drawn.
+      files: Paths of record files, without masks if `draws_masks`, otherwise with masks.
+      draws_masks: bool. Whether to sample masks.
       share: HostShare.
-      parses_all: whether rows are chosen after parsing and masking, as before each host made its own alone.
+      parses_all: bool. Whether to select rows only after parsing and masking, as in earlier versions.
       settings: InputHostsSettings.
     """
 
@@ -67,7 +67,7 @@ class Turn:
     settings: InputHostsSettings
 
     def batches(self):
-        """Endless iterator of this host's rows of batches."""
+        """Returns an endless iterator of this host's rows of batches."""
         settings, features, masker = self.settings, instances(self.settings, self.draws_masks).features, None
         if self.draws_masks:
             masker = dynamic_masking.make_masker(instances(settings, True), vocabulary(), SEED)
@@ -86,7 +86,7 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(InputHostsSettings()))
 
@@ -96,7 +96,7 @@ def measure(settings, processes=SPAWN):
 
     Args:
       settings: InputHostsSettings.
-      processes: what makes a Pipe and a Process; a test gives threads.
+      processes: Provides Pipe and Process. Tests pass one for threads.
     """
     hosts, parts = (measurements.whole_numbers(name, getattr(settings, name)) for name in ("hosts", "parts"))
     cores = sorted(os.sched_getaffinity(0))
@@ -117,7 +117,7 @@ def measure(settings, processes=SPAWN):
 
 
 def print_rates(found, settings):
-    """Prints a line for each of dict (name, way) -> (seconds, CPU seconds), with ratios to the first of its way."""
+    """Prints a line per item of dict (name, way) -> (seconds, CPU seconds), with ratios to the first of each way."""
     examples, first = settings.batches * settings.batch_size, {}
     for (name, way), (seconds, cpu) in found.items():
         of_first = first.setdefault(way, (seconds, cpu))
@@ -126,12 +126,12 @@ def print_rates(found, settings):
 
 
 class Hosts:
-    """Processes that take turns together; a context.
+    """Processes that take turns together; a context manager.
 
     Args:
-      count: of them, int.
-      cores: numbers of the cores that they share out.
-      processes: see measure.
+      count: int. Number of processes.
+      cores: Numbers of the cores to distribute.
+      processes: See `measure`.
     """
 
     def __init__(self, count, cores, processes):
@@ -153,18 +153,18 @@ class Hosts:
             process.join()
 
     def medians(self, turns, settings):
-        """Of each list of Turns, one a host, in a dict: seconds of the slowest host, CPU seconds of a host; medians."""
+        """Returns medians for a dict of lists of Turns, one per host: the slowest host's seconds; mean CPU seconds."""
         rounds = [{name: self._round(each) for name, each in turns.items()} for _ in range(settings.rounds)]
         return {name: [statistics.median(values) for values in zip(*(each[name] for each in rounds), strict=True)]
                 for name in turns}
 
     def _round(self, turns):
-        """Seconds of the slowest host; CPU seconds, mean of all."""
+        """Returns the seconds of the slowest host, and the mean CPU seconds of all."""
         pipes = self._pipes[: len(turns)]
         for pipe, turn in zip(pipes, turns, strict=True):
             pipe.send(turn)
         for pipe in pipes:
-            pipe.recv()  # ready
+            pipe.recv()  # Wait for "ready".
         for pipe in pipes:
             pipe.send("go")
         seconds, cpu = zip(*(pipe.recv() for pipe in pipes), strict=True)
@@ -172,8 +172,8 @@ class Hosts:
 
 
 def serve(pipe, core):
-    """A host: takes the batches of each Turn that comes, and answers with (seconds, CPU seconds); None ends it."""
-    os.sched_setaffinity(0, {core})  # before TensorFlow starts its threads
+    """Runs a host: takes the batches of each Turn it receives, and sends (seconds, CPU seconds). None ends it."""
+    os.sched_setaffinity(0, {core})  # Before TensorFlow starts its threads.
     while (turn := pipe.recv()) is not None:
         batches, count = turn.batches(), turn.settings.batches
         masking_benchmark.take(batches, max(1, count // 10))
@@ -185,20 +185,20 @@ def serve(pipe, core):
 
 
 def instances(settings, draws_masks):
-    """InstanceSettings of the records."""
+    """Creates the InstanceSettings of the records."""
     return InstanceSettings(settings.max_seq_length, settings.max_predictions_per_seq,
                             masking="dynamic" if draws_masks else "static")
 
 
 def vocabulary():
-    """masking.Vocabulary of the size and shape of BERT-Base's."""
+    """Creates a masking.Vocabulary with the size and shape of BERT-Base's."""
     of_base = masking_benchmark
     continues = np.random.default_rng(SEED).random(of_base.VOCAB_SIZE) < of_base.CONTINUATIONS
     return masking.Vocabulary(of_base.VOCAB_SIZE, of_base.CLS_ID, of_base.SEP_ID, of_base.MASK_ID, continues)
 
 
 def write_records(folder, settings, draws_masks):
-    """Writes files of random records, with masks unless these are to be drawn in training; returns their names."""
+    """Writes files of random records, without masks if masks are sampled in training; returns their paths."""
     generator = np.random.default_rng(SEED)
     features, files = instances(settings, draws_masks).features, []
     mask = dynamic_masking.make_masker(instances(settings, True), vocabulary(), SEED)

@@ -1,8 +1,8 @@
-"""The input pipeline of pre-training alone, beside the rate at which models train on what it gives.
+"""Throughput of the pre-training input pipeline, compared with the training speed of models on its output.
 
     python -m benchmarks.input_pipeline --sizes=small,base
 
-Records are random ones of --max_seq_length, in --files files, unless --input_file names some.
+Generates random records of --max_seq_length, in --files files, unless --input_file names record files.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ SEED = 1
 
 @dataclasses.dataclass(frozen=True)
 class InputPipelineSettings(Settings):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     input_file: str | None = setting(None, "Record files: comma-separated glob patterns; random ones unless given.")
     max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
@@ -47,7 +47,7 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(InputPipelineSettings()))
 
@@ -71,7 +71,7 @@ def measure(settings):
 
 
 def write_random_records(path, features, count, seed):
-    """Records of random ids, of which a quarter of the positions are padding on average."""
+    """Writes records of random IDs; on average, a quarter of the positions are padding."""
     generator = np.random.default_rng(seed)
     length, predictions = features[0].length, features[3].length
     mask = np.arange(length) < generator.integers(length // 2, length + 1, [count, 1])
@@ -88,7 +88,7 @@ def write_random_records(path, features, count, seed):
 
 
 def measure_pipeline(files, features, batch_size):
-    """Prints the rates of reading, of skipping and of counting records; returns the first, in examples a second."""
+    """Prints the rates of reading, skipping, and counting records; returns the first, in examples per second."""
     started = time.perf_counter()
     count = sum(record_checks.count_records(files))
     counting = count / (time.perf_counter() - started)
@@ -117,7 +117,7 @@ def measure_pipeline(files, features, batch_size):
 
 
 def training_rate(config, files, features, settings):
-    """Examples a second of training steps on one batch, held in memory."""
+    """Measures the examples per second of training steps on one batch in memory."""
     batch = next(iter(inputs.pretraining_training_data(files, features, settings.train_batch_size, SEED)))
     step = encoder_benchmark.our_step(FastEncoder(config, Fast(remove_padding=True)), batch)
     times = measurements.time_turns({"step": lambda: step().numpy()}, settings.rounds)

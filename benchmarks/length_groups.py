@@ -1,9 +1,9 @@
-"""Fine-tuning BERT-Base on texts of MRPC's lengths: batches of similar length without padding beside padding to 128.
+"""Fine-tuning BERT-Base on texts of MRPC's lengths: batches of similar lengths compared with padding to 128.
 
     python -m benchmarks.length_groups [--data_dir=MRPC --vocab_file=vocab.txt]
 
-Both train with the drivers' own batches and training step, in turns, in one process. Without MRPC's files the
-lengths are drawn to be like its: 53 WordPieces on average, 42 % of 128.
+Both use the batches and the training step of the scripts, in turns, in one process. Without MRPC's files, lengths are
+sampled from a similar distribution: 53 tokens on average, 42% of 128.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ from data_prep.tasks import glue
 from run.arrays import batches
 from run.training.step import Trainer
 
-MEAN_LENGTH, DEVIATION = 53 / 128, 13 / 128  # of MRPC's pairs, as shares of the length that they are padded to
+MEAN_LENGTH, DEVIATION = 53 / 128, 13 / 128  # MRPC's pairs, as fractions of the padded length.
 SHORTEST = 10 / 128
 PADDED, GROUPED = "padded", "grouped by length"
 SEED = 1
@@ -31,7 +31,7 @@ SEED = 1
 
 @dataclasses.dataclass(frozen=True)
 class LengthGroupsSettings(Settings):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     data_dir: str | None = setting(None, "Folder of MRPC's train.tsv; lengths like MRPC's are drawn unless given.")
     vocab_file: str = setting(measurements.VOCAB_FILE, "With --data_dir: the vocabulary, one WordPiece a line.")
@@ -49,13 +49,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(LengthGroupsSettings()))
 
 
 def measure(settings):
-    """Prints examples a second of both, and their ratio; settings: LengthGroupsSettings."""
+    """Prints examples per second of both, and their ratio; settings: LengthGroupsSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     arrays = read_mrpc(settings) if settings.data_dir else draw_examples(config.vocab_size, settings)
     print(f"{len(arrays['input_ids']):,} examples, {arrays['input_mask'].mean():.1%} of their "
@@ -71,7 +71,7 @@ def measure(settings):
 
 
 def make_trainer(config, arrays, batch_size, static_shapes):
-    """The drivers' Trainer of a classifier, on shuffled batches of `arrays`."""
+    """Creates the scripts' Trainer of a classifier, on shuffled batches of `arrays`."""
     model = models.BertClassifier(FastEncoder(config, Fast(remove_padding=not static_shapes)), 2)
     trainer = Trainer(
         tf.distribute.get_strategy(), model, optimization.create_optimizer(2e-5, 1000, 100),
@@ -82,7 +82,7 @@ def make_trainer(config, arrays, batch_size, static_shapes):
 
 
 def read_mrpc(settings):
-    """Features of MRPC's training pairs."""
+    """Returns the features of MRPC's training pairs."""
     paths.check_file("vocab_file", settings.vocab_file)
     examples = glue.read_examples(glue.TASKS["mrpc"], settings.data_dir, "train")
     return glue.convert_examples_to_features(
@@ -90,7 +90,7 @@ def read_mrpc(settings):
 
 
 def draw_examples(vocab_size, settings):
-    """Features of random pairs of MRPC's lengths."""
+    """Creates features of random pairs of MRPC's lengths."""
     generator = np.random.default_rng(SEED)
     longest = settings.max_seq_length
     lengths = longest * generator.normal(MEAN_LENGTH, DEVIATION, settings.examples)

@@ -1,12 +1,12 @@
-"""BERT-Base as a LiteRT model of int8 weights beside float32 and beside ONNX Runtime's int8.
+"""BERT-Base as a LiteRT model with int8 weights, compared with float32 and with ONNX Runtime's int8.
 
     python -m benchmarks.litert [--text_file=sentences.txt --vocab_file=vocab.txt]
 
-First ids to answer, for each of some batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
-tf-models-official's BertEncoder and, where it is installed, ONNX Runtime with the weights of Hugging Face's BertModel
-quantized by quantize_dynamic. Among them, as "products", a LiteRT file of the encoder's matrix products and little
-else: about the best that LiteRT can do. Then raw text to answer: the LiteRT model beside tf-models-official's export
-with its preprocessing. All have random weights, take turns in one process, on the same input, and use all cores.
+First, from IDs to output, for several batch sizes and lengths: the LiteRT model, this project's float32 SavedModel,
+tf-models-official's BertEncoder, and, if installed, ONNX Runtime with Hugging Face's BertModel after quantize_dynamic.
+The column "products" is a LiteRT file with little more than the encoder's matmuls, about the best possible with LiteRT.
+Then, from raw text to output: the LiteRT model and tf-models-official's export with its preprocessing. All have random
+weights, take turns in one process on the same input, and use all cores.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, 
 
 @dataclasses.dataclass(frozen=True)
 class LiteRTSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
     vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
@@ -66,13 +66,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(LiteRTSettings()))
 
 
 def measure(settings):
-    """Prints both tables and keeps the comparisons with the peers; settings: LiteRTSettings."""
+    """Prints both tables and stores the comparisons with the peers; settings: LiteRTSettings."""
     config = read_config(settings.bert_config_file, max(*settings.lengths, settings.max_seq_length))
     paths.check_file("vocab_file", settings.vocab_file)
     texts = serving.read_sentences(settings.text_file, max(settings.sentences))
@@ -89,7 +89,7 @@ def measure(settings):
 
 
 def make_servable(config, settings, max_seq_length, **options):
-    """A classifier with random weights."""
+    """Creates a servable classifier with random weights."""
     encoder = FastEncoder(config, Fast(remove_padding=not options, last_where_read=True))
     model = models.BertClassifier(encoder, serving.NUM_LABELS)
     return graphs.ServedClassifier(model, BertTokenizer(settings.vocab_file), ["no", "yes"],
@@ -97,7 +97,7 @@ def make_servable(config, settings, max_seq_length, **options):
 
 
 def write_litert(config, settings, folder):
-    """Path of the LiteRT model, with a graph for each shape that is measured."""
+    """Writes the LiteRT model, with a graph for each measured shape; returns its path."""
     servable = make_servable(config, settings, max(*settings.lengths, settings.max_seq_length), static_length=True)
     lengths = {*settings.lengths, *(length for length in signatures.LENGTHS if length <= settings.max_seq_length)}
     path = os.path.join(folder, "model.tflite")
@@ -107,7 +107,7 @@ def write_litert(config, settings, folder):
 
 
 def write_onnx(config, folder):
-    """Path of Hugging Face's BertModel of the same size in int8, for ONNX Runtime."""
+    """Writes Hugging Face's BertModel of the same size in int8, for ONNX Runtime; returns its path."""
     import onnxruntime.quantization
     import torch
     import transformers
@@ -123,7 +123,7 @@ def write_onnx(config, folder):
     class Outputs(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.model = model  # as its part, its weights are parameters
+            self.model = model  # As a submodule, so that its weights are parameters.
 
         def forward(self, *features):
             return self.model(**dict(zip(names, features, strict=True))).pooler_output
@@ -137,7 +137,7 @@ def write_onnx(config, folder):
 
 
 def measure_ids(config, settings, litert_path, onnx_path, folder):
-    """Prints milliseconds from ids to answer of all, for each shape; returns the Comparisons."""
+    """Prints the milliseconds from IDs to output of each model at each shape; returns the Comparisons."""
     products = Products(config)
     shapes = list(zip(settings.batch_sizes, settings.lengths, strict=True))
     graphs = write_products(products, {batch_size * length for batch_size, length in shapes}, folder)
@@ -179,10 +179,10 @@ def measure_ids(config, settings, litert_path, onnx_path, folder):
 
 
 class Products(tf.Module):
-    """The matrix products of an encoder's layers one after the other, and between them a slice of one in four."""
+    """The matmuls of an encoder's layers in sequence. Slices the output of one in four between them."""
 
     def __init__(self, config):
-        """Args: config, BertConfig."""
+        """Creates the weights. `config`: BertConfig."""
         super().__init__()
         hidden, middle = config.hidden_size, config.intermediate_size
         generator = np.random.default_rng(1)
@@ -190,18 +190,18 @@ class Products(tf.Module):
         self._kernels = [tf.Variable(generator.normal(0, shape[0]**-0.5, shape).astype(np.float32))
                          for _ in range(config.num_hidden_layers)
                          for shape in ((hidden, 3 * hidden), (hidden, hidden), (hidden, middle), (middle, hidden))]
-        self.operations = 2 * sum(kernel.shape.num_elements() for kernel in self._kernels)  # of one row
+        self.operations = 2 * sum(kernel.shape.num_elements() for kernel in self._kernels)  # Per row.
 
     @tf.function(autograph=False)
     def __call__(self, rows):
-        """float32 [n, hidden_size] -> the same."""
+        """Maps float32 [n, hidden_size] to the same shape."""
         for kernel in self._kernels:
             rows = tf.matmul(rows[:, : kernel.shape[0]], kernel)
         return {"rows": rows}
 
 
 def write_products(products, sizes, folder):
-    """CompiledGraphs of int8 weights with a signature for each number of rows in `sizes`: its decimal digits."""
+    """Creates CompiledGraphs with int8 weights and a signature per number of rows in `sizes`: its decimal digits."""
     saved, path = (os.path.join(folder, name) for name in ("products", "products.tflite"))
     tf.saved_model.save(products, saved, {f"{size}": products.__call__.get_concrete_function(tf.TensorSpec(
         [size, products.width], tf.float32, "rows")) for size in sizes})
@@ -213,7 +213,7 @@ def write_products(products, sizes, folder):
 
 
 def onnx_session(path):
-    """ONNX Runtime's session of a file, on all cores."""
+    """Creates an ONNX Runtime session for a file, on all cores."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -222,7 +222,7 @@ def onnx_session(path):
 
 
 def measure_texts(config, settings, path, texts, folder):
-    """Prints milliseconds from raw text to answer beside tf-models-official's export; returns the Comparisons."""
+    """Prints the milliseconds from raw text to output, with tf-models-official's export; returns the Comparisons."""
     model = LiteRTModel(path)
     official = serving.export_official(config, settings, os.path.join(folder, "official"))
     print(f"\n{'raw text to answer, ms':<26}{'LiteRT p50':>12}{'p99':>9}{'official p50':>14}{'p99':>9}"
@@ -249,7 +249,7 @@ def _answer_next(model, batches):
 
 
 def rounds_of(settings, tokens):
-    """Turns for a request of so many tokens: `rounds` of a small one, at least 3."""
+    """Returns the number of turns for a request with this many tokens: `rounds` for a small one, at least 3."""
     return max(min(3, settings.rounds), min(settings.rounds, settings.rounds * 512 // tokens))
 
 

@@ -1,7 +1,6 @@
-"""How benchmarks measure: functions take turns, and what ours and a peer's took is kept for the page of benchmarks.
+"""Measurement for benchmarks: functions take turns, and the results are stored for the benchmark page.
 
-A benchmark that has a peer writes its comparisons into NAME.json of --results_dir, of which benchmarks.page makes a
-page.
+A benchmark with a peer writes its comparisons to NAME.json in --results_dir; benchmarks.page creates a page from them.
 """
 
 import concurrent.futures
@@ -22,22 +21,22 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_json_object
 
 RESULTS_DIR = os.path.join("build", "bench_results")
-VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # for want of one
-# Seconds before each turn. ONNX Runtime's threads look for more work for 50 ms after an answer, and hold a core for it.
+VOCAB_FILE = str(pathlib.Path(__file__).parent.parent / "tests" / "reference" / "text" / "vocab.txt")  # Fallback.
+# Seconds before each turn. For 50 ms after a call, ONNX Runtime's threads look for work and each occupy a core.
 PAUSE = 0.1
-PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official")  # whose versions are kept with a measurement
+PACKAGES = ("tensorflow", "tensorflow-text", "tf-models-official")  # Packages whose versions are stored with results.
 
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """A figure of this project and that of a peer.
+    """A figure of this project and the same figure of a peer.
 
     Attributes:
-      name: what was measured, and at which size.
-      peer: which part of which project is the peer.
-      ours, theirs: the figures, above 0.
-      unit: of both, such as "s" or "MB/s".
-      higher_is_better: whether the higher figure is the better one: True of a rate, False of a time.
+      name: str. Measured quantity and size.
+      peer: str. Project and component of the peer.
+      ours, theirs: float. The figures, positive.
+      unit: str. Unit of both, such as "s" or "MB/s".
+      higher_is_better: bool. True for rates, False for times.
     """
 
     name: str
@@ -49,26 +48,26 @@ class Comparison:
 
     @property
     def ratio(self):
-        """How many times as fast as the peer ours is."""
+        """Speed relative to the peer."""
         return self.ours / self.theirs if self.higher_is_better else self.theirs / self.ours
 
 
 @dataclasses.dataclass(frozen=True)
 class KeptResults(Settings):
-    """Of a benchmark with a peer: where its comparisons go."""
+    """Settings for a benchmark with a peer: the directory for its comparisons."""
 
     results_dir: str = setting(RESULTS_DIR, "Folder for the comparisons with peers, NAME.json, of which "
                                             "benchmarks.page makes a page.")
 
 
 def keep(name, settings, comparisons, left_out=()):
-    """Writes comparisons, the settings they were made with and the versions of packages into the folder for them.
+    """Writes comparisons, their settings, and the package versions to the results directory.
 
     Args:
-      name: of the benchmark, and of the file, which is replaced.
+      name: str. Name of the benchmark, and of the file, which is overwritten.
       settings: KeptResults.
-      comparisons: list of Comparison.
-      left_out: names of peers that are not installed.
+      comparisons: List of Comparison.
+      left_out: Names of peers that are not installed.
     """
     check_output_dir("results_dir", settings.results_dir)
     os.makedirs(settings.results_dir, exist_ok=True)
@@ -82,7 +81,7 @@ def keep(name, settings, comparisons, left_out=()):
 
 
 def read_results(results_dir):
-    """The dicts that `keep` wrote into a folder, by name of the file; InputError if there are none."""
+    """Reads the dicts that `keep` wrote to a directory, in order of file name; raises InputError if there are none."""
     results = [read_json_object(path) for path in sorted(glob.glob(os.path.join(results_dir, "*.json")))]
     if not any(result["comparisons"] for result in results):
         raise InputError(f"`results_dir`={results_dir}: there are no measurements: run the benchmarks first")
@@ -90,19 +89,19 @@ def read_results(results_dir):
 
 
 def time_turns(turns, rounds, warm_up=1, calls_before=0):
-    """Lets functions take turns, so that a machine that slows down slows all of them.
+    """Lets functions take turns, so that a slowdown of the machine affects all of them.
 
-    Before each turn is a pause, in which the threads of the turn before go to sleep.
+    Pauses before each turn, so that the threads of the previous turn go to sleep.
 
     Args:
-      turns: dict of name -> function without arguments, which returns when its work is done.
-      rounds: how often each has its turn.
-      warm_up: rounds before these, which are not counted.
-      calls_before: calls at the beginning of each turn that are not counted: what is called again and again, as by a
-        server, finds its weights in the caches.
+      turns: Dict of name to function without arguments. The function returns when its work is done.
+      rounds: int. Number of turns per function.
+      warm_up: int. Number of additional rounds at the start, not included in the results.
+      calls_before: int. Calls at the start of each turn, not included in the results. They load the weights into the
+        caches, as in a server that handles request after request.
 
     Returns:
-      dict of name -> list of seconds, one a round.
+      Dict of name to list of seconds, one per round.
     """
     times = {name: [] for name in turns}
     for number in range(-warm_up, rounds):
@@ -118,19 +117,19 @@ def time_turns(turns, rounds, warm_up=1, calls_before=0):
 
 
 def medians(times):
-    """The median of each list in a dict."""
+    """Returns the median of each list in a dict."""
     return {name: statistics.median(each) for name, each in times.items()}
 
 
 def in_own_process(function, *arguments):
-    """What a function returns in a new process, whose memory goes with it; BrokenProcessPool if it is killed."""
+    """Returns a function's result from a new process, which frees its memory; raises BrokenProcessPool if killed."""
     with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *arguments).result()
 
 
 @contextlib.contextmanager
 def on_cores(count):
-    """A context in which this thread, and threads and processes that it starts, use so many cores, or all if fewer."""
+    """Limits this thread, and the threads and processes that it starts, to `count` cores; a context manager."""
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(allowed)[:count])
     try:
@@ -140,14 +139,14 @@ def on_cores(count):
 
 
 def shapes(batch_sizes, lengths):
-    """Pairs of int that the settings of these names, tuples of str, stand for; InputError if they are not as many."""
+    """Parses the settings of these names, tuples of str, to pairs of int; raises InputError if the lengths differ."""
     if len(batch_sizes) != len(lengths):
         raise InputError(f"`batch_sizes` has {len(batch_sizes)} numbers, `lengths` {len(lengths)}: they go together")
     return list(zip(whole_numbers("batch_sizes", batch_sizes), whole_numbers("lengths", lengths), strict=True))
 
 
 def whole_numbers(name, values):
-    """The ints, at least 1, that the strings of the setting `name` stand for; InputError names another."""
+    """Parses the strings of the setting `name` to ints of at least 1; raises InputError for an invalid one."""
     for value in values:
         if not (value.isdecimal() and int(value)):
             raise InputError(f"`{name}`={value}: it must be whole numbers of at least 1, separated by commas")

@@ -1,10 +1,10 @@
-"""Pre-training steps of fixed shapes on rows that hold one sequence, half a row long, beside rows of packed ones.
+"""Pre-training steps with fixed shapes: rows with one sequence of half their length, compared with packed rows.
 
     python -m benchmarks.packing
 
-Devices that need fixed shapes compute padding; packed rows have almost none. Both steps are forward, loss, backward,
-clipping and AdamW, with dropout 0.1, on rows of the same number and length. Lengths of sequences are normally
-distributed about half a row. What counts is sequences a second.
+Devices that require fixed shapes compute padding, and packed rows have almost none. Both steps are forward, loss,
+backward, clipping, and AdamW, with dropout 0.1, on rows of the same number and length. Sequence lengths have a normal
+distribution with a mean of half a row. The relevant result is sequences per second.
 """
 
 import dataclasses
@@ -26,13 +26,13 @@ from data_prep.pretraining.instances.packing import packs_of_lengths
 from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
-SEQUENCES = 10_000  # of which packs are made
-SPREAD = 0.25  # of lengths, as a share of a row
+SEQUENCES = 10_000  # Sequences to pack.
+SPREAD = 0.25  # Standard deviation of the lengths, as a fraction of a row.
 
 
 @dataclasses.dataclass(frozen=True)
 class PackingSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     train_batch_size: int = setting(4, "Rows in a step.", lower=1)
@@ -50,13 +50,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(PackingSettings()))
 
 
 def measure(settings):
-    """Prints both steps, sequences a second and their ratio, and keeps the comparison; settings: PackingSettings."""
+    """Prints both steps, sequences per second, and their ratio; stores the comparison; settings: PackingSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config)
     lengths, packs = sequences_and_packs(settings)
@@ -86,7 +86,7 @@ def measure(settings):
 
 
 def sequences_and_packs(settings):
-    """Lengths of sequences, int [N], and the packs of them: dict of lengths of a pack -> number of such packs."""
+    """Returns sequence lengths, int [N], and their packs: dict of the lengths in a pack to the number of such packs."""
     most = settings.max_seq_length
     lengths = np.random.default_rng(1).normal(most / 2, SPREAD * most, SEQUENCES).astype(int).clip(5, most)
     numbers = masking.numbers_to_predict(InstanceSettings(
@@ -97,7 +97,7 @@ def sequences_and_packs(settings):
 
 
 def make_batch(config, settings, rows, most_packed):
-    """Random pre-training features of rows, each a tuple of the lengths of its sequences; packed or one a row."""
+    """Creates random pre-training features; rows: tuples of sequence lengths, packed or one per row."""
     features = encoder_benchmark.make_batch(
         config, len(rows), settings.max_seq_length, settings.max_predictions_per_seq)
     numbers, positions = (np.zeros([len(rows), settings.max_seq_length], np.int32) for _ in range(2))

@@ -1,15 +1,15 @@
-"""Pre-training records of English text: this project beside tf-models-official, and two processes beside one.
+"""Pre-training records of English text: this project compared with tf-models-official, and two processes with one.
 
     python -m benchmarks.pretraining_data [--input_file=text.txt --vocab_file=vocab.txt]
 
-Ours and theirs read the same file with the same flags (the original's defaults: dupe_factor 10, length 128), in
-turn, both on one core, and write their records to a disk. Then ours makes several shards, in this process alone and in
-two worker processes on two cores, in turn. Imports, reading the vocabulary and compiling are not counted; the start of
-the workers, about a second, is. Last, what one process reads and tokenizes in a thread and in several, as shards of
-several texts, and how many workers that feeds: for more threads than cores are at hand, from the part of the time in
-which a thread holds the interpreter's lock. Without --input_file the text is CPython's documentation topics.
+Both projects read the same file with the same flags (the original BERT's defaults: dupe_factor 10, length 128), in
+turns on one core, and write their records to disk. Then this project creates several shards, in this process only and
+in two worker processes on two cores, in turns. Imports, loading the vocabulary, and compilation are excluded; starting
+the workers, about a second, is included. Last, prints how fast one process reads and tokenizes shards in one and in
+several threads, and how many workers that feeds. For more threads than cores, this is an estimate from the time during
+which a thread holds the interpreter's lock. Without --input_file, the text is CPython's documentation topics.
 
-Worker processes import this module again: what needs TensorFlow is imported in functions.
+Worker processes import this module again, so functions import TensorFlow locally.
 """
 
 import dataclasses
@@ -33,7 +33,7 @@ SEED = 12345
 
 @dataclasses.dataclass(frozen=True)
 class PretrainingDataSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     input_file: str | None = setting(None, "Text, a sentence a line, a blank line after each document; CPython's "
                                            "documentation topics unless given.")
@@ -52,25 +52,25 @@ class PretrainingDataSettings(measurements.KeptResults):
 
 def define_flags():
     """Defines the benchmark's flags."""
-    import_peer()  # which is no longer possible once there are flags with the names of its own
+    import_peer()  # Must come before flags with the same names as the peer's are defined.
     flags.define(PretrainingDataSettings())
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(PretrainingDataSettings()))
 
 
 def measure(settings):
-    """Prints seconds, MB/s and ratios, and keeps the comparison with the peer; settings: PretrainingDataSettings."""
+    """Prints seconds, MB/s, and ratios; stores the comparison with the peer; settings: PretrainingDataSettings."""
     paths.check_file("vocab_file", settings.vocab_file)
     if settings.input_file:
         paths.check_file("input_file", settings.input_file)
     with tempfile.TemporaryDirectory() as folder:
         text = settings.input_file or write_topics(os.path.join(folder, "topics.txt"))
         with measurements.on_cores(1):
-            this_project(text, settings, folder)()  # compiles
+            this_project(text, settings, folder)()  # Compiles.
             times = compare(text, settings, "one core", {
                 THEIRS: tf_models_official(text, settings, folder), OURS: this_project(text, settings, folder)})
         print(f"ratio {times[THEIRS] / times[OURS]:.1f}")
@@ -92,7 +92,7 @@ def measure(settings):
 
 
 def measure_reader(long_text, text, settings, folder):
-    """Prints what reading and tokenizing give in a second, and how many workers that feeds."""
+    """Prints the rate of reading and tokenizing, and the number of workers that it feeds."""
     from bert_tf.tokenization import BertTokenizer
     from data_prep.pretraining import local_runner, run_plan, shard_plan, shards
 
@@ -127,7 +127,7 @@ def measure_reader(long_text, text, settings, folder):
 
 
 class OpsElsewhere:
-    """A tokenizer that hands its lines to TensorFlow, and then has ids at hand: what holds the interpreter's lock."""
+    """A tokenizer that passes lines to TensorFlow and returns cached IDs: the part that holds the interpreter lock."""
 
     def __init__(self, tokenizer):
         self._tokenizer, self._known = tokenizer, {}
@@ -135,7 +135,7 @@ class OpsElsewhere:
         self.cls_id, self.sep_id, self.mask_id = tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id
 
     def tokenize(self, lines):
-        """As BertTokenizer's, the second time that it is asked for such lines at once."""
+        """See BertTokenizer. Returns cached IDs from the second call with the same lines."""
         import tensorflow as tf
 
         texts = tf.convert_to_tensor(lines, tf.string)
@@ -146,7 +146,7 @@ class OpsElsewhere:
 
 
 def compare(text, settings, how, makers):
-    """Lets `makers`, a dict of name -> function, make the records in turn; prints and returns median seconds."""
+    """Lets `makers`, a dict of name to function, create the records in turns; prints and returns median seconds."""
     times = measurements.medians(measurements.time_turns(makers, settings.rounds, warm_up=0))
     megabytes = os.path.getsize(text) / 1e6
     print(f"{megabytes:.2f} MB of text, dupe_factor {settings.dupe_factor}, length {settings.max_seq_length}, {how}, "
@@ -157,7 +157,7 @@ def compare(text, settings, how, makers):
 
 
 def this_project(text, settings, folder, **how):
-    """A function that makes the records as `data_prep.create_pretraining_data` does."""
+    """Returns a function that creates the records like `data_prep.create_pretraining_data`."""
     from bert_tf.tokenization import BertTokenizer
     from data_prep.pretraining import local_runner
 
@@ -165,7 +165,7 @@ def this_project(text, settings, folder, **how):
     tokenizer.tokenize(["the first call of a graph function is not the rule"])
 
     def make():
-        with tempfile.TemporaryDirectory(dir=folder) as output:  # a finished output would be left alone
+        with tempfile.TemporaryDirectory(dir=folder) as output:  # A finished output would not be recreated.
             local_runner.create_pretraining_data(
                 [text], [os.path.join(output, "ours.tfrecord")], tokenizer, settings.instances, SEED, **how)
 
@@ -173,11 +173,11 @@ def this_project(text, settings, folder, **how):
 
 
 def tf_models_official(text, settings, folder):
-    """A function that makes them as the main function of official.nlp.data.create_pretraining_data does."""
+    """Returns a function that creates the records like main() of official.nlp.data.create_pretraining_data."""
     from official.nlp.tools import tokenization
 
     peer = import_peer()
-    logging.set_verbosity(logging.WARNING)  # it prints twenty records
+    logging.set_verbosity(logging.WARNING)  # It prints twenty records.
     tokenizer = tokenization.FullTokenizer(settings.vocab_file, do_lower_case=True)
     output = os.path.join(folder, "theirs.tfrecord")
     how = settings.instances
@@ -194,7 +194,7 @@ def tf_models_official(text, settings, folder):
 
 
 def import_peer():
-    """tf-models-official's module, without the flags that it defines: its main() alone reads them."""
+    """Imports tf-models-official's module and removes the flags that it defines, which only its main() reads."""
     from official.nlp.data import create_pretraining_data as peer
 
     for flag in list(absl_flags.FLAGS.flags_by_module_dict().get(peer.__name__, ())):
@@ -203,7 +203,7 @@ def import_peer():
 
 
 def write_topics(path):
-    """Writes CPython's documentation topics as a corpus file: a sentence a line, blank lines between topics."""
+    """Writes CPython's documentation topics as a corpus file: one sentence per line, blank lines between topics."""
     with open(path, "w", encoding="utf-8") as file:
         for topic in pydoc_data.topics.topics.values():
             for paragraph in re.split(r"\n\s*\n", topic):
@@ -214,7 +214,7 @@ def write_topics(path):
 
 
 def repeat_text(path, new_path, times):
-    """Writes the text of a file several times into another one."""
+    """Writes the text of a file several times to another file."""
     with open(path, "rb") as file, open(new_path, "wb") as new_file:
         new_file.write((file.read().rstrip() + b"\n\n") * times)
     return new_path

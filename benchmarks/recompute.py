@@ -1,8 +1,8 @@
-"""Peak memory and time of a BERT-Base training step at 8 x 512, activations kept or computed again.
+"""Peak memory and time of a BERT-Base training step at 8 x 512, with and without activation checkpointing.
 
     python -m benchmarks.recompute
 
-Each has a process of its own, since a process' peak never falls.
+Each measurement runs in its own process, because the peak memory of a process never decreases.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from bert_tf.fast import Fast, FastEncoder
 
 @dataclasses.dataclass(frozen=True)
 class RecomputeSettings(Settings):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     batch_size: int = setting(8, "Examples in a step.", lower=1)
@@ -32,7 +32,7 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(RecomputeSettings()))
 
@@ -42,7 +42,7 @@ def measure(settings, run=measurements.in_own_process):
 
     Args:
       settings: RecomputeSettings.
-      run: (function, *arguments) -> what the function returns; a test runs it in its own process.
+      run: Callable of (function, *arguments) that returns the function's result. Tests run it in their own process.
     """
     results = {}
     for name, recompute in (("kept", False), ("recomputed", True)):
@@ -53,7 +53,7 @@ def measure(settings, run=measurements.in_own_process):
 
 
 def training_step(settings, recompute):
-    """This process' peak of resident memory in GB, and the median seconds of a training step."""
+    """Returns the peak resident memory of this process in GB, and the median seconds of a training step."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     features = encoder_benchmark.make_batch(
         config, settings.batch_size, settings.max_seq_length, settings.max_predictions_per_seq)
@@ -63,9 +63,9 @@ def training_step(settings, recompute):
 
 
 def peak_memory():
-    """The peak of this process' resident memory in GB; Linux only.
+    """Returns the peak resident memory of this process in GB; Linux only.
 
-    getrusage's ru_maxrss is not that: it begins with the memory of the process that started this one.
+    getrusage's ru_maxrss is unsuitable, because it starts with the memory of the parent process.
     """
     with open("/proc/self/status", encoding="ascii") as file:
         kilobytes = next(line.split()[1] for line in file if line.startswith("VmHWM:"))

@@ -1,12 +1,11 @@
-"""A served BERT-Base classifier, raw text to answer, beside tf-models-official's and beside our own model in Python.
+"""A served BERT-Base classifier, from raw text to output, compared with tf-models-official's and our Python model.
 
     python -m benchmarks.serving [--text_file=sentences.txt --vocab_file=vocab.txt]
 
-Both are SavedModels with random weights, loaded the way a Python client loads them, and take turns in one process on
-the same sentences. tf-models-official's is exported as its own export scripts do: TensorFlow Text's BertTokenizer,
-packed by BertPackInputs to 128 columns, networks.BertEncoder and models.BertClassifier. The table gives the median
-(p50) and the 99th percentile (p99) of the time of an answer. Without --text_file the sentences are of CPython's
-documentation.
+Both are SavedModels with random weights, loaded like a Python client does. They take turns in one process on the same
+sentences. The peer is exported like in tf-models-official's export scripts: TensorFlow Text's BertTokenizer,
+BertPackInputs to 128 columns, networks.BertEncoder, and models.BertClassifier. The table shows the median (p50) and the
+99th percentile (p99) of the latency. Without --text_file, the sentences are from CPython's documentation.
 """
 
 import collections
@@ -37,13 +36,13 @@ from bert_tf.tokenization import BertTokenizer
 from run.demo import topics
 
 NUM_LABELS = 2
-WORDS = range(4, 46)  # of a sentence, as in movie reviews and news
-FEWEST_TURNS = 5  # with a large batch
+WORDS = range(4, 46)  # Words per sentence, as in movie reviews and news.
+FEWEST_TURNS = 5  # With a large batch.
 
 
 @dataclasses.dataclass(frozen=True)
 class ServingSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
     vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
@@ -61,13 +60,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(ServingSettings()))
 
 
 def measure(settings):
-    """Exports both models, prints the tables and keeps the comparisons with the peer; settings: ServingSettings."""
+    """Exports both models, prints the tables, and stores the comparisons with the peer; settings: ServingSettings."""
     batch_sizes = measurements.whole_numbers("batch_sizes", settings.batch_sizes)
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     paths.check_file("vocab_file", settings.vocab_file)
@@ -83,7 +82,7 @@ def measure(settings):
 
 
 def read_sentences(path, count):
-    """The first non-empty lines of a file, or held-out sentences of the demo's text, from all its parts."""
+    """Returns the first non-empty lines of a file, or held-out sentences from all parts of the demo's text."""
     if path:
         paths.check_file("text_file", path)
         sentences = [line for line in read_text(path).splitlines() if line.strip()]
@@ -97,7 +96,7 @@ def read_sentences(path, count):
 
 
 def make_callers(config, settings, folder):
-    """({"ours", "padding kept", "official"} -> exported signature, the same of our model in Python)."""
+    """Returns ({"ours", "padding kept", "official"} -> exported signature, a function for our model in Python)."""
     tokenizer = BertTokenizer(settings.vocab_file)
     callers = {}
     for name, remove_padding in (("ours", True), ("padding kept", False)):
@@ -118,7 +117,7 @@ def make_callers(config, settings, folder):
 
 
 def export_official(config, settings, path):
-    """tf-models-official's classifier on TensorFlow Text's preprocessing, as a SavedModel; its signature."""
+    """Exports tf-models-official's classifier with TensorFlow Text's preprocessing; returns the loaded signature."""
     classifier = garden_models.BertClassifier(encoder_benchmark.garden_encoder(config), NUM_LABELS)
     tokenize = garden_layers.BertTokenizer(vocab_file=settings.vocab_file, lower_case=True)
     packer = garden_layers.BertPackInputs(
@@ -129,7 +128,7 @@ def export_official(config, settings, path):
         return {"probabilities": tf.nn.softmax(classifier(packer([tokenize(text)]), training=False))}
 
     module = tf.Module()
-    # The weights, not the model: Keras would trace each of its layers once more, for nothing that is served.
+    # The weights, not the model: Keras would trace each of its layers again, without any use for serving.
     module.weights, module.tokenize, module.serve = classifier.variables, tokenize, serve
     tf.saved_model.save(module, path, signatures=serve)
     return tf.saved_model.load(path).signatures["serving_default"]
@@ -141,7 +140,7 @@ def measure_latency(callers, texts, batch_sizes, rounds):
           + f"{'official/ours':>15}")
     comparisons = []
     for batch_size in batch_sizes:
-        # A single sentence is each of the sentences in turn.
+        # With batch size 1, the sentences take turns.
         batches = [tf.constant(texts[start : start + batch_size])
                    for start in range(0, len(texts) - batch_size + 1, batch_size)]
         turns = {name: functools.partial(answer_next, call, itertools.cycle(batches))
@@ -159,17 +158,17 @@ def measure_latency(callers, texts, batch_sizes, rounds):
 
 
 def calls_before(batch_size):
-    """Of measurements.time_turns: 2 for single sentences: every third counts, and of 32 in turn each at last."""
+    """Returns `calls_before` of measurements.time_turns: 2 for one sentence, so the measured ones vary; otherwise 0."""
     return 2 if batch_size == 1 else 0
 
 
 def answer_next(call, batches):
-    """Has a caller answer the next of an iterator of batches."""
+    """Calls a function with the next batch of an iterator."""
     call(text=next(batches))["probabilities"].numpy()
 
 
 def measure_concurrency(call, texts, threads, rounds):
-    """Sentences a second by one caller and by several at a time; every answer is compared with that of one caller."""
+    """Prints sentences per second for one caller and for concurrent callers; compares all outputs."""
     sentences = [tf.constant([text]) for text in texts] * max(1, rounds // len(texts) + 1)
 
     def answer(sentence):
@@ -187,7 +186,7 @@ def measure_concurrency(call, texts, threads, rounds):
 
 
 def print_fused_operations(path, texts):
-    """Which matrix products TensorFlow fused with their bias and activation, in a session as the server runs one."""
+    """Prints the matmuls that TensorFlow fused with bias and activation, in a session like that of the server."""
     metadata = tf.compat.v1.RunMetadata()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         signature = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
@@ -195,7 +194,7 @@ def print_fused_operations(path, texts):
                     tf.compat.v1.RunOptions(output_partition_graphs=True), metadata)
     kinds = collections.Counter()
     for node in (node for graph in metadata.partition_graphs for node in graph.node):
-        if node.op.endswith("FusedMatMul") and "Batch" not in node.op:  # oneDNN's has a prefix
+        if node.op.endswith("FusedMatMul") and "Batch" not in node.op:  # oneDNN's operation has a prefix.
             kinds["with " + "+".join(name.decode() for name in node.attr["fused_ops"].list.s)] += 1
         elif node.op in ("MatMul", "_MklMatMul"):
             kinds["alone"] += 1

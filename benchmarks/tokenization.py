@@ -1,9 +1,9 @@
-"""Text to ids on one core: this tokenizer beside TensorFlow Text's two and the rules in plain Python.
+"""Text to IDs on one core: this tokenizer compared with TensorFlow Text's two and the rules in plain Python.
 
     python -m benchmarks.tokenization [--vocab_file=vocab.txt --english_file=text.txt --korean_file=text.txt]
 
-All take turns in one process. The share of lines whose ids are not those of the plain rules is printed beside the
-speed, since a fast tokenizer that gives a checkpoint other ids is of no use to it.
+All take turns in one process. Next to the speed, prints the number of lines whose IDs differ from those of the plain
+rules, because a fast tokenizer that gives a checkpoint wrong IDs is useless.
 """
 
 import dataclasses
@@ -23,12 +23,12 @@ from bert_tf.tokenization import UNICODE_VERSION, BertTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
 PLAIN, OURS = "the rules in plain Python", "ours"
-PLAIN_PYTHON_BYTES = 200_000  # the plain rules have their turn on about that much of a text
+PLAIN_PYTHON_BYTES = 200_000  # Approximate size of the text for the plain rules.
 
 
 @dataclasses.dataclass(frozen=True)
 class TokenizationSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, one WordPiece a line; the tests' own unless given.")
     english_file: str | None = setting(None, "English text, UTF-8; CPython's documentation topics unless given.")
@@ -47,24 +47,24 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings, on one core."""
+    """Runs the benchmark with the settings from its flags, on one core."""
     del argv
     use_one_thread()
     measure(flags.read(TokenizationSettings()))
 
 
 def use_one_thread():
-    """Has TensorFlow use one thread; it must come before the first operation."""
+    """Limits TensorFlow to one thread; must be called before the first operation."""
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.threading.set_intra_op_parallelism_threads(1)
 
 
 def measure(settings):
-    """Prints a table for each kind of text and keeps the comparisons with the peers; settings: TokenizationSettings."""
+    """Prints a table for each text and stores the comparisons with the peers; settings: TokenizationSettings."""
     paths.check_file("vocab_file", settings.vocab_file)
     english = read_lines("english_file", settings.english_file) if settings.english_file else topic_lines()
     korean = read_lines("korean_file", settings.korean_file) if settings.korean_file else random_korean_lines()
-    tf.constant(0)  # the first op starts TensorFlow up
+    tf.constant(0)  # The first operation initializes TensorFlow.
     start = time.perf_counter()
     ours = BertTokenizer(settings.vocab_file, settings.do_lower_case)
     first = time.perf_counter() - start
@@ -88,7 +88,7 @@ def measure(settings):
 
 
 def make_tokenizers(ours, settings):
-    """dict of name -> traced function of strings [B], to ragged ids or to a tuple that begins with them."""
+    """Returns dict of name to traced function of string [B] that returns ragged IDs, or a tuple beginning with them."""
     peer = tf_text.BertTokenizer(settings.vocab_file, lower_case=settings.do_lower_case)
     fast_peer = tf_text.FastBertTokenizer(ours.vocabulary, lower_case_nfd_strip_accents=settings.do_lower_case)
     tokenizers = {
@@ -102,17 +102,17 @@ def make_tokenizers(ours, settings):
 
 
 def measure_text(title, lines, tokenizers, plain, settings):
-    """Prints speed, ratio and wrong lines of each tokenizer.
+    """Prints the speed, the ratio, and the number of wrong lines of each tokenizer.
 
     Args:
-      title: what is special about the text.
-      lines: list of str.
-      tokenizers: as make_tokenizers makes them.
-      plain: the ReferenceTokenizer.
+      title: str. Name of the text.
+      lines: List of str.
+      tokenizers: Result of `make_tokenizers`.
+      plain: ReferenceTokenizer.
       settings: TokenizationSettings.
 
     Returns:
-      Two dicts, of name -> MB/s and name -> wrong lines, with PLAIN for the rules in plain Python.
+      Tuple of two dicts, name to MB/s and name to number of wrong lines, with PLAIN for the rules in plain Python.
     """
     size = bytes_of(lines)
     print(f"{title}, {size / 1e6:.2f} MB, one core, median of {settings.rounds} rounds")
@@ -141,41 +141,41 @@ def for_each(function, values):
 
 
 def count_different(tokenize, batches, expected):
-    """Lines whose ids are not the expected ones."""
+    """Counts the lines whose IDs differ from the expected ones."""
     results = [tokenize(batch) for batch in batches]
     rows = [row for result in results for row in (result[0] if isinstance(result, tuple) else result).to_list()]
     return sum(row != wanted for row, wanted in zip(rows, expected, strict=True))
 
 
 def bytes_of(lines):
-    """Bytes of lines in UTF-8."""
+    """Returns the size of lines in UTF-8 bytes."""
     return sum(len(line.encode()) for line in lines)
 
 
 def topic_lines():
-    """The lines of CPython's documentation topics that are not empty."""
+    """Returns the non-empty lines of CPython's documentation topics."""
     return [line for topic in pydoc_data.topics.topics.values() for line in topic.split("\n") if line.strip()]
 
 
 def random_korean_lines():
-    """4,000 lines of 20 words, which are drawn from 5,000 of random Hangul."""
+    """Creates 4,000 lines of 20 words, sampled from 5,000 words of random Hangul."""
     rng = random.Random(1)
     words = ["".join(chr(rng.randrange(0xAC00, 0xD7A4)) for _ in range(rng.randrange(1, 6))) for _ in range(5000)]
     return [" ".join(rng.choices(words, k=20)) + "." for _ in range(4000)]
 
 
 def sigma_lines(lines):
-    """The lines with a word after each fifth that the normaliser alone cannot lower-case."""
+    """Appends a word that the normalizer cannot lowercase to each fifth line."""
     return [line + " ΣΑΣ" if index % 5 == 0 else line for index, line in enumerate(lines)]
 
 
 def long_word_lines(lines):
-    """The lines with a word over 200 characters after each fiftieth."""
+    """Appends a word of over 200 characters to each fiftieth line."""
     return [line + " " + "long" * 51 if index % 50 == 0 else line for index, line in enumerate(lines)]
 
 
 def read_lines(argument, path):
-    """The lines of the file that an argument names."""
+    """Reads the lines of the file in an argument."""
     paths.check_file(argument, path)
     return read_text(path).split("\n")
 

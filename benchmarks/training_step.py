@@ -1,10 +1,10 @@
-"""Training steps of BERT-Base on a CPU as the scripts run them, float32 and bfloat16, beside tf-models-official's.
+"""Training steps of BERT-Base on a CPU as in the scripts, float32 and bfloat16, compared with tf-models-official.
 
     python -m benchmarks.training_step
 
-Forward, loss, backward, clipping and AdamW, with dropout 0.1; all take turns in one process, on the same batches. Pre-
-training on examples without padding and on those of lengths as in records, fine-tuning on lengths as MRPC's. The peer
-computes padding, as it always does.
+The steps are forward, loss, backward, clipping, and AdamW, with dropout 0.1. All take turns in one process on the same
+batches. Pre-training uses examples without padding and examples with the lengths of records; fine-tuning uses MRPC's
+lengths. The peer always computes padding.
 """
 
 import dataclasses
@@ -29,13 +29,13 @@ from run.training import strategies, utilisation
 NUM_LABELS = 2
 KINDS = {"full": "Pre-training, no padding", "records": "Pre-training, lengths of records",
          "mrpc": "Fine-tuning, lengths of MRPC"}
-REAL_TOKENS = {"full": 1.0, "records": 0.91, "mrpc": encoder_benchmark.REAL_TOKENS}  # of a batch
+REAL_TOKENS = {"full": 1.0, "records": 0.91, "mrpc": encoder_benchmark.REAL_TOKENS}  # Fraction of the batch.
 PEER = "tf-models-official, AdamWeightDecay"
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainingStepSettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
     kinds: tuple[str, ...] = setting(tuple(KINDS), f"Which steps to measure: {', '.join(KINDS)}.")
@@ -57,13 +57,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(TrainingStepSettings()))
 
 
 def measure(settings):
-    """Prints a row for each kind of step and keeps the comparisons; settings: TrainingStepSettings."""
+    """Prints a row for each kind of step and stores the comparisons; settings: TrainingStepSettings."""
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     strategy = tf.distribute.get_strategy()
     rates = {dtype: utilisation.matmul_rate(strategy, dtype) / 1e9 for dtype in ("float32", "bfloat16")}
@@ -88,7 +88,7 @@ def measure(settings):
 
 
 def make_turns(kind, config, features):
-    """Traced steps by name: ours in two types and the peer's."""
+    """Returns dict of name to traced step: this project's in two dtypes and the peer's."""
     fast = strategies.choose_fast(tf.distribute.get_strategy(), config, remove_padding=True)
     encoders = {name: FastEncoder(config, fast, dtype=DTYPE_POLICIES[name]) for name in ("float32", "bfloat16")}
     if kind != "mrpc":

@@ -1,9 +1,9 @@
-"""Learning a vocabulary: Hugging Face tokenizers, as we use it, beside TensorFlow Text's WordPiece learner.
+"""Vocabulary learning: Hugging Face tokenizers, as used here, compared with TensorFlow Text's WordPiece learner.
 
     python -m benchmarks.vocabulary [--input_file=text.txt] --vocab_sizes=4000,8000
 
-Both learn from the same counted words, the first nine tenths of the lines, in turns and each time in another order;
-pieces a word are those of the words of the last tenth. --other_vocab is measured on these too.
+Both learn from the same word counts, of the first nine tenths of the lines, in turns and in a new order each time.
+Tokens per word are measured on the last tenth, also for --other_vocab.
 """
 
 import collections
@@ -28,7 +28,7 @@ SPECIAL_ENTRIES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 @dataclasses.dataclass(frozen=True)
 class VocabularySettings(measurements.KeptResults):
-    """Sizes of the measurement."""
+    """Settings for the measurement."""
 
     input_file: str | None = setting(None, "Text file, UTF-8; CPython's documentation topics unless given.")
     vocab_sizes: tuple[str, ...] = setting(("4000",), "Sizes to learn, number of entries.")
@@ -44,13 +44,13 @@ def define_flags():
 
 
 def main(argv):
-    """Measures with the flags' settings."""
+    """Runs the benchmark with the settings from its flags."""
     del argv
     measure(flags.read(VocabularySettings()))
 
 
 def measure(settings):
-    """Prints a line for each learner and size and keeps the comparisons with the peer; settings: VocabularySettings."""
+    """Prints a line for each learner and size, and stores the comparisons; settings: VocabularySettings."""
     sizes = measurements.whole_numbers("vocab_sizes", settings.vocab_sizes)
     lines = (tokenization.read_lines("input_file", settings.input_file) if settings.input_file
              else tokenization.topic_lines())
@@ -75,7 +75,7 @@ def measure(settings):
 
 
 def count_words(lines, lower_case):
-    """Counters of the words of the first nine tenths of the lines, and of the last tenth; prints the rate."""
+    """Returns Counters of the words in the first nine tenths and in the last tenth of the lines; prints the rate."""
     cut = len(lines) * 9 // 10
     started = time.perf_counter()
     parts = [collections.Counter(words_of_text("\n".join(part), lower_case))
@@ -87,7 +87,7 @@ def count_words(lines, lower_case):
 
 
 def learn_in_turn(function, words, size, learned):
-    """A function that learns from the words, put into another order each time, and appends to `learned`."""
+    """Creates a function that learns from the words, in a new order each time, and appends to `learned`."""
     generator = random.Random(1)
 
     def turn():
@@ -98,7 +98,7 @@ def learn_in_turn(function, words, size, learned):
 
 
 def learn(words, vocab_size):
-    """The vocabulary that data_prep.learn_vocab learns."""
+    """Learns a vocabulary with data_prep.learn_vocab."""
     characters = collections.Counter()
     for word, count in words.items():
         for character in word:
@@ -107,12 +107,12 @@ def learn(words, vocab_size):
 
 
 def learn_with_tensorflow_text(words, vocab_size):
-    """The vocabulary that TensorFlow Text's learner learns."""
+    """Learns a vocabulary with TensorFlow Text's learner."""
     return wordpiece_tokenizer_learner_lib.learn(words, vocab_size, SPECIAL_ENTRIES, lower_thresh=2, slack_ratio=0)
 
 
 def print_row(name, asked, entries, seconds, words, same):
-    """One line of the table: a vocabulary on held-out words, a dict of word -> count."""
+    """Prints one line of the table: a vocabulary on held-out words, a dict of word to count."""
     known = set(entries)
     pieces = {word: learner.count_pieces(word, known) for word in words}
     total = sum(words.values())

@@ -12,10 +12,10 @@ def load(place, **options):
 
     Args:
       place: str. Local or remote (gs://): the directory or prefix of a checkpoint of this project, the original BERT,
-        Hugging Face, or the Model Garden; a SavedModel that export_saved_model wrote, with its version or without (the
-        newest is loaded); or a .tflite file that it wrote, which requires no TensorFlow.
-      **options: Of a checkpoint, named and checked as the flags of run.predict: `task`, `max_seq_length`, `top_k`,
-        `pairs`, `labels_file`, and so on. If neither `task` nor the directory states the kind of task, it is
+        Hugging Face, or the Model Garden; a SavedModel that export_saved_model wrote, with or without its version
+        (defaults to the latest); or a .tflite file that it wrote, which does not require TensorFlow.
+      **options: For checkpoints: `task`, `max_seq_length`, `top_k`, `pairs`, `labels_file`, and so on, named and
+        checked like the flags of run.predict. If neither `task` nor the directory states the kind of task, it is
         "masked_lm" for a checkpoint with the weights of that head, else "encoder".
 
     Returns:
@@ -28,6 +28,6 @@ def load(place, **options):
     Raises:
       bert_tf.errors.InputError: If there is no model, it is damaged, or an option cannot be used with it.
     """
-    from bert_tf import serving  # which imports NumPy and more: `import bert_tf` stays cheap
+    from bert_tf import serving  # It imports NumPy and more; this keeps `import bert_tf` fast.
 
     return serving.load(place, **options)

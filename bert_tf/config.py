@@ -1,4 +1,4 @@
-"""The size and the rates of a BERT model: `bert_config.json`, or Hugging Face's `config.json`."""
+"""The sizes and dropout rates of a BERT model: `bert_config.json`, or Hugging Face's `config.json`."""
 
 import dataclasses
 import json
@@ -10,8 +10,8 @@ from bert_tf.files import read_json_object
 
 HIDDEN_ACTIVATIONS = ("gelu", "gelu_exact", "relu", "tanh", "linear")
 
-# Layers, width and heads of the published models: base and large (section 3 of the paper), and the smaller ones
-# of Turc et al. 2019, "Well-Read Students Learn Better". All have heads 64 wide.
+# Layers, hidden size, and heads of the published models: base and large (section 3 of the paper), and the smaller ones
+# of Turc et al. 2019, "Well-Read Students Learn Better". The head width is always 64.
 PUBLISHED_SIZES = {
     "tiny": (2, 128, 2),
     "mini": (4, 256, 4),
@@ -21,41 +21,41 @@ PUBLISHED_SIZES = {
     "large": (24, 1024, 16),
 }
 PUBLISHED_VOCAB_SIZE = 30522  # the English uncased vocabulary
-LARGEST_SIZE = 2**31 - 1  # shapes and ids are int32
+LARGEST_SIZE = 2**31 - 1  # Shapes and IDs are int32.
 MOST_LAYERS = 10_000
-MOST_PARAMETERS = 10**12  # of which no machine holds the weights
+MOST_PARAMETERS = 10**12  # The weights of a larger model fit on no machine.
 
 
 @dataclasses.dataclass(frozen=True)
 class BertConfig:
-    """Configuration of a BERT encoder; field names and defaults are those of the original's `BertConfig`.
+    """Configuration of a BERT encoder, with the field names and defaults of the original's `BertConfig`.
 
     Attributes:
-      vocab_size: number of WordPiece entries, V.
-      hidden_size: width of the encoder, H; a multiple of `num_attention_heads`.
-      num_hidden_layers: number of Transformer layers.
-      num_attention_heads: heads per attention layer, N.
-      intermediate_size: width of the feed-forward layer.
-      hidden_act: one of HIDDEN_ACTIVATIONS. "gelu" is the tanh form that the original computes; "gelu_exact"
-        is the erf form, which imported Hugging Face checkpoints need.
-      hidden_dropout_prob: dropout rate after embeddings and after each sublayer's projection.
-      attention_probs_dropout_prob: dropout rate of the attention probabilities.
-      max_position_embeddings: rows of the position table, the longest sequence the model can read.
-      type_vocab_size: rows of the token-type (segment) table.
-      initializer_range: standard deviation of the truncated normal that initialises kernels and tables.
-      attention_heads_per_layer: of a pruned model the heads of each layer, at most N, of the width H / N that all have;
-        None where each has N.
-      intermediate_size_per_layer: of a pruned model the width of each layer's feed-forward layer; None where each has
+      vocab_size: Number of WordPiece entries, V.
+      hidden_size: Hidden size of the encoder, H; a multiple of `num_attention_heads`.
+      num_hidden_layers: Number of Transformer layers, L.
+      num_attention_heads: Heads per attention layer, N.
+      intermediate_size: Size of the feed-forward layer.
+      hidden_act: One of HIDDEN_ACTIVATIONS. "gelu" is the tanh approximation of the original; "gelu_exact"
+        is the erf form, which imported Hugging Face checkpoints require.
+      hidden_dropout_prob: Dropout rate after embeddings and after each sublayer's projection.
+      attention_probs_dropout_prob: Dropout rate of the attention probabilities.
+      max_position_embeddings: Number of position embeddings, the maximum sequence length.
+      type_vocab_size: Number of token-type (segment) embeddings.
+      initializer_range: Standard deviation of the truncated normal that initializes kernels and embeddings.
+      attention_heads_per_layer: Number of heads of each layer of a pruned model, at most N; their width remains H / N.
+        None if each layer has N.
+      intermediate_size_per_layer: Feed-forward size of each layer of a pruned model; None if each layer has
         `intermediate_size`.
-      embedding_size: width of the word table, E, below H; a matrix [E, H] then leads to the encoder (section 3.1 of
-        ALBERT, Lan et al. 2019). None for a table as wide as the encoder.
-      num_hidden_groups: how many sets of weights the layers share, in runs of neighbours (ALBERT); a divisor of
-        `num_hidden_layers`. None where each layer has its own.
+      embedding_size: Columns of the word embedding matrix, E, below H; a matrix [E, H] then leads to the encoder
+        (section 3.1 of ALBERT, Lan et al. 2019). None for H columns.
+      num_hidden_groups: Number of sets of weights, each shared by consecutive layers (ALBERT); a divisor of
+        `num_hidden_layers`. None if each layer has its own.
 
-    The last four are written only where they are set. One that says what holds without it becomes None.
+    The last four are written only if they are set. If one is set to the value that None implies, it becomes None.
 
     Raises:
-      InputError: on construction, naming the field, its value and what would be right.
+      InputError: If a field is invalid, with its name, its value, and the valid values.
     """
 
     vocab_size: int
@@ -140,20 +140,20 @@ class BertConfig:
 
     @property
     def layer_sizes(self):
-        """The heads and the width of the feed-forward layer of each layer: L pairs of int."""
+        """Number of heads and feed-forward size of each layer: L pairs of int."""
         layers = self.num_hidden_layers
         return list(zip(self.attention_heads_per_layer or (self.num_attention_heads,) * layers,
                         self.intermediate_size_per_layer or (self.intermediate_size,) * layers, strict=True))
 
     @property
     def layer_groups(self):
-        """The number of the set of weights of each layer, L times int, from 0 up."""
+        """0-based number of each layer's set of weights: L times int."""
         groups = self.num_hidden_groups or self.num_hidden_layers
         return [layer * groups // self.num_hidden_layers for layer in range(self.num_hidden_layers)]
 
     @property
     def num_parameters(self):
-        """Weights of the encoder with its pooler, task heads not counted: what a BertEncoder of this config has."""
+        """Number of weights of a BertEncoder with this config: with the pooler, without task heads."""
         width = self.hidden_size
         layer_norm = 2 * width
         words = self.vocab_size * width
@@ -170,12 +170,12 @@ class BertConfig:
 
     @classmethod
     def from_name(cls, name, vocab_size=PUBLISHED_VOCAB_SIZE):
-        """The config of a published model: "tiny", "mini", "small", "medium", "base" or "large".
+        """Creates the config of a published model: "tiny", "mini", "small", "medium", "base", or "large".
 
-        As published: feed-forward layers four times as wide as the model, 512 positions, 2 segment types.
+        As published: the feed-forward size is four times the hidden size, with 512 positions and 2 segment types.
 
         Raises:
-          InputError: another name.
+          InputError: If the name is unknown.
         """
         if name not in PUBLISHED_SIZES:
             raise InputError(f"{name!r} is no published BERT size: the sizes are {', '.join(PUBLISHED_SIZES)}")
@@ -185,7 +185,7 @@ class BertConfig:
 
     @classmethod
     def from_dict(cls, values):
-        """Makes a config of a dict; a key that is no field, or a missing `vocab_size`, raises InputError."""
+        """Creates a config from a dict; raises InputError for an unknown key or if `vocab_size` is missing."""
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - known - ORIGINAL_POOLER_KEYS)
         if unknown:
@@ -197,22 +197,22 @@ class BertConfig:
 
     @classmethod
     def from_hugging_face(cls, values):
-        """Makes a config of the dict of Hugging Face's config.json.
+        """Creates a config from the dict of Hugging Face's config.json.
 
-        Keys that do not change what a model computes are passed over.
+        Keys that do not affect the computation are ignored.
 
         Raises:
-          InputError: naming the key, for a model that this project does not compute.
+          InputError: If this project does not support the model, with the key.
         """
         known = {field.name for field in dataclasses.fields(cls)}
         return cls.from_dict({key: value for key, value in huggingface_config.to_bert(values).items() if key in known})
 
     @classmethod
     def from_json_file(cls, path):
-        """Reads a `bert_config.json`, or Hugging Face's `config.json`, known by its keys.
+        """Reads a `bert_config.json` or Hugging Face's `config.json`, distinguished by their keys.
 
         Raises:
-          InputError: naming the file, when its content is no BERT config, or one that this project does not compute.
+          InputError: If the file is not a BERT config, or if this project does not support the model, with the path.
         """
         values = read_json_object(path)
         try:
@@ -221,7 +221,7 @@ class BertConfig:
             raise InputError(f"{path}: {error}") from error
 
     def to_dict(self):
-        """The fields as a dict of JSON values, without those that are unset."""
+        """Returns the fields as a dict of JSON values, without fields that are None."""
         values = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
@@ -235,7 +235,7 @@ class BertConfig:
         return cls.from_dict(values)
 
     def to_json(self):
-        """The text of a `bert_config.json`: sorted keys, two spaces of indentation, as the original writes it."""
+        """Returns the text of a `bert_config.json`: sorted keys, indented by two spaces, in the original's format."""
         return json.dumps(self.to_dict(), indent=2, sort_keys=True) + "\n"
 
 

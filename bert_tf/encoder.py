@@ -8,11 +8,11 @@ Features are a dict:
 
 A row may contain several sequences (a packed row). The features then also have
 
-  positions: int32 [B, S], of each token in its own sequence, each in [0, S),
+  positions: int32 [B, S]. Position of each token in its own sequence, in [0, S),
 
-and input_mask has the number of each token's sequence, from 1. Tokens attend only to tokens of the same sequence.
+and input_mask has the 1-based number of each token's sequence. Tokens attend only to tokens of the same sequence.
 
-Variables are named as the original names them, so that checkpoints can be matched by name.
+Variables have the same names as in the original, so that checkpoints can be matched by name.
 Shape legend: B batch, S sequence, T tokens, H hidden, N heads, P positions, L layers.
 """
 
@@ -88,7 +88,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         """Encodes a batch.
 
         Args:
-          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S]; packed, with positions too.
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, S]; positions too if rows are packed.
           training: bool. Whether to apply dropout.
 
         Returns:
@@ -119,7 +119,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
           features: See `call`.
           positions: int32 [B, P], each in [0, S); None for none.
           training: bool. Whether to apply dropout.
-          pooled_positions: int32 [B, K], those of each packed sequence's [CLS]; None for the first position of a row.
+          pooled_positions: int32 [B, K]. Position of each packed sequence's [CLS]; None for the first one of a row.
 
         Returns:
           [B, P, H], None without positions, and [B, H], or [B * K, H] with pooled_positions, in the compute dtype.
@@ -129,24 +129,24 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         return at_positions, self.pool(encoded, pooled_positions)
 
     def pool(self, encoded, positions=None):
-        """The pooled output of a call's dict: [B, H], or at positions int32 [B, K] of packed rows [B * K, H]."""
+        """Pools an encoded batch to [B, H], or to [B * K, H] at positions int32 [B, K] of packed rows."""
         if positions is None:
             return encoded["pooled_output"]
         output = tf.gather(encoded["sequence_output"], positions, batch_dims=1)
         return self.pooler(tf.reshape(output, [-1, self.config.hidden_size]))
 
     def compute_with(self, arithmetic):
-        """Has all layers compute by an Arithmetic; call this before anything is traced."""
+        """Makes all layers use an Arithmetic; call this before anything is traced."""
         self.arithmetic = arithmetic
         for layer in (self.embeddings, *self.encoder_layers, *(layer.attention for layer in self.encoder_layers)):
             layer.arithmetic = arithmetic
 
     def next_dropout_seed(self, training):
-        """A fresh seed int64 [2] for a head's own dropout, or None when not training."""
+        """Returns a new seed int64 [2] for a head's own dropout, or None when not training."""
         return self.dropout_generator.make_seeds(1)[:, 0] if training else None
 
     def _encode(self, features, training, observed=False):
-        """The dict of `call`, and L times AttentionMaps, None unless observed."""
+        """Returns the dict of `call`, and L times AttentionMaps, or None if not observed."""
         layout = self._layout(features, training)
         embedded, outputs, attention = self._run_layers(features, layout, training, observed)
         outputs = [layout.sequences(output) for output in outputs]
@@ -158,7 +158,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         }, attention
 
     def _layout(self, features, training):
-        """The Layout of a batch."""
+        """Creates the Layout of a batch."""
         del training
         return Layout(features["input_mask"])
 
@@ -189,7 +189,7 @@ class BertEncoder(SavedLayer, tf_keras.Model):
         return embedded, outputs, attention
 
     def _dropout_seeds(self, training):
-        """One seed for the embeddings, then a list of seeds for each layer; None instead of each if unused."""
+        """Returns one seed for the embeddings, then a list of seeds for each layer; each is None if unused."""
         num_layers, each = self.config.num_hidden_layers, EncoderLayer.NUM_DROPOUTS
         if not training:
             return [None] * (1 + num_layers)
@@ -204,5 +204,5 @@ class BertEncoder(SavedLayer, tf_keras.Model):
 
 
 def _bias(features):
-    """The bias of attention scores, so that tokens attend only to tokens of the same sequence."""
+    """Returns the bias of the attention scores, with which tokens attend only to tokens of the same sequence."""
     return (packed_attention_bias if "positions" in features else attention_bias)(features["input_mask"])

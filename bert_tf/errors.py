@@ -26,13 +26,13 @@ class InputError(ValueError):
             super().__init__(f"`{argument}`={shown}: {problem}")
 
     def about(self, argument):
-        """The same error for another argument."""
+        """Returns the same error for another argument."""
         return InputError(self.problem, argument, self.value)
 
 
 @contextlib.contextmanager
 def renamed(**names):
-    """Raises an InputError about an argument in `names` as the same error about the argument that `names` gives."""
+    """Raises an InputError about an argument in `names` as the same error about the mapped argument name."""
     try:
         yield
     except InputError as error:

@@ -2,9 +2,8 @@
 
 A batch can come in parts: each replica has one and splits it into micro-batches. The loss of a batch is a sum over its
 items, such as examples or predictions, divided by a normalizer, which depends only on the features. Given the
-normalizers of the whole batch, each part can compute its partial loss. The partial losses add up to the loss that one
-device would compute, and so do their gradients. A mean of the parts' own means would not: an item would count less the
-more items its part has.
+normalizers of the whole batch, each part can compute its partial loss. The partial losses, and their gradients, add up
+to those of a single device. A mean of the means of the parts would not: items of larger parts would count less.
 
 Shape legend: B batch, S sequence, K sequences of a packed row, P predictions, V vocabulary.
 """
@@ -18,9 +17,9 @@ import tf_keras
 
 from bert_tf.errors import InputError
 
-EMPTY_BATCH_GUARD = 1e-5  # The original's: a batch without predictions has loss 0, not NaN.
+EMPTY_BATCH_GUARD = 1e-5  # As in the original: a batch without predictions has loss 0, not NaN.
 TINY_GUARD = 1e-20  # Does the same without changing a bit of a normalizer of 1 or more.
-PADDING_PENALTY = -10_000.0  # added to a score, as BERT's attention does to what is not to be seen
+PADDING_PENALTY = -10_000.0  # Added to the score of a padding position, as in BERT's attention.
 TOTAL = "loss"
 
 _registered = tf_keras.saving.register_keras_serializable(package="bert_tf")
@@ -31,13 +30,14 @@ _registered = tf_keras.saving.register_keras_serializable(package="bert_tf")
 class Term:
     """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
 
-    Attributes:
-      name: str. Name of the loss that it reports. Terms of the same name add up, and must have the same factor. A term
+      name: str. Name of the reported loss. Terms with the same name add up and must have the same factor. A term
+        named "loss" is reported only as part of the total.
         named "loss" is reported only as part of the total.
       items: Function (outputs, features) -> float32, the loss of each item.
-      counts: Function features -> float32, the count of each item, in the shape of the items or with axes of size 1,
+      items: Function (outputs, features) -> float32, the loss of each item.
+      counts: Function features -> float32, the count of each item. It has the shape of the items, or axes of size 1,
         over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.
-        Or int n, also as a function's value: all items count equally, n items per example. Then no item is multiplied.
+        An int n, also as the function's value, means that all items count equally, with n items per example.
       factor: float, or function () -> float32 scalar. Weight of the reported loss in the total; 0 to report it only.
       guard: float. Added to the normalizer, so that a batch without items has loss 0.
     """
@@ -75,7 +75,8 @@ class TotalLoss:
 
     Attributes:
       terms: Tuple of `Term`.
-      names: Tuple of str. Names of the losses that a call returns: "loss", the total to minimize, then the terms'.
+      names: Tuple of str. Names of the losses that a call returns: "loss", the total to minimize, then those of the
+        terms.
 
     Raises:
       ValueError: If terms of the same name have different factors.
@@ -111,9 +112,9 @@ class TotalLoss:
         """Computes the contribution of one part of a batch to its losses.
 
         Args:
-          outputs: Dict of tensors, the model's for the part.
+          outputs: Dict of tensors. Outputs of the model for the part.
           features: Dict of tensors [B, ...] of the part.
-          normalizers: Of the whole batch: the sums of the normalizers of its parts.
+          normalizers: List of float32 scalars. Normalizers of the whole batch, which are sums over its parts.
 
         Returns:
           Dict of name -> float32 scalar. Summed over the parts, these are the losses of the batch.
@@ -131,7 +132,7 @@ class TotalLoss:
 
 
 def _equal_counts(count, features):
-    """The number of examples in a part of a batch, packed or not, times a count, as a float32 scalar."""
+    """Returns the number of examples in a part of a batch, packed or not, times a count, as a float32 scalar."""
     packed = features.get("sequence_weights")
     examples = tf.cast(tf.shape(next(iter(features.values())))[0], tf.float32) if packed is None else (
         tf.reduce_sum(packed))
@@ -139,7 +140,7 @@ def _equal_counts(count, features):
 
 
 def _to_plain_function(value):
-    """A field of a Term as a plain value: functions by the names that Keras knows them by."""
+    """Converts a field of a Term to a plain value: functions to the names under which Keras has registered them."""
     if not callable(value):
         return value
     function, arguments = (value.func, value.args) if isinstance(value, functools.partial) else (value, ())
@@ -151,7 +152,7 @@ def _to_plain_function(value):
 
 
 def _to_function(value):
-    """The value of a Term's field that `_to_plain_function` made a plain value of."""
+    """Restores the value of a Term's field from the result of `_to_plain_function`."""
     if not isinstance(value, dict):
         return value
     function = tf_keras.saving.get_registered_object(value["function"])
@@ -166,13 +167,13 @@ def _weigh(loss, factor):
 def create_pretraining_loss(sentence_label="next_sentence"):
     """Creates the masked LM loss plus the loss of a label of the sequence (the original's `run_pretraining.model_fn`).
 
-    The loss takes the outputs of a BertPretrainer: masked_lm_logits [B, P, V], next_sentence_logits [B, 2], packed
-    [B, K, 2]. Its features are masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 at padding predictions;
+    The loss reads the outputs of a BertPretrainer: masked_lm_logits [B, P, V] and next_sentence_logits [B, 2], packed
+    [B, K, 2]. Its features are masked_lm_ids int32 [B, P]; masked_lm_weights float32 [B, P], 0 for padding predictions;
     next_sentence_labels int32 [B, 1] or [B], 1 for a random second sentence. Packed rows have next_sentence_labels
-    int32 [B, K] and next_sentence_weights float32 [B, K], 0 where there is no sequence.
+    int32 [B, K] and next_sentence_weights float32 [B, K], 0 for missing sequences.
 
     Args:
-      sentence_label: BertPretrainer's: "next_sentence", another label, or None for the masked LM loss alone.
+      sentence_label: str. See BertPretrainer; None for only the masked LM loss.
 
     Returns:
       `TotalLoss` with the names "loss", "masked_lm_loss" (mean over non-padding predictions) and, if there is a label,
@@ -192,13 +193,13 @@ def _sentence_items(name, outputs, features):
 
 
 def sentence_scores(name, outputs, features):
-    """Of the label of N sequences, B or B * K: logits [N, 2], labels int32 [N]."""
+    """Returns the logits [N, 2] and the labels int32 [N] of N sequences, B or B * K."""
     return tf.reshape(outputs[f"{name}_logits"], [-1, 2]), tf.reshape(features[f"{name}_labels"], [-1])
 
 
 @_registered
 def sentence_counts(name, features):
-    """Of the label of packed sequences: float32 [N], 0 where there is no sequence; 1 of others."""
+    """Returns the weights of packed sequences, float32 [N], 0 for missing ones; otherwise 1."""
     weights = features.get(f"{name}_weights")
     return 1 if weights is None else tf.reshape(weights, [-1])
 
@@ -218,13 +219,13 @@ def _masked_lm_items(outputs, features):
 def create_span_loss(ignore_padding=False):
     """Creates the mean cross entropy of start and end over positions (the original's `run_squad.model_fn`).
 
-    The original lets padding compete with the answer. A model that leaves padding out gives it no score of its own.
+    In the original, padding competes with the answer, although a model that skips padding computes no scores for it.
 
-    The loss takes the outputs of a BertSpanLabeler, start_logits and end_logits, float32 [B, S], and the features
+    The loss reads the outputs of a BertSpanLabeler, start_logits and end_logits, float32 [B, S], and the features
     start_positions and end_positions int32 [B, 1], and input_mask int32 [B, S], 0 at padding.
 
     Args:
-      ignore_padding: bool. Whether padding is no possible position.
+      ignore_padding: bool. Whether to exclude padding positions from the softmax.
     """
     # An example has two items, one in each term.
     return TotalLoss(*(Term(TOTAL, functools.partial(_position_items, name, ignore_padding), counts=2)
@@ -251,7 +252,7 @@ def _squared_differences(outputs, features):
 
 @_registered
 def _label_entropies(outputs, features):
-    """float32 [B, labels]; of packs [B, K], means over labels."""
+    """Returns float32 [B, labels]; for packed rows, means over the labels, [B, K]."""
     items = tf.nn.sigmoid_cross_entropy_with_logits(
         labels=tf.cast(features["label_ids"], tf.float32), logits=outputs["logits"])
     return tf.reduce_mean(items, axis=-1) if "sequence_weights" in features else items
@@ -265,7 +266,7 @@ def _token_entropies(outputs, features):
 
 @_registered
 def _count_sequences(features):
-    """float32 [B, K] of packs, 0 where there is no sequence; 1 item per example of other batches."""
+    """Returns float32 [B, K] for packed rows, 0 for missing sequences; for other batches, 1 item per example."""
     return features.get("sequence_weights", 1)
 
 
@@ -281,8 +282,8 @@ def _count_labeled_tokens(features):
 
 pretraining_loss = create_pretraining_loss()
 
-# The next three are means over examples. They take logits float32 [B, ...] and label_ids [B, ...]; packed rows have
-# [B, K, ...], and sequence_weights float32 [B, K], 0 where there is no sequence.
+# The next three are means over examples. They read logits float32 [B, ...] and label_ids [B, ...]. Packed rows have [B,
+# K, ...] and sequence_weights float32 [B, K], 0 for missing sequences.
 
 # Cross entropy of logits [B, classes] against int32 [B].
 classification_loss = TotalLoss(Term(TOTAL, _cross_entropies, _count_sequences))

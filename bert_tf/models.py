@@ -1,7 +1,7 @@
-"""The encoder and one model a task, each called with a dict of features; see bert_tf.encoder.
+"""The encoder and one model per task, each called with a dict of features; see bert_tf.encoder.
 
-Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V vocabulary, W most windows of
-a long text, R windows of all texts, L labels.
+Shape legend: B batch, S sequence, H hidden, P predictions, K sequences of a packed row, V vocabulary, W maximum number
+of windows of a long text, R windows of all texts, L labels.
 """
 
 import tensorflow as tf
@@ -18,11 +18,11 @@ POOLINGS = {"mean": tf.math.unsorted_segment_mean, "max": tf.math.unsorted_segme
 
 
 class _TaskModel(SavedLayer, tf_keras.Model):
-    """An encoder and what a task puts on it.
+    """Base class of an encoder with a task head.
 
     Args:
-      encoder: BertEncoder, or a BertConfig to make one of with its defaults.
-      name: str. Name of the Keras layer; None for one after the class.
+      encoder: BertEncoder, or a BertConfig to create one with its defaults.
+      name: str. Name of the Keras layer; None derives it from the class.
     """
 
     def __init__(self, encoder, *, name=None):
@@ -35,27 +35,27 @@ class _TaskModel(SavedLayer, tf_keras.Model):
         """Returns the arguments of the constructor as a dict of plain values."""
         encoder = tf_keras.saving.serialize_keras_object(self.encoder)
         if self.encoder.num_task_models > 1:
-            encoder["shared_object_id"] = id(self.encoder)  # Keras then reads one encoder for all of a file.
+            encoder["shared_object_id"] = id(self.encoder)  # Keras then restores one encoder for the whole file.
         return {**super().get_config(), "encoder": encoder}
 
     def observe(self, features, training=False):
-        """Returns a call's outputs and what the encoder computed for them, at all positions.
+        """Returns the outputs of a call and the encoder's outputs at all positions.
 
         Args:
           features, training: See `call`.
 
         Returns:
-          The outputs of a call, and those of `BertEncoder.observe`, which for multiple choice have B * choices rows.
+          Outputs of a call, and of `BertEncoder.observe`, which for multiple choice have B * choices rows.
         """
         encoded = self.encoder.observe(self._texts(features), training=training)
         return self._outputs(features, encoded, training), encoded
 
     def _texts(self, features):
-        """The features of the texts that the encoder reads."""
+        """Returns the features of the texts that the encoder reads."""
         return features
 
     def _outputs(self, features, encoded, training):
-        """A call's outputs for what BertEncoder gave."""
+        """Returns the outputs of a call for the outputs of the encoder."""
         raise NotImplementedError
 
     def _linear_head(self, num_classes, name):
@@ -63,13 +63,13 @@ class _TaskModel(SavedLayer, tf_keras.Model):
 
 
 class BertPretrainer(_TaskModel):
-    """Masked language model, and what is predicted of a whole sequence (section 3.1 of the paper).
+    """Masked language model and a classifier of the whole sequence, such as NSP (section 3.1 of the paper).
 
     Args:
       encoder: BertEncoder or BertConfig.
-      sentence_label: "next_sentence", or another binary label of a sequence after which features and outputs are named;
-        None for the masked language model alone, whose pooler is not trained.
-      name: str. Name of the Keras layer; None for one after the class.
+      sentence_label: "next_sentence", or the name of another binary label, used to name features and outputs; None for
+        only the masked language model, whose pooler is not trained.
+      name: str. Name of the Keras layer; None derives it from the class.
     """
 
     def __init__(self, encoder, sentence_label="next_sentence", *, name=None):
@@ -89,13 +89,13 @@ class BertPretrainer(_TaskModel):
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, S], and
-            masked_lm_positions int32 [B, P]; packed, with positions int32 [B, S] and, of a label,
-            next_sentence_positions int32 [B, K], where each sequence begins.
-          training: bool, whether dropout is applied.
+            masked_lm_positions int32 [B, P]. Packed rows also have positions int32 [B, S] and, if there is a label,
+            next_sentence_positions int32 [B, K], the start of each sequence.
+          training: bool. Whether to apply dropout.
 
         Returns:
           Dict: masked_lm_logits float32 [B, P, V]; next_sentence_logits float32 [B, 2], packed [B, K, 2], where class 1
-          means that the second sentence is a random one; with another label sentence_order_logits and so on.
+          is a random second sentence. Another label changes the name of the output, for example sentence_order_logits.
         """
         masked, pooled = self.encoder.encode_positions(
             features, features["masked_lm_positions"], training=training, pooled_positions=self._pooled_at(features))
@@ -106,11 +106,11 @@ class BertPretrainer(_TaskModel):
         return self._scores(features, masked, self.encoder.pool(encoded, self._pooled_at(features)))
 
     def _pooled_at(self, features):
-        """Where the sequences of packs begin, int32 [B, K]; None without packs."""
+        """Returns the start of each packed sequence, int32 [B, K]; None if rows are not packed."""
         return features.get(f"{self._sentence_label}_positions")
 
     def _scores(self, features, masked, pooled):
-        """A call's outputs for the states of masked positions, [B, P, H], and the pooled output, [B or B * K, H]."""
+        """Returns the outputs for the masked positions' states [B, P, H] and the pooled output [B or B * K, H]."""
         masked = tf.reshape(masked, [-1, self.encoder.config.hidden_size])  # [B * P, H]
         logits = self.masked_lm(masked, self.encoder.embeddings)  # [B * P, V]
         shape = [-1, tf.shape(features["masked_lm_positions"])[1], self.encoder.config.vocab_size]
@@ -124,7 +124,7 @@ class BertPretrainer(_TaskModel):
 
 
 class _LinearModel(_TaskModel):
-    """Dropout and a linear layer, with the variables of the original's run_classifier."""
+    """Base class of a linear layer after dropout, with the variables of the original's run_classifier."""
 
     def __init__(self, encoder, num_labels, dropout_rate=None, *, name=None):
         super().__init__(encoder, name=name)
@@ -140,15 +140,16 @@ class BertClassifier(_LinearModel):
 
     Args:
       encoder: BertEncoder or BertConfig.
-      num_labels: int; 1 makes it a regression model.
-      dropout_rate: of the pooled output; None takes config.hidden_dropout_prob (the original fixes 0.1).
-      name: str. Name of the Keras layer; None for one after the class.
+      num_labels: int. 1 for a regression model.
+      dropout_rate: float. Dropout rate of the pooled output; None for config.hidden_dropout_prob (the original uses
+        0.1).
+      name: str. Name of the Keras layer; None derives it from the class.
     """
 
     def call(self, features, training=False):
-        """features as BertEncoder's -> {"logits": float32 [B, num_labels]}.
+        """Features of BertEncoder -> {"logits": float32 [B, num_labels]}.
 
-        Packed, with sequence_positions int32 [B, K], where each sequence begins -> float32 [B, K, num_labels].
+        For packed rows, sequence_positions int32 [B, K] are the starts of the sequences -> float32 [B, K, num_labels].
         """
         starts = features.get("sequence_positions")
         _, pooled = self.encoder.encode_positions(features, training=training, pooled_positions=starts)
@@ -159,15 +160,15 @@ class BertClassifier(_LinearModel):
         return {"logits": self._scores(encoded["pooled_output"], training)}
 
     def _scores(self, pooled, training):
-        """Logits [B, num_labels] of the pooled output [B, H]."""
+        """Returns the logits [B, num_labels] of the pooled output [B, H]."""
         return self.head(self.dropout(pooled, seed=self.encoder.next_dropout_seed(training)))
 
 
 class BertTokenClassifier(_LinearModel):
-    """A linear classifier on every token (section 5.3's tagging model). Arguments as BertClassifier's."""
+    """A linear classifier on every token (tagging model in section 5.3). See BertClassifier for the arguments."""
 
     def call(self, features, training=False):
-        """features as BertEncoder's -> {"logits": float32 [B, S, num_labels]}."""
+        """Features of BertEncoder -> {"logits": float32 [B, S, num_labels]}."""
         return self._outputs(features, self.encoder(features, training=training), training)
 
     def _outputs(self, features, encoded, training):
@@ -180,7 +181,7 @@ class BertSpanLabeler(_TaskModel):
 
     Args:
       encoder: BertEncoder or BertConfig.
-      name: str. Name of the Keras layer; None for one after the class.
+      name: str. Name of the Keras layer; None derives it from the class.
     """
 
     def __init__(self, encoder, *, name=None):
@@ -189,7 +190,7 @@ class BertSpanLabeler(_TaskModel):
             self.head = self._linear_head(2, "squad")
 
     def call(self, features, training=False):
-        """features as BertEncoder's -> {"start_logits", "end_logits"}, each float32 [B, S]."""
+        """Features of BertEncoder -> {"start_logits", "end_logits"}, each float32 [B, S]."""
         return self._outputs(features, self.encoder(features, training=training), training)
 
     def _outputs(self, features, encoded, training):
@@ -202,7 +203,7 @@ class BertMultipleChoice(BertClassifier):
 
     Args:
       encoder: BertEncoder or BertConfig.
-      dropout_rate, name: as BertClassifier's.
+      dropout_rate, name: See BertClassifier.
     """
 
     def __init__(self, encoder, dropout_rate=None, *, name=None):
@@ -213,7 +214,7 @@ class BertMultipleChoice(BertClassifier):
 
         Args:
           features: dict with input_ids, input_mask, segment_ids, each int32 [B, choices, S].
-          training: bool, whether dropout is applied.
+          training: bool. Whether to apply dropout.
 
         Returns:
           {"logits": float32 [B, choices]}.
@@ -231,13 +232,13 @@ class BertMultipleChoice(BertClassifier):
 
 
 class BertLongTextClassifier(BertClassifier):
-    """A BertClassifier on each window of a text, and the mean or the maximum of what it says of them, label by label.
+    """A BertClassifier on each window of a text, with the mean or the maximum of each label's logit over the windows.
 
-    A batch may hold texts of one window each, [B, S], and is then answered as a BertClassifier does.
+    If the texts of a batch have one window each, [B, S], the model is equivalent to BertClassifier.
 
     Args:
-      encoder, num_labels, dropout_rate, name: BertClassifier's.
-      pooling: a key of POOLINGS.
+      encoder, num_labels, dropout_rate, name: See BertClassifier.
+      pooling: str. Key of POOLINGS.
     """
 
     def __init__(self, encoder, num_labels, pooling="mean", dropout_rate=None, *, name=None):
@@ -248,9 +249,9 @@ class BertLongTextClassifier(BertClassifier):
         """Scores each text.
 
         Args:
-          features: dict with input_ids, input_mask, segment_ids, each int32 [B, W, S] or [B, S]. A window that a text
-            does not have is all padding.
-          training: bool, whether dropout is applied.
+          features: dict with input_ids, input_mask, segment_ids, each int32 [B, W, S] or [B, S]. A missing window
+            contains only padding.
+          training: bool. Whether to apply dropout.
 
         Returns:
           {"logits": float32 [B, labels]}.
@@ -258,19 +259,19 @@ class BertLongTextClassifier(BertClassifier):
         if features["input_ids"].shape.rank == 2:
             return super().call(features, training=training)
         windows, rows = self._texts(features), _rows(features)
-        if not self.encoder.has_static_shapes:  # then windows of only padding need not be computed
+        if not self.encoder.has_static_shapes:  # windows that contain only padding can be skipped
             real = tf.where(rows < tf.shape(features["input_ids"])[0])[:, 0]
             windows, rows = tf.nest.map_structure(lambda each: tf.gather(each, real), (windows, rows))
         _, pooled = self.encoder.encode_positions(windows, training=training)
         return {"logits": self.pool(self._scores(pooled, training), rows, tf.shape(features["input_ids"])[0])}
 
     def pool(self, logits, rows, num_texts):
-        """The logits of texts, float32 [B, L], of those of windows.
+        """Pools the logits of windows into those of texts, float32 [B, L].
 
         Args:
           logits: float32 [R, L].
-          rows: int [R], the text of each window; B for a window that is none.
-          num_texts: int scalar, B; each text has a window.
+          rows: int [R]. Text of each window; B for a missing window.
+          num_texts: int scalar, B. Each text has at least one window.
         """
         return self._pooling(logits, rows, tf.cast(num_texts, tf.int32) + 1)[:-1]
 
@@ -293,7 +294,7 @@ def _on_every_token(head, sequence):
 
 
 def _rows(features):
-    """The text of each window, int32 [B * W]; B for one that is all padding."""
+    """Returns the text of each window, int32 [B * W]; B for a window that contains only padding."""
     is_real = features["input_mask"][:, :, 0] > 0  # [B, W]
     num_texts = tf.shape(is_real)[0]
     return tf.reshape(tf.where(is_real, tf.range(num_texts)[:, tf.newaxis], num_texts), [-1])

@@ -1,1 +1,1 @@
-"""Raw text in, TFRecords out: pre-training data, vocabularies and fine-tuning data sets."""
+"""Conversion of raw text to TFRecord files: pre-training data, vocabularies, and fine-tuning datasets."""

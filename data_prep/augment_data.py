@@ -1,10 +1,10 @@
-"""Writes a table of examples with copies of each, in which some words are replaced by likely others.
+"""Writes a table of examples with copies of each example, in which some words are replaced with likely ones.
 
     python -m data_prep.augment_data --input_file=sst2/train.tsv --output_file=sst2_augmented/train.tsv \\
         --task_name=sst-2 --init_checkpoint=bert_base
 
-More data for distillation (TinyBERT, section 3.3): a word of one piece is replaced by what the checkpoint's masked LM
-expects in its place, one of several by the nearest entries of its word table. Each text of a pair is changed by itself.
+Creates data for distillation (TinyBERT, section 3.3). The masked LM replaces single-token words, and nearest neighbors
+in the word embedding matrix replace longer words. The texts of a pair are augmented separately.
 """
 
 from bert_tf.cli import script

@@ -1,9 +1,9 @@
-"""Prints records as text, with their masks marked, or says what is wrong with a file.
+"""Prints records as text, with their masks marked, or reports the errors in a file.
 
     python -m data_prep.inspect_records train.tfrecord --vocab_file=vocab.txt --max_seq_length=128
 
-Every record of each file is checked: its checksums, its features, their lengths. `{may -> [MASK]}` marks a masked
-position: "may" is to be predicted, "[MASK]" stands there. Without --vocab_file, ids stand for pieces.
+Checks every record of each file: its checksums, its features, and their lengths. `{may -> [MASK]}` marks a masked
+position, where "[MASK]" is the input and "may" is the label. Without --vocab_file, prints IDs instead of tokens.
 """
 
 from bert_tf.cli import script

@@ -1,9 +1,9 @@
-"""Learns a WordPiece vocabulary from text, or adds a domain's words to one that a checkpoint already uses.
+"""Learns a WordPiece vocabulary from text, or adds the words of a domain to the vocabulary of a checkpoint.
 
     python -m data_prep.learn_vocab --input_file='corpus/*.txt.gz' --vocab_file=vocab.txt --vocab_size=30522
 
-Words are counted as the tokenizer cuts them, on all cores, and pieces are merged from characters by falling
-frequency. The same text and flags give the same vocabulary, whatever the number of processes.
+Splits text into words like the tokenizer, counts them on all cores, and merges tokens from characters in order of
+decreasing frequency. The same text and flags give the same vocabulary for any number of processes.
 """
 
 from bert_tf.cli import script

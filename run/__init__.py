@@ -1,1 +1,1 @@
-"""Command-line drivers: pre-training, fine-tuning, evaluation, export."""
+"""Command-line scripts for pre-training, fine-tuning, evaluation, and export."""

@@ -1,4 +1,4 @@
-"""Says what each attention head of a model does over a corpus and a treebank, in tables and pictures.
+"""Analyzes the attention heads of a model over a corpus and a treebank, and writes tables and plots.
 
   python -m run.analyze_attention --init_checkpoint=FOLDER --input_file=text.txt --treebank=en_ewt-dev.conllu \\
       --output_dir=analysis
@@ -6,8 +6,8 @@
   python -m run.analyze_attention --init_checkpoint=FINE_TUNED_FOLDER --input_file=text.txt --output_dir=analysis \\
       --data_dir=SST-2 --importance_examples=1024
 
-With --importance_examples it measures too which heads matter to a fine-tuned model, and what its score is without them.
-A command that was stopped goes on where it was.
+With --importance_examples, it also measures which heads matter to a fine-tuned model, and the score without them.
+An interrupted command resumes if you run it again.
 """
 
 from bert_tf.cli import script

@@ -4,9 +4,9 @@
 
   python -m run.answer --model=serving/squad/model_int8.tflite --context='Mary Shelley wrote it in 1818.'
 
---model is a LiteRT file, which answers at once, the folder of an export, or a checkpoint.
+--model is a LiteRT file, which starts immediately, the directory of an export, or a checkpoint.
 
-Without --question each line of standard input is a question.
+Without --question, each line of standard input is a question.
 """
 
 from bert_tf.cli import script

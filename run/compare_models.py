@@ -1,8 +1,8 @@
-"""Compares fine-tuned models of one task: parameters, megabytes, score, latency, as SavedModel and LiteRT.
+"""Compares fine-tuned models of one task: parameters, megabytes, score, and latency as SavedModel and LiteRT.
 
   python -m run.compare_models --models=sst2,student,pruned --data_dir=SST-2 --output_dir=report
 
-Taggers and multiple choice take --dev_file, span labelers --predict_file, in place of --data_dir.
+Taggers and multiple choice require --dev_file, and span labelers --predict_file, instead of --data_dir.
 """
 
 from bert_tf.cli import script

@@ -1,8 +1,8 @@
-"""Scores an exported model on development data, beside the checkpoint that it was made from.
+"""Evaluates an exported model on development data, and compares it with its source checkpoint.
 
   python -m run.evaluate_export --init_checkpoint=OUTPUT_DIR --model=serving/sst2 --data_dir=SST-2
 
-A span labeler takes --predict_file, a tagger and multiple choice --dev_file, in place of --data_dir.
+A span labeler requires --predict_file, and a tagger or multiple choice --dev_file, instead of --data_dir.
 """
 
 from bert_tf.cli import script

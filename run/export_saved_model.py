@@ -1,8 +1,8 @@
-"""Writes a trained model as a file that answers raw text: a SavedModel for TensorFlow Serving, or a LiteRT model.
+"""Exports a trained model that accepts raw text: a SavedModel for TensorFlow Serving, or a LiteRT model.
 
   python -m run.export_saved_model --init_checkpoint=OUTPUT_DIR --export_dir=serving/reviews
 
-A folder that a fine-tuning script wrote says in task.json what the model does. Of any other checkpoint --task says it:
+The directory of a fine-tuning run contains task.json, which specifies the task. For other checkpoints, set --task:
 
   python -m run.export_saved_model --task=masked_lm --init_checkpoint=uncased_L-12_H-768_A-12/bert_model.ckpt \\
       --export_dir=serving/bert

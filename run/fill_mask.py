@@ -1,12 +1,12 @@
-"""Says what a pre-trained BERT would put for each [MASK] of a text.
+"""Predicts the tokens for each [MASK] of a text with a pre-trained BERT.
 
   python -m run.fill_mask --init_checkpoint=uncased_L-12_H-768_A-12 --text='The capital of France is [MASK].'
 
   python -m run.fill_mask --model=serving/bert/model_int8.tflite
 
---model is a LiteRT file, which answers at once, the folder of an export, or a checkpoint.
+--model is a LiteRT file, which starts immediately, the directory of an export, or a checkpoint.
 
-Without --text it answers each line of standard input.
+Without --text, it reads texts from standard input, one per line.
 """
 
 from bert_tf.cli import script

@@ -1,9 +1,9 @@
-"""Says what int8 costs a fine-tuned model: its score with each matrix rounded alone, and with all of them.
+"""Measures the effect of int8 on a fine-tuned model: its score with each matrix rounded separately, and with all.
 
   python -m run.measure_quantization --init_checkpoint=FINE_TUNED_FOLDER --data_dir=SST-2
 
-What is rounded is computed as a LiteRT file with int8 weights computes it. A tagger and multiple choice take
---dev_file, a span labeler --predict_file, in place of --data_dir.
+Rounded matrices are computed as in a LiteRT file with int8 weights. A tagger or multiple choice requires --dev_file,
+and a span labeler --predict_file, instead of --data_dir.
 """
 
 from bert_tf.cli import script

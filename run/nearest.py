@@ -1,8 +1,8 @@
-"""Says which lines of a file are nearest to a query, by the cosine of their pooled vectors.
+"""Finds the lines of a file that are nearest to a query, by the cosine of their pooled embeddings.
 
   python -m run.nearest --init_checkpoint=FOLDER --input_file=lines.txt --query='How do I open a file?'
 
-Without --query it answers each line of standard input. Vectors of a large file are computed once by extract_features:
+Without --query, each line of standard input is a query. For large files, extract_features computes embeddings once:
 
   python -m run.extract_features --init_checkpoint=FOLDER --input_file=lines.txt --output_file=lines.npz \\
       --output_format=npz --pooling=mean --layers=-1

@@ -1,4 +1,4 @@
-"""Fine-tunes BERT on sentences or sentence pairs: GLUE, XNLI, or TSV and CSV files of one's own.
+"""Fine-tunes BERT on sentences or sentence pairs: GLUE, XNLI, or custom TSV and CSV files.
 
   python -m run.run_classifier --task_name=MRPC --data_dir=MRPC --init_checkpoint=uncased_L-12_H-768_A-12 \\
       --output_dir=mrpc --do_train --do_eval

@@ -1,4 +1,4 @@
-"""Distils a fine-tuned model into a smaller one: classifiers, span labelers, taggers and multiple choice.
+"""Distills a fine-tuned model into a smaller one: classifiers, span labelers, taggers, and multiple choice.
 
   python -m run.run_distillation --teacher=sst2 --student_layers=0,2,4 --data_dir=SST-2 --output_dir=student \\
       --hidden_weight=1 --attention_weight=1 --inner_proportion=0.5
@@ -8,7 +8,7 @@ from bert_tf.cli import script
 from run.compression.distillation_settings import DistillationSettings
 
 SETTINGS = DistillationSettings()
-# The teacher's count; answers are of examples apart.
+# The teacher determines these. Teacher outputs are per example, so there is no packing.
 NOT_ASKED = {"do_train", "keep_head", "vocab_file", "do_lower_case", "strip_accents", "pack_sequences"}
 COMMAND = script.Command(SETTINGS, "run.compression.distillation", only=SETTINGS.names(
     "student", "data", "losses", "answers", "tokenizer", "devices", "training", "step", "optimizer", "tuning",

@@ -3,8 +3,8 @@
   python -m run.run_pretraining --bert_config_file=bert_config.json --input_file='records/*.tfrecord' \\
       --output_dir=model --do_train --num_train_steps=100000 --num_warmup_steps=10000
 
-A run that was stopped or killed resumes at its newest checkpoint when the same command is given again, and ends with
-the same weights. SIGTERM saves one first; the process then ends with status 143.
+If a run is interrupted, run the same command again. It resumes at the latest checkpoint and ends with the same weights.
+On SIGTERM, it first saves a checkpoint, then ends with status 143.
 """
 
 from bert_tf.cli import script

@@ -211,7 +211,7 @@ def flags_of(path):
     """The flags that a script defines: dict of name -> absl's flag, or None where only the name is known."""
     module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     source = path.read_text(encoding="utf-8")
-    if "def define_flags(" not in source and "COMMAND" not in source:
+    if re.search(r"^(def define_flags\(|COMMAND = )", source, re.MULTILINE) is None:
         return dict.fromkeys(flags_in_source(path))
     script = importlib.import_module(module)
     before = set(flags.FLAGS)

@@ -1,4 +1,4 @@
-"""Training steps compiled for a TPU: one of them with a report, or the table of what fits.
+"""Compiles training steps for a TPU: one step with a report, or the table of the largest batches.
 
     pip install -e '.[tpu-check]'
     python -m benchmarks.tpu_compile
@@ -21,14 +21,14 @@ def define_flags():
 
 
 def main(argv):
-    """Compiles with the flags' settings."""
+    """Compiles with the settings from the flags."""
     del argv
     measure(flags.read(TpuCompileSettings()))
 
 
 def measure(settings):
-    """Compiles the rows of the table, or a step with each way of looking words up; settings: TpuCompileSettings."""
-    compiler.first_device(settings.topology)  # there must be a compiler, and it must know the topology
+    """Compiles the rows of the table, or a step with each kind of embedding lookup; settings: TpuCompileSettings."""
+    compiler.first_device(settings.topology)  # The compiler must be installed and know the topology.
     if settings.table:
         table.run(settings)
         return

@@ -1,4 +1,4 @@
-"""From a tf.function to an executable of the TPU's compiler."""
+"""Compilation of a tf.function with the TPU compiler."""
 
 import importlib.util
 import os
@@ -6,7 +6,7 @@ import re
 
 from bert_tf.errors import InputError
 
-# libtpu otherwise asks a metadata server which machine this is, keeps other processes out, and writes logs.
+# By default, libtpu queries a metadata server for the machine, excludes other processes, and writes logs.
 LIBTPU_ENVIRONMENT = {
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_ACCELERATOR_TYPE": "v5litepod-4",
@@ -18,10 +18,10 @@ LIBTPU_ENVIRONMENT = {
 
 
 class OutOfMemoryError(ValueError):
-    """The step needs more memory than the chip has.
+    """Raised if the step needs more memory than the chip has.
 
     Attributes:
-      needed, capacity: bytes, as the compiler says; what it has is a little less than the chip's memory.
+      needed, capacity: int. Bytes, from the compiler. The capacity is slightly less than the chip's memory.
     """
 
     def __init__(self, needed, capacity):
@@ -31,17 +31,17 @@ class OutOfMemoryError(ValueError):
 
 
 def first_device(topology):
-    """A device to compile for, of a topology such as "v5e:2x2".
+    """Returns a device to compile for, from a topology such as "v5e:2x2".
 
     Raises:
-      InputError: JAX or libtpu is not installed, or libtpu knows no such topology.
+      InputError: If JAX or libtpu is not installed, or if libtpu does not know the topology.
     """
     for package in ("jax", "libtpu"):
         if importlib.util.find_spec(package) is None:
             raise InputError(f"{package} is not installed: pip install -e '.[tpu-check]'")
     for name, value in LIBTPU_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
-    from jax.experimental import topologies  # an optional extra, which reads the environment as it is imported
+    from jax.experimental import topologies  # An optional extra, which reads the environment on import.
 
     try:
         return topologies.get_topology_desc(topology, "tpu").devices[0]
@@ -50,15 +50,15 @@ def first_device(topology):
 
 
 def lower(step, *arguments):
-    """Lowers a tf.function to the StableHLO text that a TPU would be given.
+    """Lowers a tf.function to StableHLO text for a TPU.
 
-    TensorFlow has no TPU to lower for here, and lowers for the CPU. Two things differ. It writes MHLO's copy, which
-    the TPU compiler does not read, in front of updated variables: here a reshape to the same shape. And tf.random's
-    stateless draws, dropout's, come from Philox on a CPU but on a TPU from the chip's own generator, seeded with two
-    numbers (TensorFlow's `DefaultRngAlgForDeviceType`); tf.random.Generator stays with Philox.
+    Without a TPU, TensorFlow lowers for the CPU, which differs in two ways. It writes MHLO's copy, which the TPU
+    compiler does not read, before updated variables: replaced with a reshape to the same shape. And stateless sampling
+    of tf.random, as in dropout, uses Philox on a CPU, but on a TPU the chip's own generator, seeded with two numbers
+    (TensorFlow's `DefaultRngAlgForDeviceType`); tf.random.Generator still uses Philox.
 
     Raises:
-      ValueError: XLA refuses an operation; it is named.
+      ValueError: If XLA rejects an operation. The message names it.
     """
     write_module = step.experimental_get_compiler_ir(*arguments)
     try:
@@ -81,10 +81,10 @@ def compile_for_tpu(module, device):
     """Compiles StableHLO text for one device of a topology; returns JAX's executable, which cannot run.
 
     Raises:
-      OutOfMemoryError: the chip's memory is too small.
-      ValueError: the compiler refuses the module for another reason.
+      OutOfMemoryError: If the chip's memory is too small.
+      ValueError: If the compiler rejects the module for another reason.
     """
-    from jax.interpreters import mlir  # an optional extra
+    from jax.interpreters import mlir  # An optional extra.
     from jaxlib import xla_client
     from jaxlib.mlir import ir
 
@@ -98,7 +98,7 @@ def compile_for_tpu(module, device):
 
 
 def check_memory(message):
-    """Raises OutOfMemoryError if that is what a message of the compiler says."""
+    """Raises OutOfMemoryError if a compiler message reports it."""
     used = (re.search(r"Used ([\d.]+)([KMGT]?) of ([\d.]+)([KMGT]?) hbm", message)
             or re.search(r"\(([\d.]+)([KMGT]?)\) exceeds available HBM \(([\d.]+)([KMGT]?)\)", message))
     if used:

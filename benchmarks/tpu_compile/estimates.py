@@ -1,4 +1,4 @@
-"""What a compiled step costs: its memory, the FLOPs it needs, and the compiler's estimate of cycles."""
+"""The cost of a compiled step: its memory, its required FLOPs, and the compiler's estimate of cycles."""
 
 import collections
 import dataclasses
@@ -10,14 +10,14 @@ from run.training import utilisation
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """The compiler's figures of a step that fits.
+    """The compiler's figures for a step that fits.
 
     Attributes:
-      arguments, outputs, temporaries, program: bytes of weights, moments and batch; of outputs that do not take the
-        place of an argument; of activations and gradients; of code.
-      flops: floating-point operations of all kinds, as the compiler counts them.
-      needed_flops: those of the matrix products that the model's mathematics asks for.
-      cycles: dict of operation -> the compiler's estimate of its cycles, layers summed.
+      arguments, outputs, temporaries, program: int. Bytes of weights, optimizer state, and batch; of outputs that do
+        not replace an argument; of activations and gradients; of code.
+      flops: float. Floating-point operations of all kinds, as counted by the compiler.
+      needed_flops: float. Floating-point operations of the matmuls that the model requires.
+      cycles: Dict of operation to the compiler's estimate of its cycles, summed over layers.
     """
 
     arguments: int
@@ -30,19 +30,19 @@ class Estimate:
 
     @property
     def peak_memory(self):
-        """Bytes that the step holds at once, at most."""
+        """Maximum bytes that the step holds at once."""
         return self.arguments + self.outputs + self.temporaries + self.program
 
     def seconds(self, chip):
-        """The compiler's estimate of a step's time: the cycles of all operations one after the other."""
+        """Returns the compiler's estimate of a step's time: the cycles of all operations in sequence."""
         return sum(self.cycles.values()) / chip.clock
 
 
 def estimate(executable, needed_flops, micro_batches=1):
-    """The Estimate of an executable that compiler.compile_for_tpu returned.
+    """Creates the Estimate of an executable from compiler.compile_for_tpu.
 
-    The compiler counts the FLOPs of a loop's body once. With micro-batches, which go round a loop, its count is taken
-    as often; the optimizer's update, which is outside of it, is less than a hundredth of what a micro-batch takes.
+    The compiler counts the FLOPs of a loop's body once, so its count is multiplied by the number of micro-batches.
+    This includes the optimizer update, which is outside the loop, but less than a hundredth of a micro-batch.
     """
     memory = executable.get_compiled_memory_stats()
     flops = executable.cost_analysis()["flops"] * micro_batches
@@ -53,7 +53,7 @@ def estimate(executable, needed_flops, micro_batches=1):
 
 
 def needed_flops(settings, config, lookup):
-    """Multiplications and additions of the matrix products of a step of TpuCompileSettings and a BertConfig."""
+    """Counts the FLOPs of the matmuls in a step of TpuCompileSettings and a BertConfig."""
     sizes = settings.batch_size, settings.max_seq_length
     forward = utilisation.encoder_flops(config, *sizes)
     if settings.workload == SERVED:
@@ -64,19 +64,19 @@ def needed_flops(settings, config, lookup):
 
 
 def training_flops(config, batch_size, sequence_length, predictions, use_one_hot_embeddings):
-    """Those of a pre-training step, the products of one-hot look-ups included."""
+    """Counts the FLOPs of the matmuls in a pre-training step, including one-hot lookups."""
     flops = batch_size * utilisation.pretraining_flops(config, sequence_length, predictions)
-    if use_one_hot_embeddings:  # the table's gradient is one more product; the one-hot vectors have none
+    if use_one_hot_embeddings:  # The matrix's gradient is another matmul; the one-hot vectors have no gradient.
         flops += 2 * 2 * batch_size * sequence_length * config.vocab_size * config.hidden_size
     return flops
 
 
 def estimated_cycles(compiled):
-    """The compiler's estimates by operation: Counter of name -> cycles; the layers' are summed.
+    """Returns the compiler's estimates by operation: Counter of name to cycles, summed over layers.
 
     Args:
-      compiled: text of an HLO module as libtpu compiled it. An instruction that no operation of the model asked for
-        goes by its own name. One in a loop counts as often as the loop goes round.
+      compiled: str. Text of an HLO module compiled by libtpu. Instructions without an operation of the model have their
+        own names. Instructions in a loop count once per iteration.
     """
     rounds = rounds_of(compiled)
     cycles = collections.Counter()
@@ -93,12 +93,12 @@ def estimated_cycles(compiled):
 
 
 def rounds_of(compiled):
-    """How often each computation of an HLO module's text runs where a loop calls it: dict of name -> int.
+    """Returns the iterations of each computation in an HLO module's text that a loop calls: dict of name to int.
 
-    A computation that is not in it runs once each time that it is called from outside of loops.
+    A computation that is not in the dict runs once per call outside of loops.
     """
     bounds = rounds_by_condition(compiled)
-    callers = {}  # name -> (computation that calls it, times it does)
+    callers = {}  # Name -> (computation that calls it, number of times).
     computation = None
     for line in compiled.splitlines():
         opened = re.match(r"(?:ENTRY )?%([\w.-]+) \(.*\{$", line)
@@ -122,7 +122,7 @@ def rounds_of(compiled):
 
 
 def rounds_by_condition(compiled):
-    """What a loop's condition lets a count from 0 rise to: dict of the condition's name -> int."""
+    """Returns the limit of the loop counter, 0-based, for each loop condition: dict of the condition's name to int."""
     conditions = re.findall(r"^%([\w.-]+) \([^\n]*-> pred\[\] \{\n(.*?)^\}", compiled, re.MULTILINE | re.DOTALL)
     found = {}
     for name, body in conditions:

@@ -1,18 +1,18 @@
-"""The largest batch that fits, by few tries: each is a compilation of minutes."""
+"""Search for the largest batch that fits, with few tries, because each is a compilation of minutes."""
 
 import bisect
 
-RESERVED = 0.25 * 2**30  # bytes of its memory that a chip keeps for itself; the compiler says 15.75 of 16 GiB
-STEPS = 4  # batch sizes to choose from between two powers of two
+RESERVED = 0.25 * 2**30  # Bytes of memory that a chip reserves. The compiler reports 15.75 of 16 GiB.
+STEPS = 4  # Batch sizes between two powers of two.
 
 
 def capacity(chip):
-    """Bytes of a Chip's memory that a program can have."""
+    """Returns the bytes of a Chip's memory that are available to a program."""
     return chip.memory - RESERVED
 
 
 def batch_sizes(most):
-    """Batch sizes that are worth a try, ascending, up to `most`: all up to 2 STEPS, then STEPS to each doubling."""
+    """Returns the batch sizes to try, ascending, up to `most`: all up to 2 STEPS, then STEPS per doubling."""
     sizes = list(range(1, 2 * STEPS))
     while sizes[-1] < most:
         sizes += [2 * size for size in sizes[-STEPS:]]
@@ -20,20 +20,20 @@ def batch_sizes(most):
 
 
 def find(try_batch, first, available, most=8192, tries=None):
-    """The largest of `batch_sizes` that fits, or None if none does; of those that were tried, after `tries`.
+    """Returns the largest of `batch_sizes` that fits, or None; after `tries`, the largest one tried that fits.
 
-    Memory grows with the batch by nearly the same amount for each example, so each try is where a line through the two
-    nearest ones says that memory ends; the answer is sure only once the next larger size was tried too.
+    Memory grows almost linearly with the batch, so each try is at the predicted limit: where a line through the two
+    nearest results reaches the available memory. The result is certain only if the next larger size was tried too.
 
     Args:
-      try_batch: function from a batch size to (bytes that it needs, whether it fits).
-      first: the first size to try.
-      available: bytes that there are; a guess is enough.
-      most: the largest batch to try.
-      tries: how many sizes to try at most; None for as many as it takes.
+      try_batch: Callable of a batch size that returns (bytes required, whether it fits).
+      first: int. First size to try.
+      available: float. Available bytes. An approximation is sufficient.
+      most: int. Largest batch to try.
+      tries: int. Maximum number of sizes to try. If None, tries as many as required.
     """
     sizes = batch_sizes(most)
-    needed, fitting, too_large = {}, -1, len(sizes)  # positions in sizes
+    needed, fitting, too_large = {}, -1, len(sizes)  # Indices into sizes.
     position = max(0, bisect.bisect_right(sizes, first) - 1)
     while too_large - fitting > 1 and len(needed) != tries:
         memory, fits = try_batch(sizes[position])
@@ -48,11 +48,11 @@ def find(try_batch, first, available, most=8192, tries=None):
 
 
 def predict(needed, available):
-    """The batch, a float, at which memory ends.
+    """Predicts the batch, a float, that uses all available memory.
 
     Args:
-      needed: dict from batch size to bytes. Of one size alone, half of its memory is taken to be fixed.
-      available: bytes that there are.
+      needed: Dict of batch size to bytes. With a single size, assumes that half of its memory is fixed.
+      available: float. Available bytes.
     """
     nearest = sorted(needed, key=lambda batch: abs(needed[batch] - available))[:2]
     small, large = min(nearest), max(nearest)

@@ -12,9 +12,9 @@ def print_table(rows, chip, style):
     """Prints the tables.
 
     Args:
-      rows: list of (Plan, dict from batch size to Measurement).
+      rows: List of (Plan, dict of batch size to Measurement).
       chip: Chip.
-      style: "text" or "markdown".
+      style: str. "text" or "markdown".
     """
     rows = [(plan, kept) for plan, kept in rows if kept]
     for title, header, lines in (
@@ -28,7 +28,7 @@ def print_table(rows, chip, style):
 
 
 def largest_lines(rows, chip):
-    """A line for each plan of which a search was made: its largest batch, and the figures of that."""
+    """Returns a line for each plan with a search: its largest batch and the figures for that."""
     lines = []
     for plan, kept in rows:
         fitting = [batch for batch, measurement in kept.items() if measurement.fits]
@@ -38,9 +38,9 @@ def largest_lines(rows, chip):
 
 
 def largest(kept, chip):
-    """The largest batch in words: a number; "at least" one while the next larger was not tried.
+    """Describes the largest batch: a number, preceded by "at least" if the next larger size was not tried.
 
-    Then comes, of two batches or more, the one at which memory ends by a line through the two nearest to that.
+    With several batches, adds the predicted limit of memory from a line through the two nearest results.
     """
     best = max(batch for batch, measurement in kept.items() if measurement.fits)
     too_large = [batch for batch, measurement in kept.items() if not measurement.fits]
@@ -57,7 +57,7 @@ def largest(kept, chip):
 
 
 def all_lines(rows, chip):
-    """A line for each measurement."""
+    """Returns a line for each measurement."""
     lines = []
     for plan, kept in rows:
         for batch, measurement in kept.items():
@@ -67,7 +67,7 @@ def all_lines(rows, chip):
 
 
 def peer_lines(rows, chip):
-    """Two lines for each batch that the peer and ours were compiled at, or where one of them does not fit."""
+    """Returns two lines for each batch compiled for both the peer and this project, even if one does not fit."""
     lines = []
     for plan, kept in rows:
         if plan.workload != PEER:
@@ -81,13 +81,13 @@ def peer_lines(rows, chip):
 
 
 def is_counterpart(plan, peer):
-    """Whether a plan is our pre-training as the peer's plan has it."""
+    """Returns whether a plan is this project's pre-training with the same settings as the peer's plan."""
     return (plan.workload == PRETRAINING and plan.micro_batches == 1 and not plan.recompute
             and (plan.model, plan.length, plan.optimizer) == (peer.model, peer.length, peer.optimizer))
 
 
 def describe(plan):
-    """A plan in words."""
+    """Describes a plan for the table."""
     parts = [f"{plan.model.capitalize()}, {plan.length}: {NAMES[plan.workload]}"]
     if plan.optimizer == "lamb":
         parts.append("LAMB")
@@ -99,7 +99,7 @@ def describe(plan):
 
 
 def figures(measurement, batch_size, chip):
-    """FIGURES of a Measurement of a step of so many examples, list of str."""
+    """Returns FIGURES of a Measurement of a step with this many examples, a list of str."""
     memory = f"{measurement.needed_memory / 2**30:.2f}"
     estimate = measurement.estimate
     if estimate is None:
@@ -110,7 +110,7 @@ def figures(measurement, batch_size, chip):
 
 
 def aligned(lines):
-    """Lines of cells as text in columns; the first column to the left."""
+    """Formats lines of cells as text in columns; left-aligns the first column."""
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     return ["  ".join(cell.ljust(width) if column == 0 else cell.rjust(width)
                       for column, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
@@ -118,7 +118,7 @@ def aligned(lines):
 
 
 def markdown(lines):
-    """Lines of cells as a table of Markdown, the first line its header."""
+    """Formats lines of cells as a Markdown table; the first line is the header."""
     header, *rest = lines
     rule = ["---", *["---:"] * (len(header) - 1)]
     return [f"| {' | '.join(line)} |" for line in (header, rule, *rest)]

@@ -1,4 +1,4 @@
-"""One step, from settings to its figures."""
+"""Measurement of one step, from settings to figures."""
 
 import dataclasses
 import time
@@ -9,12 +9,12 @@ from bert_tf.cli.resolution import read_config
 
 @dataclasses.dataclass(frozen=True)
 class Measurement:
-    """What compiling one step gave.
+    """Results of compiling one step.
 
     Attributes:
-      estimate: estimates.Estimate; None if the step does not fit the chip.
-      needed_memory: bytes that the step needs.
-      lowering_seconds, compiling_seconds: of this machine, in TensorFlow and in libtpu.
+      estimate: estimates.Estimate, or None if the step does not fit on the chip.
+      needed_memory: int. Bytes that the step requires.
+      lowering_seconds, compiling_seconds: float. Time on this machine, in TensorFlow and in libtpu.
     """
 
     estimate: estimates.Estimate | None
@@ -24,7 +24,7 @@ class Measurement:
 
     @property
     def fits(self):
-        """Whether the chip's memory suffices."""
+        """True if the chip's memory is sufficient."""
         return self.estimate is not None
 
 
@@ -33,11 +33,11 @@ def measure_step(settings, lookup):
 
     Args:
       settings: TpuCompileSettings.
-      lookup: one of settings.LOOKUPS.
+      lookup: str. One of settings.LOOKUPS.
 
     Raises:
-      InputError: a config that cannot be used, a topology that libtpu does not know, or no libtpu.
-      ValueError: the step cannot be lowered or compiled.
+      InputError: If the config is invalid, if libtpu does not know the topology, or if libtpu is not installed.
+      ValueError: If the step cannot be lowered or compiled.
     """
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     device = compiler.first_device(settings.topology)

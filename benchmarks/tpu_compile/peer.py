@@ -1,4 +1,4 @@
-"""The same pre-training step of tf-models-official: the training step of its own masked LM task, on its own model."""
+"""The same pre-training step in tf-models-official: the training step of its masked LM task, with its model."""
 
 import contextlib
 
@@ -13,15 +13,15 @@ NO_DECAY = ["LayerNorm", "layer_norm", "bias"]
 
 
 def training_step(settings, config, features):
-    """MaskedLMTask.train_step in mixed_bfloat16, as a function for XLA.
+    """Returns MaskedLMTask.train_step in mixed_bfloat16, as a function for XLA.
 
     Args:
-      settings: TpuCompileSettings, of which the optimizer counts.
+      settings: TpuCompileSettings. Only the optimizer is used.
       config: BertConfig.
-      features: dict of ours, which are given to it under its names.
+      features: Dict of this project's features, renamed for the peer.
 
     Returns:
-      tf.function with jit_compile, and its one argument.
+      Tuple of a tf.function with jit_compile, and its only argument.
     """
     names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
     inputs = {names.get(name, name): value for name, value in features.items()}
@@ -29,11 +29,11 @@ def training_step(settings, config, features):
         task = masked_lm.MaskedLMTask(masked_lm.MaskedLMConfig(
             model=model_config(config), train_data=BertPretrainDataConfig()))
         model = task.build_model()
-        model({name: value[:1] for name, value in inputs.items()})  # makes the variables of its heads
+        model({name: value[:1] for name, value in inputs.items()})  # Creates the variables of its heads.
     metrics = task.build_metrics(training=True)
     optimizer = make_optimizer(settings.optimizer)
     variables = model.trainable_variables
-    optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])  # makes its moments
+    optimizer.apply_gradients([(tf.zeros_like(variable), variable) for variable in variables])  # Creates its state.
     @tf.function(jit_compile=True, autograph=False)
     def step(features):
         task.train_step(features, model, optimizer, metrics)
@@ -41,7 +41,7 @@ def training_step(settings, config, features):
 
 
 def model_config(config):
-    """The task's description of a BertConfig's model, with a head for the next sentence."""
+    """Creates the task's config for a BertConfig's model, with a next sentence head."""
     encoder = encoders.BertEncoderConfig(
         vocab_size=config.vocab_size, hidden_size=config.hidden_size, num_layers=config.num_hidden_layers,
         num_attention_heads=config.num_attention_heads, hidden_activation=config.hidden_act,
@@ -55,7 +55,7 @@ def model_config(config):
 
 
 def make_optimizer(name):
-    """Its AdamW or LAMB, clipping as its experiments do."""
+    """Creates the peer's AdamW or LAMB, with the clipping of its experiments."""
     schedule = tf_keras.optimizers.schedules.PolynomialDecay(1e-4, 100_000)
     if name == "lamb":
         return lamb.LAMB(schedule, weight_decay_rate=0.01, exclude_from_weight_decay=NO_DECAY)
@@ -65,7 +65,7 @@ def make_optimizer(name):
 
 @contextlib.contextmanager
 def global_policy(name):
-    """A context in which Keras layers are made with a dtype policy."""
+    """Sets the dtype policy for creating Keras layers; a context manager."""
     before = tf_keras.mixed_precision.global_policy()
     tf_keras.mixed_precision.set_global_policy(name)
     try:

@@ -1,10 +1,10 @@
-"""The rows of the table: what is compiled, from the most to the least asked for."""
+"""The rows of the table: the steps to compile, in order of decreasing relevance."""
 
 import dataclasses
 
 from benchmarks.tpu_compile.settings import CLASSIFIER, GATHER, PEER, PRETRAINING, SERVED
 
-PREDICTIONS = {128: 20, 512: 80}  # of a sequence, as the original's
+PREDICTIONS = {128: 20, 512: 80}  # Per sequence, as in the original BERT.
 
 
 @dataclasses.dataclass(frozen=True)
@@ -12,9 +12,9 @@ class Plan:
     """One way to run one model, at several batch sizes.
 
     Attributes:
-      workload, model, length, optimizer, recompute, micro_batches: what is compiled.
-      batch_sizes: examples of a step, or of each micro-batch if there are several.
-      search: whether the largest batch that fits is looked for.
+      workload, model, length, optimizer, recompute, micro_batches: The step to compile.
+      batch_sizes: Tuple of int. Examples per step, or per micro-batch if there are several.
+      search: bool. Whether to search for the largest batch that fits.
     """
 
     workload: str
@@ -28,13 +28,13 @@ class Plan:
 
     @property
     def name(self):
-        """Unique, and fit for a file."""
+        """Unique name, suitable for a file."""
         optimizer = [] if self.workload == SERVED else [self.optimizer]
         return "_".join([self.workload, self.model, str(self.length), *optimizer, *["recompute"] * self.recompute,
                          *[f"micro{self.micro_batches}"] * (self.micro_batches > 1)])
 
     def settings(self, base, batch_size):
-        """The TpuCompileSettings of one row; `base` says the topology."""
+        """Creates the TpuCompileSettings of one row; `base` defines the topology."""
         return dataclasses.replace(
             base, workload=self.workload, bert_config_file=self.model, batch_size=batch_size * self.micro_batches,
             max_seq_length=self.length, max_predictions_per_seq=PREDICTIONS.get(self.length, self.length // 6),

@@ -1,17 +1,17 @@
-"""The printed report of one compiled step."""
+"""The printed report for one compiled step."""
 
-UTILISATION = 0.5  # what the arithmetic supposes of the peak
+UTILISATION = 0.5  # Assumed fraction of the peak in the arithmetic.
 
 
 def print_estimate(estimate, chip, top):
-    """Prints memory, FLOPs and time of an Estimate on a Chip, and its `top` costliest operations."""
+    """Prints memory, FLOPs, and time of an Estimate on a Chip, and the `top` most expensive operations."""
     print_memory(estimate, chip)
     print_flops(estimate.flops, estimate.needed_flops, chip)
     print_cycles(estimate, chip, top)
 
 
 def print_memory(estimate, chip):
-    """Prints what the step holds of a chip's memory; a variable's new value takes the place of its old."""
+    """Prints the step's memory use on a chip; the new value of a variable replaces the old one."""
     for name, size in {
         "arguments: weights, moments, batch": estimate.arguments,
         "outputs that are not updated in place": estimate.outputs,
@@ -25,7 +25,7 @@ def print_memory(estimate, chip):
 
 
 def print_flops(compiled, analytic, chip):
-    """Prints the compiler's count, which has all operations in it, beside ours, and what ours takes at the peak."""
+    """Prints the compiler's FLOPs of all operations, our count for matmuls, and their time at the peak rate."""
     print(f"  {'FLOPs, by the compiler':<40}{compiled / 1e9:>8.1f} G")
     print(f"  {'FLOPs of the matrix products, counted':<40}{analytic / 1e9:>8.1f} G, {analytic / compiled:.0%} of it")
     print(f"  {'arithmetic: their time at the peak rate':<40}{analytic / chip.peak * 1e3:>8.1f} ms; at "
@@ -33,7 +33,7 @@ def print_flops(compiled, analytic, chip):
 
 
 def print_cycles(estimate, chip, top):
-    """Prints the compiler's estimate of time, and where it goes."""
+    """Prints the compiler's estimate of time, and the operations that take it."""
     total = sum(estimate.cycles.values())
     print(f"  {'estimate of the compiler, not measured':<40}{estimate.seconds(chip) * 1e3:>8.1f} ms: "
           f"{total / 1e6:.1f} M cycles at {chip.clock / 1e9:.2f} GHz, of which")

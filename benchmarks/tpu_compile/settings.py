@@ -1,4 +1,4 @@
-"""What the benchmark is told. Free of TensorFlow: the script defines its flags of it."""
+"""The settings of the benchmark. Does not import TensorFlow, because the script defines its flags from them."""
 
 import dataclasses
 import os
@@ -14,9 +14,9 @@ TABLE_DIR = os.path.join("build", "tpu_table")
 
 @dataclasses.dataclass(frozen=True)
 class Chip:
-    """A TPU chip as Google Cloud documents it: memory in bytes, bfloat16 FLOP/s, clock in Hz.
+    """A TPU chip as documented by Google Cloud: memory in bytes, bfloat16 FLOP/s, clock in Hz.
 
-    The clock follows from the peak: 4 matrix units of 128 x 128 multiply-adds in a v5e, 2 of 256 x 256 in a v6e.
+    The clock is derived from the peak: 4 matrix units of 128 x 128 multiply-adds in a v5e, 2 of 256 x 256 in a v6e.
     """
 
     memory: float
@@ -29,7 +29,7 @@ CHIPS = {"v5e": Chip(16 * 2**30, 197e12, 1.5e9), "v6e": Chip(32 * 2**30, 918e12,
 
 @dataclasses.dataclass(frozen=True)
 class TpuCompileSettings(Settings):
-    """What is compiled, and for which TPU."""
+    """Settings for the step to compile and the TPU."""
 
     workload: str = setting(
         PRETRAINING, "What is compiled: a training step of run_pretraining, one of run_classifier, the forward pass "
@@ -74,7 +74,7 @@ class TpuCompileSettings(Settings):
 
     @property
     def lookups(self):
-        """Those of `lookup` that make a difference: serving and the peer have one way."""
+        """Values of `lookup` that differ for the workload; serving and the peer have only one."""
         return (GATHER,) if self.workload in (SERVED, PEER) else self.lookup
 
     @property

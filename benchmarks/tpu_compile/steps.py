@@ -1,4 +1,4 @@
-"""What is compiled: what the project's scripts run on a replica, as functions for XLA."""
+"""The steps to compile: the computations of the project's scripts on one replica, as functions for XLA."""
 
 import tensorflow as tf
 
@@ -14,10 +14,10 @@ NUM_LABELS = 3
 
 
 def traced_step(settings, config, lookup):
-    """The function that TpuCompileSettings ask for, with a BertConfig and a way to look words up, and its arguments.
+    """Creates the step for TpuCompileSettings, with a BertConfig and a kind of embedding lookup.
 
     Returns:
-      tf.function with jit_compile, and a dict of features, its one argument: zeros of fixed shapes.
+      Tuple of a tf.function with jit_compile, and its only argument, a dict of features: zeros of fixed shapes.
     """
     if settings.workload == SERVED:
         return served_step(settings, config)
@@ -27,7 +27,7 @@ def traced_step(settings, config, lookup):
 
 
 def training_step(settings, config, lookup):
-    """The step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
+    """Creates the step that run_pretraining or run_classifier runs on one replica, in mixed_bfloat16."""
     strategy = tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         fast = Fast(one_hot=lookup == ONE_HOT, einsum=True, recompute=settings.recompute_activations)
@@ -51,7 +51,7 @@ def training_step(settings, config, lookup):
 
 
 def served_step(settings, config):
-    """The part of a served classifier that a TPU can run, ids to probabilities; float32, as exports compute."""
+    """Creates the part of a served classifier that a TPU can run, IDs to probabilities, in float32 like exports."""
     model = models.BertClassifier(config, NUM_LABELS)
 
     @tf.function(jit_compile=True)
@@ -61,17 +61,17 @@ def served_step(settings, config):
 
 
 def ids(settings):
-    """The features that every model takes."""
+    """Creates the features that all models use."""
     return {name: tf.zeros([settings.batch_size, settings.max_seq_length], tf.int32) for name in FEATURES}
 
 
 def classifier_features(settings):
-    """Those of a training step of the classifier."""
+    """Creates the features of a classifier's training step."""
     return {**ids(settings), "label_ids": tf.zeros([settings.batch_size], tf.int32)}
 
 
 def pretraining_features(settings):
-    """Those of a pre-training record."""
+    """Creates the features of a pre-training record."""
     return {feature.name: tf.zeros([settings.batch_size, feature.length],
                                    tf.float32 if feature.is_float else tf.int32)
             for feature in records.pretraining_features(settings.max_seq_length, settings.max_predictions_per_seq,

@@ -1,4 +1,4 @@
-"""Compiles the rows of the table, keeps each as it is done, and prints what is kept."""
+"""Compiles the rows of the table, stores each row when it is finished, and prints the stored rows."""
 
 import dataclasses
 import importlib.metadata
@@ -17,12 +17,12 @@ PACKAGES = ("tensorflow", "tf-models-official", "jax", "jaxlib", "libtpu")
 
 
 def run(settings, plans=PLANS, measure=None):
-    """Compiles what is not kept yet, one process after the other, and prints the table.
+    """Compiles the rows that are not stored yet, in one process each, in sequence, and prints the table.
 
     Args:
       settings: TpuCompileSettings.
-      plans: the Plans of the table.
-      measure: function from TpuCompileSettings to a Measurement; a test gives its own.
+      plans: The Plans of the table.
+      measure: Callable of TpuCompileSettings that returns a Measurement. Tests pass their own.
     """
     check_output_dir("table_dir", settings.table_dir)
     make_dirs(settings.table_dir)
@@ -33,12 +33,12 @@ def run(settings, plans=PLANS, measure=None):
 
 
 def measure_in_own_process(settings):
-    """The Measurement of TpuCompileSettings, by a process of its own, whose memory goes with it."""
+    """Measures TpuCompileSettings in a separate process, to release its memory afterwards."""
     return measurements.in_own_process(measure_step, settings, settings.lookup[0])
 
 
 def complete(plan, settings, measure):
-    """Compiles the rows of a plan that are not kept, and those that the search for the largest batch asks for."""
+    """Compiles the rows of a plan that are not stored, and the rows that the search for the largest batch requires."""
     def try_batch(batch_size):
         row = plan.settings(settings, batch_size)
         measurement = read_row(plan, row)
@@ -58,7 +58,7 @@ def complete(plan, settings, measure):
 
 
 def kept_rows(plan, settings):
-    """The rows of a plan that are kept: dict from batch size, of a micro-batch if there are several, to Measurement."""
+    """Returns the stored rows of a plan: dict of batch size (of a micro-batch if there are several) to Measurement."""
     found = {}
     for batch_size in {*largest_batch.batch_sizes(8192), *plan.batch_sizes}:
         measurement = read_row(plan, plan.settings(settings, batch_size))
@@ -68,13 +68,13 @@ def kept_rows(plan, settings):
 
 
 def row_path(plan, row):
-    """The file of a row, TpuCompileSettings."""
+    """Returns the file of a row, TpuCompileSettings."""
     kind = row.topology.replace(":", "_")
     return os.path.join(row.table_dir, f"{plan.name}_batch{row.batch_size}_{kind}.json")
 
 
 def keep_row(plan, row, measurement):
-    """Writes a row with the versions that made it."""
+    """Writes a row with the package versions."""
     versions = {package: importlib.metadata.version(package) for package in PACKAGES if is_installed(package)}
     with new_file(row_path(plan, row)) as file:
         json.dump({"row": key_of(row), "versions": versions, "measurement": dataclasses.asdict(measurement)}, file,
@@ -83,7 +83,7 @@ def keep_row(plan, row, measurement):
 
 
 def read_row(plan, row):
-    """The Measurement that is kept of a row; None if there is none, or one of other settings."""
+    """Returns the stored Measurement of a row, or None if it does not exist or has other settings."""
     path = row_path(plan, row)
     if not exists(path):
         return None
@@ -97,14 +97,14 @@ def read_row(plan, row):
 
 
 def key_of(row):
-    """Dict of what decides the figures of a row."""
+    """Returns a dict of the settings that determine the figures of a row."""
     names = ("workload", "bert_config_file", "batch_size", "max_seq_length", "max_predictions_per_seq", "optimizer",
              "accumulate_steps", "recompute_activations", "topology")
     return {name: getattr(row, name) for name in names}
 
 
 def is_installed(package):
-    """Whether a distribution is installed."""
+    """Returns whether a distribution is installed."""
     try:
         importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

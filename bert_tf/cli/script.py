@@ -72,7 +72,7 @@ class Command:
     """
 
     def __init__(self, settings, job, only=None, arguments=None):
-        self.settings, self.job, self._only, self._arguments = settings, job, only, arguments
+        self.settings, self.job, self.only, self._arguments = settings, job, only, arguments
 
     def run(self):
         """Runs the script as the process that it is in, and exits; see `run`."""
@@ -80,7 +80,7 @@ class Command:
 
     def define_flags(self):
         """Defines the flags."""
-        setting_flags.define(self.settings, self._only)
+        setting_flags.define(self.settings, self.only)
 
     def main(self, argv):
         """Resolves the settings, then imports and runs the job; argv: the arguments that are no flags, after [0]."""
@@ -218,6 +218,7 @@ def prepare_tensorflow():
     has_gpu = os.path.exists("/dev/nvidiactl")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
     os.environ.setdefault("GCS_READ_CACHE_BLOCK_SIZE_MB", str(REMOTE_BLOCK_MB))
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # without it, TensorFlow imports Keras 3, which nothing here uses
     if FASTER_WITH_ONEDNN in processor.read()[1]:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     logging.set_verbosity(logging.ERROR)

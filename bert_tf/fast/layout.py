@@ -12,7 +12,7 @@ from bert_tf.layers import Drop, Layout
 
 
 class PaddedLayout(Layout):
-    """Every position is a token: shapes stay static, as TPUs and XLA need."""
+    """A layout in which every position is a token: shapes stay static, as TPUs and XLA require."""
 
     def spread(self, x):
         """[T, W] -> [B * S, W] for attention."""
@@ -20,12 +20,12 @@ class PaddedLayout(Layout):
 
 
 class UnpaddedLayout(Layout):
-    """The positions where a mask is over 0 are tokens.
+    """A layout of the non-padding tokens, where a mask is positive.
 
     Args:
       input_mask: int32 [B, S], 1, or a sequence's number, at tokens and 0 at padding.
-      multiple: T is a multiple of this as far as there are positions: some padding is then computed too, after the
-        tokens. XLA compiles for each shape, and so compiles less often.
+      multiple: int. T is rounded up to a multiple of this, as far as there are positions, by adding padding after the
+        tokens. XLA compiles once per shape, and so compiles less often.
     """
 
     def __init__(self, input_mask, multiple=1):
@@ -43,7 +43,7 @@ class UnpaddedLayout(Layout):
         self._numbers = tf.scatter_nd(positions, numbers, tf.shape(flat, tf.int64))  # int64 [B * S]
 
     def tokens(self, x):
-        """[B, S, ...] -> [T, W], the axes after S side by side."""
+        """[B, S, ...] -> [T, W], with the axes after S flattened."""
         return self._pack(super().tokens(x))
 
     def sequences(self, x):
@@ -86,7 +86,7 @@ class UnpaddedLayout(Layout):
             return self._put_rows(x), self._take_rows
         return unpack(x)
 
-    # A gradient without a gradient of its own: TensorFlow warns of that when it reads a SavedModel.
+    # These gradients have no gradient: TensorFlow warns about that when it reads a SavedModel.
 
     def _take_rows(self, x):
         return tf.gather(x, self._rows)

@@ -1,7 +1,7 @@
-"""The operations that layers are computed with, apart from their weights.
+"""The operations that layers use, separate from their weights.
 
-Layers call an `Arithmetic` and arrange tokens by a `Layout`. These two are the plain ones; bert_tf.fast has others that
-compute the same numbers with other operations.
+Layers call an `Arithmetic` and arrange tokens with a `Layout`. This module has the plain ones; bert_tf.fast has others
+that compute the same numbers with other operations.
 
 Shape legend: B batch, S sequence, T tokens, W width of any kind, H hidden, N heads, D head width, V vocabulary.
 """
@@ -34,7 +34,7 @@ class Layout:
         self.batch_size, self.sequence_length = map(_size, input_mask.shape, tf.unstack(tf.shape(input_mask)))
 
     def tokens(self, x):
-        """[B, S, ...] -> [T, W], the axes after S side by side."""
+        """[B, S, ...] -> [T, W], with the axes after S flattened."""
         return tf.reshape(x, [-1, math.prod(x.shape[2:])])
 
     def sequences(self, x):
@@ -42,12 +42,12 @@ class Layout:
         return tf.reshape(x, [self.batch_size, self.sequence_length, x.shape[-1]])
 
     def drop(self, dropout, x, seed):
-        """The Drop of a SeededDropout for x [T, W] and seed int [2]; None without a seed."""
+        """Draws a Drop from a SeededDropout for x [T, W] and seed int [2]; returns None without a seed."""
         return None if seed is None else dropout.draw(tf.shape(x), seed)
 
 
 def _size(known, size):
-    """A size of a tensor, int if it is known statically, otherwise a tensor."""
+    """Returns a dimension of a tensor: int if it is known statically, otherwise a tensor."""
     return size if known is None else known
 
 
@@ -62,7 +62,7 @@ class Arithmetic(SavedObject):
 
     def look_up(self, ids, table):
         """ids int32 [...], table [V, W] -> rows [..., W]."""
-        # The table is read as a tensor: TensorFlow copies a variable at each read once a gather has used it directly.
+        # Read the table as a tensor: TensorFlow copies a variable at each read once a gather has used it directly.
         return tf.gather(tf.convert_to_tensor(table), ids)
 
     def heads(self, attention, x, layout):
@@ -100,12 +100,12 @@ class Arithmetic(SavedObject):
         return tf.cast(tf.nn.softmax(tf.cast(scores, tf.float32) + bias), scores.dtype)
 
     def activate(self, projection, x, training):
-        """x [T, H] through a Projection and its activation."""
+        """Applies a Projection and its activation to x [T, H]."""
         del training
         return projection(x)
 
     def add_and_normalize(self, y, x, norm, drop):
-        """norm(drop(y) + x), all [T, H]; drop: Drop, or None when not training."""
+        """Returns norm(drop(y) + x), all [T, H]; `drop` is a Drop, or None when not training."""
         return norm((y if drop is None else drop(y)) + x)
 
     def score_vocabulary(self, x, table, projection, bias):

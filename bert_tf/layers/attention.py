@@ -10,7 +10,7 @@ from bert_tf.layers.arithmetic import Arithmetic
 from bert_tf.layers.basic import Projection, SeededDropout
 from bert_tf.saved_objects import SavedLayer
 
-MASKED_SCORE = -10000.0  # the original's; -inf would turn a row without any token into NaN
+MASKED_SCORE = -10000.0  # The original's value; -inf would turn a row without any token into NaN.
 
 
 def attention_bias(input_mask, dtype=tf.float32):
@@ -28,7 +28,7 @@ def packed_attention_bias(sequences, dtype=tf.float32):
 
 
 class SelfAttention(SavedLayer, tf_keras.layers.Layer):
-    """Every token attends to every token of its sequence.
+    """Self-attention: every token attends to every token of its sequence.
 
     The kernels of query, key, and value are concatenated in `qkv/kernel` [H, 3 N D], so that one matrix multiplication
     computes all three; checkpoints in and out have the original's three kernels.
@@ -51,7 +51,7 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
         self.dropout = SeededDropout(config.attention_probs_dropout_prob, dtype=dtype)
 
     def call(self, x, layout, bias, dropout_seed=None):
-        """Attends.
+        """Computes the attention of a batch.
 
         Args:
           x: [T, H].
@@ -60,14 +60,14 @@ class SelfAttention(SavedLayer, tf_keras.layers.Layer):
           dropout_seed: int [2], or None when not training.
 
         Returns:
-          The heads' outputs side by side, [T, N D], and AttentionMaps.
+          Outputs of the heads, concatenated, [T, N D], and AttentionMaps.
         """
         query, key, value = self.arithmetic.heads(self, x, layout)  # [B, N, S, D] each
         context, attention = self.arithmetic.attend(query, key, value, bias, self.draw(layout, dropout_seed))
         return layout.tokens(context), attention
 
     def draw(self, layout, seed):
-        """The Drop for the probabilities [B, N, S, S] of a batch; None without a seed."""
+        """Draws the Drop for the probabilities [B, N, S, S] of a batch; returns None without a seed."""
         if seed is None:
             return None
         length = layout.sequence_length

@@ -1,7 +1,7 @@
-"""The layers that the others consist of: projection, layer normalization, dropout.
+"""The layers that the others consist of: projection, layer normalization, and dropout.
 
-They work on matrices [T, width], where T counts the tokens of a batch: TensorFlow's graph optimizer fuses a matrix
-multiplication with the bias and the activation that follow it.
+They work on matrices [T, width], where T is the number of tokens of a batch: TensorFlow's graph optimizer fuses a
+matrix multiplication with the bias and the activation that follow it.
 Weights are created on construction, since a BERT config fixes every shape.
 """
 
@@ -28,7 +28,7 @@ ACTIVATIONS = {
 class WeightInitializer(SavedObject):
     """Truncated normal for every kernel and embedding (the original's `create_initializer`).
 
-    Each call draws from its own stream of `seed`: layers that are created in the same order get the same weights.
+    Each call uses its own stream of `seed`: layers that are created in the same order get the same weights.
 
     Args:
       standard_deviation: float.
@@ -52,7 +52,7 @@ class WeightInitializer(SavedObject):
 
 
 def normalize(x, gamma, beta):
-    """x float32 [..., W] to mean 0 and variance 1 over its last axis, times gamma [W], plus beta [W]."""
+    """Normalizes x float32 [..., W] to mean 0 and variance 1 over its last axis, then scales and shifts by [W]."""
     # Fewer passes over x than tf.nn.moments takes.
     centered = x - tf.reduce_mean(x, axis=-1, keepdims=True)
     variance = tf.reduce_mean(tf.square(centered), axis=-1, keepdims=True)
@@ -101,11 +101,11 @@ class LayerNorm(SavedLayer, tf_keras.layers.Layer):
 
 
 class Drop(typing.NamedTuple):
-    """The elements that one use of dropout zeroes, already drawn.
+    """The elements that one use of dropout zeroes, already sampled.
 
     Attributes:
-      keep: bool of the shape of a tensor, True where an element stays; [] where all stay.
-      scale: float. Factor of the elements that stay.
+      keep: bool, of the shape of a tensor. True for elements to keep; a scalar if all are kept.
+      scale: float. Factor of the elements that are kept.
     """
 
     keep: tf.Tensor
@@ -118,7 +118,7 @@ class Drop(typing.NamedTuple):
 
         @tf.custom_gradient
         def drop(x):
-            # The gradient is not written as the same product: TensorFlow would keep its float factor until then.
+            # Do not write the gradient as the same product: TensorFlow would keep its float factor until then.
             return x * (tf.cast(self.keep, x.dtype) * self.scale), lambda dy: tf.where(
                 self.keep, dy * self.scale, tf.zeros([], dy.dtype))
         return drop(x)
@@ -127,8 +127,8 @@ class Drop(typing.NamedTuple):
 class SeededDropout(SavedLayer, tf_keras.layers.Layer):
     """Zeroes a fraction `rate` of the elements and scales the others so that the mean stays the same.
 
-    16 random bits decide on an element, half of what TensorFlow's dropout draws. So the rate is rounded to a multiple
-    of 1 / 65536; the scale follows from the rounded rate.
+    16 random bits decide about an element, half as many as in TensorFlow's dropout. Therefore, the rate is rounded to a
+    multiple of 1 / 65536, and the scale follows from the rounded rate.
     """
 
     def __init__(self, rate, *, name="dropout", dtype=None):

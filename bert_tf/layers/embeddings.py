@@ -54,18 +54,18 @@ class Embeddings(SavedLayer, tf_keras.layers.Layer):
           segment_ids: int32 [B, S], each in [0, segment types).
           layout: Layout of the batch.
           dropout_seed: int [2], or None when not training.
-          positions: int32 [B, S], of each token in its sequence, each in [0, S); None for 0, 1, ..., S - 1.
+          positions: int32 [B, S]. 0-based position of each token in its sequence; None for 0, 1, ..., S - 1.
 
         Returns:
           float32 [T, H].
         """
-        # A one-hot product, not a gather, for this small a table: its gradient is dense, and the original's clipping
-        # by global norm depends on that.
+        # A one-hot matmul instead of a gather, since the table is small: its gradient is dense, and the original's
+        # clipping by global norm depends on that.
         segments = tf.matmul(
             tf.one_hot(segment_ids, self._config.type_vocab_size), self.token_type_embeddings)  # [B, S, H]
         places = self.position_embeddings[:layout.sequence_length]  # [S, H]
         if positions is not None:
-            places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, as a slice's
+            places = tf.gather(places, positions)  # [B, S, H]; the gradient is dense, like that of a slice
         x = self.layer_norm(layout.tokens(self._embed_words(input_ids) + segments + places))  # [T, H]
         drop = layout.drop(self.dropout, x, dropout_seed)
         return x if drop is None else drop(x)

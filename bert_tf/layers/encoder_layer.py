@@ -1,4 +1,4 @@
-"""One Transformer layer: self-attention, then the position-wise feed-forward network; and how an encoder runs it."""
+"""A Transformer layer: self-attention, then the position-wise feed-forward network; and how an encoder runs it."""
 
 import dataclasses
 

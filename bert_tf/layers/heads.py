@@ -1,4 +1,4 @@
-"""The heads on top of the encoder: masked language model, and a linear classifier.
+"""The heads on top of the encoder: masked language model and linear classifier.
 
 Shape legend: T tokens, H hidden, V vocabulary.
 """
@@ -42,10 +42,10 @@ class MaskedLMHead(SavedLayer, tf_keras.layers.Layer):
 
 
 class LinearHead(SavedLayer, tf_keras.layers.Layer):
-    """x W^T + b, with `output_weights` [classes, H] laid out as in the original's task heads.
+    """A linear layer x W^T + b, with `output_weights` [classes, H] laid out as in the original's task heads.
 
-    The variables take the name scope in which they are created: each task names its head in a checkpoint so. The
-    product is float32 under any dtype policy: it is small, and rounded scores would often be equal.
+    The variables use the name scope in which the layer is created, so each task has its own variable names in a
+    checkpoint. The product is float32 under any dtype policy: it is small, and rounded scores would often be equal.
 
     Attributes:
       hooks: tuple of Hook, which change the product; see bert_tf.layers.hooks.

@@ -1,4 +1,4 @@
-"""Hooks: how training techniques change what a layer computes, without the layer knowing them.
+"""Hooks: training techniques change the computation of a layer, and the layer does not know about them.
 
     attach(layer, hook)                    until `detach(layer, hook)`
     with attached([(layer, hook), ...]):   functions that are traced in the context keep the hooks
@@ -16,14 +16,14 @@ from bert_tf.errors import InputError
 
 
 class Hook:
-    """Changes how a layer multiplies by its matrix. Each method by default changes nothing."""
+    """Changes how a layer multiplies by its matrix. By default, no method changes anything."""
 
     def product(self, x, kernel, multiply):
         """Returns x [T, K] times kernel [K, M]; `multiply(x, kernel)` applies the hooks attached before this one."""
         return multiply(x, kernel)
 
     def rows(self, rows, table):
-        """Returns what replaces rows [..., K], looked up in table [V, K]."""
+        """Returns the replacement of rows [..., K], looked up in table [V, K]."""
         del table
         return rows
 
@@ -48,7 +48,7 @@ def detach(layer, hook):
 
 @contextlib.contextmanager
 def attached(pairs):
-    """A context in which layers have hooks; `pairs` is an iterable of (layer, hook)."""
+    """Attaches hooks to layers within a context; `pairs` is an iterable of (layer, hook)."""
     pairs = list(pairs)
     for layer, hook in pairs:
         attach(layer, hook)
@@ -68,7 +68,7 @@ def multiply(layer, x, kernel):
 
 
 def merge_kernel(layer, kernel):
-    """Returns the kernel [K, M] that stands for a layer's kernel and all its hooks; InputError if there is none."""
+    """Returns the kernel [K, M] that replaces a layer's kernel and all its hooks; raises InputError if none exists."""
     for hook in layer.hooks:
         kernel = hook.kernel(kernel)
     return kernel

@@ -7,9 +7,9 @@ from bert_tf.saved_objects import SavedLayer
 
 
 class ScalarMix(SavedLayer, tf_keras.layers.Layer):
-    """gamma times the sum of K tensors, weighted by a softmax; at first their mean.
+    """A weighted sum of K tensors, times gamma; at first, their mean.
 
-    Weights: `scores` [K], of which the softmax is taken, and `gamma`.
+    Weights: `scores` [K], whose softmax gives the weights of the sum, and `gamma`.
     """
 
     def __init__(self, num_layers, *, name="mix"):
@@ -20,9 +20,9 @@ class ScalarMix(SavedLayer, tf_keras.layers.Layer):
 
     @property
     def weights_of_layers(self):
-        """The weight of each tensor, float32 [K]; their sum is 1."""
+        """Weight of each tensor, float32 [K]; the sum is 1."""
         return tf.nn.softmax(self.scores)
 
     def call(self, layers, axis=0):
-        """float32 with K tensors along an axis -> the same without that axis."""
+        """Mixes K float32 tensors, stacked along `axis`; the result lacks that axis."""
         return self.gamma * tf.tensordot(self.weights_of_layers, layers, [[0], [axis]])

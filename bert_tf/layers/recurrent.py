@@ -7,15 +7,15 @@ from bert_tf.saved_objects import SavedLayer
 
 
 class BiLSTM(SavedLayer, tf_keras.layers.Layer):
-    """An LSTM in each direction, their outputs side by side.
+    """Two LSTMs, one per direction, with concatenated outputs.
 
-    Keras' own layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent dropout. They compute in
-    float32.
+    These are Keras layers with the settings that cuDNN requires: tanh, sigmoid, bias, no recurrent dropout. They
+    compute in float32.
 
     Args:
-      input_width: of the vectors.
-      width: of each direction.
-      seeds: two int, of the initial weights of the two directions.
+      input_width: int. Size of the input embeddings.
+      width: int. Output size of each direction.
+      seeds: Two ints. Seeds of the initial weights of the two directions.
     """
 
     def __init__(self, input_width, width, seeds, *, name):
@@ -29,5 +29,5 @@ class BiLSTM(SavedLayer, tf_keras.layers.Layer):
         self.both.build(tf.TensorShape([None, None, input_width]))
 
     def call(self, x, mask):
-        """x float32 [B, W, input_width]; mask bool [B, W], False after a row's last word -> [B, W, 2 * width]."""
+        """x float32 [B, W, input_width]; mask bool [B, W], False after the last word of a row -> [B, W, 2 * width]."""
         return self.both(x, mask=tf.ensure_shape(mask, [None, None]))

@@ -1,4 +1,4 @@
-"""Makes an optimizer with its schedule, as the original's `optimization.create_optimizer`."""
+"""Creates an optimizer with its schedule, as in the original's `optimization.create_optimizer`."""
 
 import re
 
@@ -15,29 +15,29 @@ OPTIMIZERS = {"adamw": BertAdamW, "lamb": Lamb}
 def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer="adamw", *, decay_power=1.0,
                      weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
                      beta_1=0.9, beta_2=0.999, epsilon=1e-6, scale_loss=False):
-    """The optimizer with its schedule (the original's `optimization.create_optimizer`).
+    """Creates the optimizer with its schedule (the original's `optimization.create_optimizer`).
 
     Args:
-      learning_rate: float, the peak.
-      num_train_steps: int, the step at which the rate reaches 0.
-      num_warmup_steps: int, steps over which the rate rises linearly; 0 for none. With more than there are
-        training steps, the rate never reaches its peak.
-      optimizer: "adamw" or "lamb".
-      decay_power: float; the rate falls as the share of steps left, to this power. 1 is the original's.
-      weight_decay: float, share of a variable that decays in a step at rate 1; 0 for none.
-      clip_norm: float, largest global norm of the gradients; 0 for no clipping.
-      no_decay: regular expressions; a variable in whose name one is found does not decay, and LAMB does not adapt
-        its rate.
-      beta_1, beta_2: floats below 1, what a step keeps of the mean of gradients and of that of their squares.
-      epsilon: float, added to the root of the second.
-      scale_loss: bool, whether the loss is scaled against underflow, as float16 needs; see DynamicLossScale.
+      learning_rate: float. Peak learning rate.
+      num_train_steps: int. Step at which the learning rate reaches 0.
+      num_warmup_steps: int. Steps over which the learning rate rises linearly; 0 for none. If there are more than
+        training steps, it never reaches its peak.
+      optimizer: str. "adamw" or "lamb".
+      decay_power: float. The learning rate is proportional to the fraction of remaining steps to this power; 1 is the
+        original's.
+      weight_decay: float. Fraction of a variable that decays per step at learning rate 1; 0 for none.
+      clip_norm: float. Maximum global norm of the gradients; 0 for no clipping.
+      no_decay: Regular expressions. Variables with matching names have no weight decay, and LAMB does not adapt their
+        learning rates.
+      beta_1, beta_2: float below 1. Decay rates of the means of the gradients and of their squares.
+      epsilon: float. Added to the square root of the latter.
+      scale_loss: bool. Whether to scale the loss against underflow, as float16 requires; see DynamicLossScale.
 
     Returns:
       A tf_keras optimizer whose `apply_gradients` takes raw gradients.
 
     Raises:
-      InputError: an unknown optimizer, a count that is not positive, a negative warm-up, decay or norm, a power that
-        is not positive, or a pattern that is no regular expression.
+      InputError: If the optimizer is unknown, a number is out of range, or a pattern is not a regular expression.
     """
     if optimizer not in OPTIMIZERS:
         raise InputError(f"`optimizer`={optimizer}: it must be one of {', '.join(OPTIMIZERS)}")

@@ -1,8 +1,8 @@
-"""Gradients of parts of a batch: what replicas and micro-batches hand over so that one norm can be taken.
+"""Gradients of the parts of a batch, in the form in which replicas and micro-batches can compute one global norm.
 
-The original clips by a global norm in which a sparse gradient counts by its slices, before duplicate rows are summed
-(`tf.clip_by_global_norm` on IndexedSlices). The slices of all parts are those of the whole batch, so the sum of their
-squares is too. A dense gradient must be summed over the parts first.
+The original clips by a global norm that includes a sparse gradient by its slices, before duplicate rows are summed
+(`tf.clip_by_global_norm` on IndexedSlices). The slices of the parts together make up those of the batch, so the sums of
+their squares add up. A dense gradient must be summed over the parts first.
 """
 
 import typing
@@ -11,11 +11,11 @@ import tensorflow as tf
 
 
 class MergedSlices(typing.NamedTuple):
-    """A sparse gradient after its slices were summed row by row. Those of two parts add up field by field.
+    """A sparse gradient after its slices were summed per row. To add up two parts, add each field.
 
     Attributes:
-      values: float32, the shape of the variable.
-      squared_norm: float32 scalar, the sum of squares of the slices.
+      values: float32, with the shape of the variable.
+      squared_norm: float32 scalar. Sum of squares of the slices.
     """
 
     values: tf.Tensor
@@ -23,22 +23,22 @@ class MergedSlices(typing.NamedTuple):
 
 
 def merge(gradient):
-    """A dense gradient as it is; IndexedSlices as MergedSlices."""
+    """Converts IndexedSlices to MergedSlices; returns a dense gradient unchanged."""
     if not isinstance(gradient, tf.IndexedSlices):
         return gradient
     return MergedSlices(tf.convert_to_tensor(gradient), 2 * tf.nn.l2_loss(gradient.values))
 
 
 def values_of(gradient):
-    """The dense values of what `merge` returns."""
+    """Returns the dense values of a result of `merge`."""
     return gradient.values if isinstance(gradient, MergedSlices) else gradient
 
 
 def global_norm(gradients):
-    """The norm of all gradients of a batch together.
+    """Computes the norm of all gradients of a batch together.
 
     Args:
-      gradients: each as `merge` returns it, summed over micro-batches and replicas.
+      gradients: Results of `merge`, summed over micro-batches and replicas.
 
     Returns:
       float32 scalar.

@@ -1,4 +1,4 @@
-"""LAMB, for batches of many thousand examples (You et al. 2020, arXiv:1904.00962, algorithm 2)."""
+"""LAMB, for batches of many thousands of examples (You et al. 2020, arXiv:1904.00962, algorithm 2)."""
 
 import tensorflow as tf
 
@@ -7,19 +7,19 @@ from bert_tf.optimization.optimizer import ClippingOptimizer
 
 
 class Lamb(ClippingOptimizer):
-    """Adam with bias correction, whose update of each variable is scaled to the variable's own norm.
+    """Adam with bias correction, with each variable's update scaled to the norm of the variable.
 
-    "Each variable" means the original's: the norms of query, key and value, which here are one kernel, are taken apart.
-    Variables that do not decay are not adapted either. Agrees with official.modeling.optimization.lamb.
+    Variables are the original's: query, key, and value, which share one kernel here, have separate norms.
+    Variables without weight decay are not scaled either. Equivalent to official.modeling.optimization.lamb.
 
-    Arguments as ClippingOptimizer's.
+    See ClippingOptimizer for the arguments.
     """
 
     def move(self, gradient, variable):
-        """Moves one variable by its ClippedGradient."""
+        """Updates one variable with its ClippedGradient."""
         index, scalars = self._index_dict[self._var_key(variable)], gradient.scalars
         moments = self._first_moments[index], self._second_moments[index]
-        # TensorFlow's Adam kernel at a rate of 0: it moves the moments alone, in one pass.
+        # TensorFlow's Adam kernel with a learning rate of 0 updates only the moments, in one pass.
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle, m=moments[0].handle, v=moments[1].handle, beta1_power=scalars.zero,
             beta2_power=scalars.zero, lr=scalars.zero, beta1=scalars.beta_1, beta2=scalars.beta_2,
@@ -34,19 +34,19 @@ class Lamb(ClippingOptimizer):
         variable.assign_sub(rate * update)
 
     def _bias_correction(self, beta):
-        """1 / (1 - beta^t) for update t, in the kernel's float32, so that the first update's is exact."""
+        """Returns 1 / (1 - beta^t) for update t, in the kernel's float32, so that it is exact for the first update."""
         return 1.0 / (1.0 - tf.pow(tf.constant(beta), tf.cast(self.iterations + 1, tf.float32)))
 
 
 def trust_ratio(variable, update):
-    """Norm of a variable over the norm of its update; 1 where either is 0.
+    """Computes the norm of a variable over the norm of its update, or 1 if either is 0.
 
     Args:
-      variable: float32 [..., W], one or more of the original's variables side by side on the last axis.
-      update: of the same shape.
+      variable: float32 [..., W]. One or more of the original's variables, concatenated on the last axis.
+      update: float32 [..., W].
 
     Returns:
-      float32 [W]: each part's ratio, at each of its columns.
+      float32 [W]. Ratio of each of the original's variables, at each of its columns.
     """
     parts = len(original_names(variable.name))
     shape = [-1, parts, variable.shape[-1] // parts]

@@ -1,18 +1,18 @@
-"""Loss scaling: gradients of float16 activations that would be rounded to zero are computed times a factor."""
+"""Loss scaling, for gradients of float16 activations that would otherwise be rounded to zero."""
 
 import tensorflow as tf
 
 from bert_tf.saved_objects import SavedObject
 
-INITIAL = 2.0**15  # these, and the rule: tf_keras.mixed_precision.LossScaleOptimizer
+INITIAL = 2.0**15  # These values, and the rule, are from tf_keras.mixed_precision.LossScaleOptimizer.
 GROWTH_STEPS = 2000
 FACTOR = 2.0
 
 
 class DynamicLossScale(SavedObject, tf.Module):
-    """A factor that halves when a gradient overflows and doubles after `growth_steps` steps without; at least 1.
+    """A factor, at least 1, that halves when a gradient overflows and doubles after `growth_steps` good steps.
 
-    bfloat16 has the range of float32 and needs none.
+    bfloat16 does not require it, since it has the range of float32.
 
     Attributes:
       value: float32 variable, scalar.
@@ -26,7 +26,9 @@ class DynamicLossScale(SavedObject, tf.Module):
         self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
 
     def update(self, is_finite):
-        """is_finite: bool scalar, whether this step's gradients were; the same on all replicas."""
+        """Updates the scale after a step; is_finite: bool scalar, whether its gradients were finite, the same on all
+        replicas.
+        """
         good_steps = tf.where(is_finite, self._good_steps + 1, 0)
         grows = good_steps >= self._growth_steps
         raised = tf.where(grows, self.value * FACTOR, self.value)

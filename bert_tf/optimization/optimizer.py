@@ -1,4 +1,4 @@
-"""What every optimizer here does with gradients before the update: sum, clip, and leave out what is not finite."""
+"""The common part of all optimizers: sums and clips gradients, and skips updates that are not finite."""
 
 import re
 import typing
@@ -9,19 +9,19 @@ import tf_keras
 from bert_tf.optimization.gradients import global_norm, merge, values_of
 from bert_tf.saved_objects import SavedObject
 
-CLIP_NORM = 1.0  # these and the patterns: the original's `optimization.create_optimizer`
+CLIP_NORM = 1.0  # These and the patterns: the original's `optimization.create_optimizer`.
 WEIGHT_DECAY = 0.01
 NO_DECAY_PATTERNS = ("LayerNorm", "layer_norm", "bias")
 
 
 class Scalars(typing.NamedTuple):
-    """What all variables of an update share, float32 scalars; where it is left out, such that nothing changes.
+    """Values for all variables of an update, float32 scalars; for a skipped update, they change nothing.
 
     Attributes:
-      rate: the learning rate.
-      decay: the share of a variable that decays.
-      kernel_rate: the learning rate over the optimizer's `gradient_scale`.
-      beta_1, beta_2, epsilon: of the moments.
+      rate: Learning rate.
+      decay: Fraction of a variable that decays.
+      kernel_rate: Learning rate over the optimizer's `gradient_scale`.
+      beta_1, beta_2, epsilon: See `ClippingOptimizer`.
       zero: 0.
     """
 
@@ -35,10 +35,10 @@ class Scalars(typing.NamedTuple):
 
 
 class ClippedGradient(typing.NamedTuple):
-    """What `update_step` gets.
+    """Argument of `update_step`.
 
     Attributes:
-      values: float32, the shape of the variable; zeros where the update is left out.
+      values: float32, with the shape of the variable; zeros for a skipped update.
       scalars: Scalars.
     """
 
@@ -49,17 +49,17 @@ class ClippedGradient(typing.NamedTuple):
 class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
     """Clips the gradients of the whole batch, over all replicas, by one global norm; a subclass updates a variable.
 
-    A subclass has `move(gradient: ClippedGradient, variable)` and may set `gradient_scale`, a float that the clipped
-    gradients are multiplied with.
+    A subclass implements `move(gradient: ClippedGradient, variable)` and can set `gradient_scale`, a float by which the
+    clipped gradients are multiplied.
 
     Args:
       learning_rate: float or schedule.
-      weight_decay: float, times the variable, added to the update of each variable that `decays`.
-      clip_norm: float, largest global norm of the gradients; 0 for no clipping.
-      no_decay: regular expressions, searched in a variable's name.
-      beta_1, beta_2: decay rates of the two moments.
-      epsilon: added to the root of the second moment.
-      loss_scale: DynamicLossScale, or None. What it scales is divided out here.
+      weight_decay: float. Times the variable, it is added to the update of each variable that `decays`.
+      clip_norm: float. Maximum global norm of the gradients; 0 for no clipping.
+      no_decay: Regular expressions that are searched in the names of variables.
+      beta_1, beta_2: float. Decay rates of the two moments.
+      epsilon: float. Added to the square root of the second moment.
+      loss_scale: DynamicLossScale, or None. The optimizer divides the gradients by it.
     """
 
     gradient_scale = 1.0
@@ -67,7 +67,7 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
 
     def __init__(self, learning_rate, *, weight_decay=WEIGHT_DECAY, clip_norm=CLIP_NORM, no_decay=NO_DECAY_PATTERNS,
                  beta_1=0.9, beta_2=0.999, epsilon=1e-6, loss_scale=None, name=None):
-        # jit_compile would compile each variable's update by itself where there is a GPU.
+        # On GPUs, jit_compile would compile each variable's update separately.
         super().__init__(name=name or self.default_name or type(self).__name__, weight_decay=None, jit_compile=False)
         self._learning_rate = self._build_learning_rate(learning_rate)
         self._decay = weight_decay
@@ -81,30 +81,30 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         self.set_rate_factors(())
 
     def set_rules(self, rules):
-        """Has variables updated by rules of their own.
+        """Sets custom update rules for variables.
 
         Args:
-          rules: pairs of a variable and a function of the variable, of the steps done before, int scalar, and of a
-            function without arguments that moves the variable as usual.
+          rules: Pairs of a variable and a function of the variable, the number of previous steps, int scalar, and a
+            function without arguments that performs the usual update.
         """
-        # Past Keras, which would look for variables to save in it.
+        # Bypasses Keras, which would look for variables to save in it.
         vars(self)["_rules"] = {self._var_key(variable): rule for variable, rule in rules}
 
     def set_rate_factors(self, factors):
-        """Has variables learn at rates of their own, their weight decay too.
+        """Sets factors of the learning rate for variables, which also apply to their weight decay.
 
         Args:
-          factors: pairs of a variable and a float, of the learning rate; variables that are not named learn at 1.
+          factors: Pairs of a variable and a float. Other variables have the factor 1.
         """
         vars(self)["_rate_factors"] = {self._var_key(variable): factor for variable, factor in factors}
 
     def own_rate(self, variable, rate):
-        """A rate of Scalars as a variable has it."""
+        """Returns a learning rate of Scalars times the variable's factor."""
         factor = self._rate_factors.get(self._var_key(variable), 1.0)
         return rate if factor == 1.0 else rate * factor
 
     def update_step(self, gradient, variable):
-        """Called by Keras for each variable and its ClippedGradient."""
+        """Updates a variable with its ClippedGradient; called by Keras."""
         rule = self._rules.get(self._var_key(variable))
         if rule is None:
             self.move(gradient, variable)
@@ -112,11 +112,12 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
             rule(variable, self.iterations, lambda: self.move(gradient, variable))
 
     def build(self, var_list, aside=()):
-        """Makes the moments, zeros of each variable's shape.
+        """Creates the moments, zeros of each variable's shape.
 
         Args:
-          var_list: the model's variables.
-          aside: further variables. Their moments come last, so that a checkpoint with them is read without them too.
+          var_list: Variables of the model.
+          aside: Further variables. Their moments come last, so that a checkpoint with them can also be read without
+            them.
         """
         super().build([*var_list, *aside])
         if getattr(self, "_built", False):
@@ -130,29 +131,28 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
 
     @property
     def loss_scale(self):
-        """What to multiply a loss with before its gradients are taken: float32 scalar, or None for nothing."""
+        """Factor to multiply the loss by before computing gradients: float32 scalar, or None."""
         return None if self._loss_scale is None else tf.convert_to_tensor(self._loss_scale.value)
 
     def decays(self, variable):
-        """Whether weight decay applies to a variable, by its name."""
+        """Returns whether weight decay applies to a variable, by its name."""
         return not any(re.search(pattern, variable.name) for pattern in self._no_decay)
 
     def apply_gradients(self, grads_and_vars, name=None, skip_gradients_aggregation=False):
-        """Sums over replicas, clips, updates.
+        """Sums gradients over replicas, clips them, and updates the variables.
 
         Args:
-          grads_and_vars: pairs of a raw gradient (dense, IndexedSlices, or None for no update) and its
-            variable; in a replica's context when there is a strategy, where it is the gradient of this replica's
-            share of the loss.
-          name: scope of the optimizer's variables.
-          skip_gradients_aggregation: True when the gradients are already equal on all replicas.
+          grads_and_vars: Pairs of a raw gradient (dense, IndexedSlices, or None for no update) and its variable. In the
+            replica context of a strategy, the gradient of the replica's partial loss.
+          name: str. Scope of the optimizer's variables.
+          skip_gradients_aggregation: bool. True if the gradients are already equal on all replicas.
 
         Returns:
           The step counter, `iterations`.
         """
         grads_and_vars = list(grads_and_vars)
         with tf.name_scope(name or self.name), tf.init_scope():
-            self.build([variable for _, variable in grads_and_vars])  # Keras' files have moments of all of them.
+            self.build([variable for _, variable in grads_and_vars])  # Keras files have moments of all of them.
         gradients, variables = zip(*((merge(gradient), variable) for gradient, variable in grads_and_vars
                                      if gradient is not None), strict=True)
         if not skip_gradients_aggregation:
@@ -162,17 +162,18 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         return self.iterations
 
     def apply_summed(self, gradients, variables, *, loss=0.0, name=None):
-        """Clips and updates; the step counts, but changes nothing, where loss or gradients are not finite.
+        """Clips and updates; if the loss or the gradients are not finite, it only increases the step counter.
 
         Args:
-          gradients: what `gradients.merge` returns, summed over micro-batches and replicas; of the loss times
-            `loss_scale`, if there is one.
-          variables: theirs, in the same order.
-          loss: float32 scalar, not scaled, the same on all replicas.
-          name: scope of the optimizer's variables.
+          gradients: Results of `gradients.merge`, summed over micro-batches and replicas; if there is a `loss_scale`,
+            of the scaled loss.
+          variables: Variables of the gradients, in the same order.
+          loss: float32 scalar. Unscaled loss, the same on all replicas.
+          name: str. Scope of the optimizer's variables.
 
         Returns:
-          Bool scalar: False if the loss was not finite, or the gradients were not and no lower loss scale can help.
+          bool scalar. False if the loss was not finite, or if the gradients were not and the loss scale cannot
+          decrease.
         """
         scale = 1.0 if self._loss_scale is None else tf.convert_to_tensor(self._loss_scale.value)
         norm = global_norm(gradients) / scale
@@ -180,7 +181,7 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         factor = self.gradient_scale / scale
         if self._clip_norm:
             factor *= self._clip_norm / tf.maximum(norm, self._clip_norm)
-        # A product with a factor of 0 that is 0 even where a gradient is NaN or infinite.
+        # Multiplying by a factor of 0 results in 0, even if a gradient is NaN or infinite.
         factor = tf.where(is_applied, factor, 0.0)
         scalars = self._scalars(is_applied)
         clipped = [ClippedGradient(tf.math.multiply_no_nan(values_of(gradient), factor), scalars)
@@ -192,7 +193,7 @@ class ClippingOptimizer(SavedObject, tf_keras.optimizers.Optimizer):
         return tf.math.is_finite(loss) & (is_applied | (scale > 1.0))
 
     def _scalars(self, is_applied):
-        """The Scalars of an update: made once, not again by each variable."""
+        """Creates the Scalars of an update, once for all variables."""
         rate = self._learning_rate
         rate = tf.where(is_applied, rate(self.iterations) if callable(rate) else rate, 0.0)
         return Scalars(rate, rate * self._decay, rate / self.gradient_scale,

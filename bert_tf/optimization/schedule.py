@@ -1,4 +1,4 @@
-"""Learning rates: over the steps of a run, and from layer to layer."""
+"""Learning rates over the steps of a run and from layer to layer."""
 
 import re
 
@@ -12,10 +12,10 @@ _EMBEDDINGS = re.compile(r"(?:^|/)bert/embeddings/")
 
 
 class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedule):
-    """Rises from 0 to `peak` over the warm-up steps, then falls to reach 0 at `num_train_steps`.
+    """Rises from 0 to `peak` over the warm-up steps, then falls to 0 at `num_train_steps`.
 
-    The fall counts from step 0, not from the end of the warm-up: the rate drops where the two meet, as in
-    the original. It is linear, or the share of steps left to the power `power`.
+    As in the original, the decay starts at step 0, not at the end of the warm-up, so the learning rate drops where the
+    two meet. It is linear, or the fraction of remaining steps to the power `power`.
     """
 
     def __init__(self, peak, num_train_steps, num_warmup_steps, power=1.0):
@@ -26,7 +26,7 @@ class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedul
         self._power = power
 
     def __call__(self, step):
-        """step: integer scalar, 0 for the first update -> float32 scalar."""
+        """Returns the learning rate, float32 scalar, at a step, integer scalar; 0 for the first update."""
         step = tf.cast(step, tf.float32)
         left = 1.0 - tf.minimum(step / self._num_train_steps, 1.0)
         decayed = self._peak * (left if self._power == 1 else left**self._power)
@@ -39,13 +39,13 @@ class WarmupDecay(SavedObject, tf_keras.optimizers.schedules.LearningRateSchedul
 def layerwise_factors(variables, num_layers, decay):
     """Computes the factor of the learning rate for each variable of a model.
 
-    Lower layers represent language in general, and change less in fine-tuning (Sun et al. 2019, arXiv:1905.05583,
+    Lower layers represent language in general and change less in fine-tuning (Sun et al. 2019, arXiv:1905.05583,
     section 5.3.4; ELECTRA, appendix B). The top layer of the encoder, the pooler, and the head have the full learning
-    rate, each layer has `decay` times the rate of the one above it, and the embeddings have `decay` times that of the
-    lowest layer. (In ELECTRA's code, the top layer is two powers below the head.)
+    rate. Each lower layer has `decay` times the rate of the layer above it, and the embeddings have `decay` times the
+    rate of the lowest layer. (In ELECTRA's code, the top layer is two powers below the head.)
 
     Args:
-      variables: Variables of a model of bert_tf.models, known by their names. Its layers must not share their weights.
+      variables: Variables of a model of bert_tf.models, identified by name. Its layers must not share their weights.
       num_layers: int. Number of layers of its encoder.
       decay: float.
 

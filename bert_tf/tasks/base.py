@@ -1,4 +1,4 @@
-"""The contract of a kind of task: what the code needs to know of its models without TensorFlow."""
+"""The contract of a kind of task: the properties of its models that do not require TensorFlow."""
 
 import abc
 from typing import ClassVar
@@ -7,21 +7,21 @@ import numpy as np
 
 TEXT = {"text": 1}
 PAIR = {"text_a": 1, "text_b": 1}
-LEAST_PROBABILITY = 1e-30  # of which a logarithm is taken
+LEAST_PROBABILITY = 1e-30  # Lower bound before taking a logarithm.
 
 
 class Kind(abc.ABC):
-    """A kind of task. A subclass for each is in the module of its name.
+    """A kind of task. Each subclass is in the module of its name.
 
     Attributes:
-      name: str. Name in task.json and of `--task`.
+      name: str. Name in task.json and value of `--task`.
       is_fine_tuned: bool. False if any checkpoint can serve as it, fine-tuned or not.
       hugging_face: Tuple of str. Model classes of transformers for this kind; the first is the one to write.
-      card_fields: Frozenset of str. Fields of task.json that belong to this kind and not to all.
-      may_give_number: bool. Whether a model without labels answers with a number (regression).
+      card_fields: Frozenset of str. Fields of task.json for this kind, in addition to those of all kinds.
+      may_give_number: bool. Whether a model without labels predicts a number (regression).
       head_scope: str. Prefix of the names of the head's variables.
-      unused_variables: Tuple of str. Prefixes of the names of variables on which no answer depends.
-      per_position: Dict of name of a model's output -> its axis of positions, negative. Other outputs have none.
+      unused_variables: Tuple of str. Name prefixes of variables that do not affect the predictions.
+      per_position: Dict of model output name -> its negative position axis. Other outputs have none.
       signature: Frozenset of str. Outputs of serving_default that only exports of this kind have.
       candidates: str or None. Output of serving_default that has `top_k` candidates on its last axis.
       has_several_rows: bool. Whether one request becomes several rows of IDs.
@@ -41,26 +41,26 @@ class Kind(abc.ABC):
 
     @property
     def has_labels(self):
-        """Whether task.json names labels."""
+        """True if task.json lists labels."""
         return "labels" in self.card_fields
 
     def gives_number(self, card):
-        """Returns whether a model with a TaskMetadata answers with a number instead of labels."""
+        """Returns whether a model with a TaskMetadata predicts a number instead of labels."""
         return self.may_give_number and not card.labels
 
     def num_outputs(self, card):
-        """Returns the number of rows of the head's kernel: one for each label, 1 without labels."""
+        """Returns the number of rows of the head's kernel: one per label, 1 without labels."""
         return len(card.labels) or 1
 
     def needs(self, variable):
-        """Returns whether answers depend on the variable of that name."""
+        """Returns whether predictions depend on the variable with this name."""
         return not variable.startswith(self.unused_variables)
 
     def inputs(self, pairs=False):
         """Returns the inputs of serving_default.
 
         Args:
-          pairs: bool. Whether an example is two texts, for the kinds whose card has this field.
+          pairs: bool. Whether an example is two texts; only for kinds whose metadata has this field.
 
         Returns:
           Dict of name -> rank: 1 for string [B], 2 for string [B, choices].
@@ -69,45 +69,45 @@ class Kind(abc.ABC):
 
     @property
     def takes_choices(self):
-        """Whether an input holds several texts for each example."""
+        """True if an input contains several texts per example."""
         return max(self.inputs().values()) > 1
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
-        """Returns the texts of an example by the names of the model's inputs.
+        """Maps the texts of an example to the names of the model's inputs.
 
         Args:
-          text_a, text_b: str; text_b None without a second text.
+          text_a, text_b: str; text_b is None if there is no second text.
           choices: Sequence of str, for a kind that takes choices.
           argument: str. Name of the second text in error messages.
 
         Raises:
-          InputError: If the kind requires a second text, or does not take one.
+          InputError: If the kind requires a second text, or does not accept one.
         """
         del choices, argument
         return {"text": text_a} if text_b is None else {"text_a": text_a, "text_b": text_b}
 
     @abc.abstractmethod
     def answer(self, card, tokenizer, buckets, *texts):
-        """Answers a request in NumPy: what the kind's Servable computes in its graph.
+        """Computes the response to a request in NumPy: the same as the kind's Servable in its graph.
 
         Args:
           card: bert_tf.litert.Metadata.
           tokenizer: PlainTokenizer.
           buckets: bert_tf.litert.buckets.Buckets, which runs the model on rows of IDs.
-          *texts: Lists of str in the order of `inputs`, all of the same length B.
+          *texts: Lists of str in the order of `inputs`, all of length B.
 
         Returns:
           Dict of arrays [B, ...] with the names, shapes, and types of serving_default; strings are bytes.
         """
 
     def rows(self, outputs):
-        """Converts the answers of a batch to JSON objects.
+        """Converts the predictions for a batch to JSON objects.
 
         Args:
-          outputs: Dict of arrays [B, ...], the outputs of serving_default.
+          outputs: Dict of arrays [B, ...]. Outputs of serving_default.
 
         Returns:
-          List of B dicts, each with "was_cut" and what the kind's `json_rows` describes.
+          List of B dicts, each with "was_cut" and the fields that the kind's `json_rows` describes.
         """
         rows = self.json_rows(outputs)
         for row, was_cut in zip(rows, outputs["was_cut"], strict=True):
@@ -119,11 +119,11 @@ class Kind(abc.ABC):
         """Returns `rows` without "was_cut"."""
 
     def is_right(self, row, expected):
-        """Returns whether an answer, one of `rows`, is the expected one."""
+        """Returns whether a prediction, one of `rows`, is the expected one."""
         raise NotImplementedError
 
     def logits_of(self, answer):
-        """Converts the answer of an export's signature "ids" to the outputs of the model, up to a constant.
+        """Converts the response of an export's signature "ids" to the outputs of the model, up to a constant.
 
         Args:
           answer: Dict of arrays.

@@ -30,7 +30,7 @@ class Classifier(Kind):
                 "probabilities": numbers.softmax(logits), "was_cut": was_cut}
 
     def json_rows(self, outputs):
-        """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}; with several labels "labels", a list.
+        """{"label": "yes", "probabilities": {"no": 0.1, "yes": 0.9}}; for multi-label models, "labels" with a list.
 
         A regression has {"value": 3.2}.
         """
@@ -47,7 +47,7 @@ class Classifier(Kind):
         return rows
 
     def is_right(self, row, expected):
-        """See Kind; `expected` is a label, or the list of all labels."""
+        """See `Kind`; `expected` is a label, or the list of all labels."""
         return row.get("label", row.get("labels")) == expected
 
     def logits_of(self, answer):

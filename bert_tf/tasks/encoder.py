@@ -1,4 +1,4 @@
-"""Embeddings of a text or of a pair of texts."""
+"""Embeddings of a text or a pair of texts."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from bert_tf.tokenization.rows import as_strings, pack_texts, were_cut
 
 
 class Encoder(Kind):
-    """The encoder without a head, as which any checkpoint can serve."""
+    """The encoder without a head; any checkpoint can serve as it."""
 
     name = "encoder"
     is_fine_tuned = False
@@ -19,7 +19,7 @@ class Encoder(Kind):
     signature = frozenset({"sequence_output"})
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind; outputs are as wide as the longest row of the request."""
+        """See `Kind`; the outputs have the length of the longest row of the request."""
         rows = pack_texts(tokenizer, card.max_seq_length, *texts)
         outputs = buckets.run(rows)
         width = max((len(row.ids) for row in rows), default=1)
@@ -36,5 +36,5 @@ class Encoder(Kind):
                 "was_cut": were_cut(rows)}
 
     def json_rows(self, outputs):
-        """{"vector": [...]}, the pooled output."""
+        """{"vector": [...]}, with the pooled output."""
         return [{"vector": numbers.to_json_numbers(vector)} for vector in outputs["pooled_output"]]

@@ -24,11 +24,11 @@ class MaskedLM(Kind):
     candidates = "pieces"
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
+        """See `Kind`."""
         ids, mask = tokenizer.ids, tokenizer.mask_id
         rows = []
         for text in texts[0]:
-            first, *others = text.split(MASK)  # the tokenizer, like the original's, takes a literal one for words
+            first, *others = text.split(MASK)  # the tokenizer, like the original's, reads a literal [MASK] as words
             rows.append(pack(tokenizer, [*ids(first), *(id_ for part in others for id_ in (mask, *ids(part)))], None,
                              card.max_seq_length))
         places = [[place for place, id_ in enumerate(row.ids) if id_ == mask] for row in rows]

@@ -40,5 +40,5 @@ class MultipleChoice(Kind):
                 for choice, probabilities in zip(outputs["choice"], outputs["probabilities"], strict=True)]
 
     def is_right(self, row, expected):
-        """See Kind; `expected` is the number of the choice."""
+        """See `Kind`; `expected` is the index of the choice."""
         return row["choice"] == expected

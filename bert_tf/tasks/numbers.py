@@ -1,26 +1,26 @@
-"""Numbers of a model: probabilities, stacks of rows, and numbers for JSON."""
+"""Numeric results of a model: probabilities, stacks of rows, and numbers for JSON."""
 
 import numpy as np
 
-PLACES = 6  # decimal places of a number in JSON; float32 has about seven digits
+PLACES = 6  # Decimal places of a number in JSON; float32 has about seven digits.
 
 
 def softmax(logits):
-    """float32 [..., L] -> the same shape."""
+    """Computes the softmax of float32 [..., L]."""
     scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return scores / scores.sum(axis=-1, keepdims=True)
 
 
 def stack(arrays, shape):
-    """Returns N arrays of a shape, 0 of them too, as float32 [N, *shape]."""
+    """Stacks N arrays of the given shape, where N can be 0, as float32 [N, *shape]."""
     return np.array(arrays, np.float32).reshape([len(arrays), *shape])
 
 
 def to_json_number(value):
-    """Returns a number as a float of PLACES decimal places."""
+    """Rounds a number to a float with PLACES decimal places."""
     return round(float(value), PLACES)
 
 
 def to_json_numbers(values):
-    """Returns float [N] as a list of float of PLACES decimal places."""
+    """Rounds float [N] to a list of float with PLACES decimal places."""
     return np.round(values.astype(np.float64), PLACES).tolist()

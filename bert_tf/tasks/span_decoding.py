@@ -10,19 +10,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-N_BEST_SIZE = 20  # the original's default: positions tried as start and as end of a window, and spans looked at
-NO_SPAN = -1e6  # the score where a context has no span; JSON has no infinity
+N_BEST_SIZE = 20  # The original's default: number of starts and ends to try per window, and of spans to consider.
+NO_SPAN = -1e6  # Score if a context has no span; JSON has no infinity.
 
 
 class Window(NamedTuple):
-    """Some tokens of a context: the number of the first, and how many."""
+    """A window of a context: 0-based index of its first token, and number of tokens."""
 
     start: int
     length: int
 
 
 class ScoredWindow(NamedTuple):
-    """A row that holds a window, and its scores.
+    """A row that contains a window, and its scores.
 
     Attributes:
       begin: int. Position of the window's first token in the row.
@@ -56,16 +56,16 @@ NO_SPANS = Spans(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, 
 
 
 def cut_into_windows(total, room, doc_stride, max_windows=None):
-    """Cuts a context into windows that overlap, as the original's `convert_examples_to_features`.
+    """Splits a context into overlapping windows, as in the original's `convert_examples_to_features`.
 
     Args:
       total: int. Tokens of the context.
       room: int. Maximum number of tokens of a window.
-      doc_stride: int. Tokens between the starts of two windows; where a window is shorter, its length.
+      doc_stride: int. Tokens between the starts of two windows, at most the length of a window.
       max_windows: int, or None for no limit.
 
     Returns:
-      (list of Window, at least one; bool, whether the context requires more than `max_windows`).
+      Tuple `(windows, was_cut)`: list of Window, at least one; bool, whether the context requires more windows.
     """
     step = min(room, doc_stride)
     required = 1 + -(-max(total - room, 0) // step)
@@ -76,8 +76,8 @@ def cut_into_windows(total, room, doc_stride, max_windows=None):
 def find_fullest_windows(windows):
     """Finds the window that shows the most context of each token (the original's `_check_is_max_context`).
 
-    That is the smaller number of tokens to its left and right, plus a hundredth of the window's length. The first of
-    equal windows counts.
+    It maximizes the smaller number of tokens on the left and right, plus a hundredth of the window's length. Among
+    equal windows, the first one wins.
 
     Args:
       windows: list of Window of a context, in order.
@@ -97,7 +97,7 @@ def find_fullest_windows(windows):
 
 
 def find_spans(windows, n_best_size, max_answer_length):
-    """Finds what may be an answer among the best starts and ends of each window.
+    """Finds possible answers among the best starts and ends of each window.
 
     Args:
       windows: list of ScoredWindow.
@@ -122,5 +122,5 @@ def find_spans(windows, n_best_size, max_answer_length):
 
 
 def rank(scores, count=None):
-    """Returns the positions of the `count` largest of float [N], best first; the first of equal scores comes first."""
+    """Returns the positions of the `count` largest of float [N], descending; of equal values, the first comes first."""
     return np.argsort(-scores, kind="stable")[:count]

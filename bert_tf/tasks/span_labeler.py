@@ -22,25 +22,25 @@ from bert_tf.tasks.span_decoding import (
 from bert_tf.tokenization.rows import as_strings, pack
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
-# What parts words for the original's `read_squad_examples`.
+# Word separators of the original's `read_squad_examples`.
 _SEPARATORS = re.compile("[ \t\r\n\u202f]+")
 _WORD = re.compile("[^ \t\r\n\u202f]+")
-_CACHED_CONTEXTS = 16  # of which several questions may be asked
+_CACHED_CONTEXTS = 16  # Several questions can be about the same context.
 
 _ARTICLE = re.compile(r"\b(a|an|the)\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 class Context(NamedTuple):
-    """The pieces of a context and where they come from; spans are of characters.
+    """The tokens of a context and their sources; spans are in characters.
 
     Attributes:
       text: str.
-      ids, starts, ends: lists, the id and the span of each piece.
-      words: list, the number of the word that each piece is of.
-      word_spans: list of (start, end) of each word.
-      odd_words: int array [words + 1], how many words before each have other characters than their pieces.
-      unknown: int array [pieces + 1], how many pieces before each are [UNK].
+      ids, starts, ends: Lists. ID and span of each token.
+      words: List. Number of the word of each token.
+      word_spans: List of (start, end) of each word.
+      odd_words: int array [words + 1]. Number of previous words whose characters differ from those of their tokens.
+      unknown: int array [tokens + 1]. Number of previous tokens that are [UNK].
     """
 
     text: str
@@ -53,7 +53,7 @@ class Context(NamedTuple):
     unknown: np.ndarray
 
     def span_text(self, first, last):
-        """The text of pieces `first` to `last`, as `question_windows.span_texts` gives it: (text, start, end)."""
+        """Extracts the text of tokens `first` to `last`, as in `question_windows.span_texts`: (text, start, end)."""
         first_word, last_word = self.words[first], self.words[last]
         start, end = self.starts[first], self.ends[last]
         if self.unknown[last + 1] > self.unknown[first] or self.odd_words[last_word + 1] > self.odd_words[first_word]:
@@ -75,7 +75,7 @@ class SpanLabeler(Kind):
     has_several_rows = True
 
     def num_outputs(self, card):
-        """A start and an end; see Kind."""
+        """Returns 2, for start and end; see `Kind`."""
         return 2
 
     def inputs(self, pairs=False):
@@ -87,7 +87,7 @@ class SpanLabeler(Kind):
         return {"question": text_a, "context": text_b}
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
+        """See `Kind`."""
         rows, asked = [], []
         for question, text in zip(*texts, strict=True):
             context, query = split(tokenizer, text), tokenizer.ids(question)
@@ -113,7 +113,7 @@ class SpanLabeler(Kind):
     def json_rows(self, outputs):
         """{"answer": "...", "start": 0, "end": 9, "score": 7.1, "null_score_diff": -3.0, "answers": [...]}.
 
-        Each of the answers is {"text": "...", "score": 7.1}.
+        Each answer is {"text": "...", "score": 7.1}.
         """
         number = numbers.to_json_number
         return [{"answer": outputs["answer"][place].decode(), "start": int(outputs["start"][place]),
@@ -124,7 +124,7 @@ class SpanLabeler(Kind):
                 for place in range(len(outputs["answer"]))]
 
     def is_right(self, row, expected):
-        """See Kind; `expected` is the list of all right answers, empty for none. Compares like SQuAD's evaluation."""
+        """See `Kind`; `expected` lists all correct answers, empty for none. Compares like SQuAD's evaluation."""
         answer = normalize(row["answer"])
         return any(normalize(each) == answer for each in expected) or not (row["answer"] or expected)
 
@@ -133,13 +133,13 @@ class SpanLabeler(Kind):
 
 
 def normalize(text):
-    """Returns a text without case, punctuation, articles, and extra white space, as SQuAD's evaluation compares it."""
+    """Removes case, punctuation, articles, and extra white space from a text, as SQuAD's evaluation does."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_NO_PUNCTUATION)).split())
 
 
 @functools.lru_cache(_CACHED_CONTEXTS)
 def split(tokenizer, text):
-    """Tokenizes a context word by word, as the original does; PlainTokenizer, str -> Context."""
+    """Tokenizes a context word by word, as in the original; PlainTokenizer, str -> Context."""
     ids, starts, ends, words, spans, odd = [], [], [], [], [], []
     for number, match in enumerate(_WORD.finditer(text)):
         begin, word = match.start(), match[0]
@@ -160,10 +160,10 @@ def _count_before(flags):
 
 
 def _answer(card, context, windows, rows, outputs):
-    """One question's answer, dict of the outputs' names -> value, from its Windows, Rows and outputs."""
+    """Returns a question's answer, a dict of output names -> values, from its Windows, Rows, and outputs."""
     fullest = find_fullest_windows(windows)
     scored = [ScoredWindow(
-        len(row.ids) - 1 - length,  # a window comes last in its row, before a [SEP]
+        len(row.ids) - 1 - length,  # a window is last in its row, before a [SEP]
         fullest[start : start + length] == number, *(output[name][: len(row.ids)] for name in SpanLabeler.per_position))
         for number, ((start, length), row, output) in enumerate(zip(windows, rows, outputs, strict=True))]
     spans = find_spans(scored, N_BEST_SIZE, card.max_answer_length)

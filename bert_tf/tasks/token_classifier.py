@@ -1,4 +1,4 @@
-"""A label for each word of a text."""
+"""A label per word of a text."""
 
 from typing import ClassVar
 
@@ -26,8 +26,8 @@ class TokenClassifier(Kind):
         return super().question(text_a)
 
     def answer(self, card, tokenizer, buckets, *texts):
-        """See Kind."""
-        # bytes.split() knows white space of ASCII alone, as does TensorFlow's.
+        """See `Kind`."""
+        # Like TensorFlow, bytes.split() only recognizes ASCII white space.
         words = [[word.decode() for word in text.encode().split()] for text in texts[0]]
         pieces = [[tokenizer.ids(word) or [tokenizer.unk_id] for word in row] for row in words]
         rows = [pack(tokenizer, [id_ for word in row for id_ in word], None, card.max_seq_length) for row in pieces]
@@ -50,5 +50,5 @@ class TokenClassifier(Kind):
                     "words", "tags", "scores", "num_words")), strict=True)]
 
     def is_right(self, row, expected):
-        """See Kind; `expected` is the list of all tags."""
+        """See `Kind`; `expected` is the list of all labels."""
         return row["tags"] == expected

@@ -1,11 +1,11 @@
-"""Knowledge distillation: a small model, the student, learns what a large one, the teacher, answers and computes.
+"""Knowledge distillation: a small student model learns the predictions and hidden states of a large teacher.
 
-Losses of the answers are those of Hinton et al. 2015 ("Distilling the Knowledge in a Neural Network"); of hidden states
-and attention scores those of TinyBERT (Jiao et al. 2019, section 3); of [CLS] states those of patient distillation
+The losses of predictions are from Hinton et al. 2015 ("Distilling the Knowledge in a Neural Network"), of hidden states
+and attention scores from TinyBERT (Jiao et al. 2019, section 3), and of [CLS] states from patient distillation
 (Sun et al. 2019, section 3.2).
 
-Shape legend: B batch, S sequence, H hidden, N heads, K compared layers; of multiple choice, R are the B * choices rows
-that the encoder reads, of other models R = B.
+Shape legend: B batch, S sequence, H hidden, N heads, K compared layers, R rows that the encoder reads: B * choices for
+multiple choice, B for other models.
 """
 
 import dataclasses
@@ -16,18 +16,18 @@ from bert_tf.losses import EMPTY_BATCH_GUARD, PADDING_PENALTY, Term, TotalLoss, 
 from bert_tf.techniques.layer_maps import INNER, OUTER
 
 LOSSES = (*OUTER, *INNER)
-STUDENT, TEACHER = "student", "teacher"  # in the outputs of a DistilledModel
-LEAST_NORM = 1e-12  # of a [CLS] state that is divided by its norm
+STUDENT, TEACHER = "student", "teacher"  # Keys in the outputs of a DistilledModel.
+LEAST_NORM = 1e-12  # Minimum norm by which a [CLS] state is divided.
 
 
 @dataclasses.dataclass(frozen=True)
 class Taps:
-    """What is taken from the inside of a model.
+    """The intermediate outputs to take from a model.
 
     Attributes:
-      hidden: states to take at all tokens; 0 is the embeddings, n the output of layer n - 1.
-      attention: layers, from 0, of which to take the raw attention scores.
-      cls: states to take at [CLS], as `hidden`.
+      hidden: Indices of states to take at all tokens; 0 is the embeddings, n is the output of layer n - 1.
+      attention: 0-based indices of layers whose raw attention scores to take.
+      cls: Indices of states to take at [CLS], as in `hidden`.
     """
 
     hidden: tuple[int, ...] = ()
@@ -39,12 +39,12 @@ class Taps:
 
 
 def taps_of(names, layer_map):
-    """The Taps of the student and of the teacher.
+    """Returns the Taps of the student and of the teacher.
 
     Args:
-      names: those of INNER that are compared.
-      layer_map: of `map_layers`. Embeddings are compared with embeddings; the [CLS] states of all layers but the last,
-        on which the logits depend.
+      names: Names of INNER to compare.
+      layer_map: Result of `map_layers`. Embeddings are compared with embeddings; [CLS] states are compared for all
+        layers except the last, on which the logits depend.
     """
     def make(layers):
         states = tuple(layer + 1 for layer in layers)
@@ -55,11 +55,11 @@ def taps_of(names, layer_map):
 
 
 def tapped(model, features, taps, training=False):
-    """A call of a model of bert_tf.models, and what it computed on the way.
+    """Calls a model of bert_tf.models and returns its intermediate outputs too.
 
     Returns:
-      Its outputs, and dict of "hidden" [R, K, S, H], "attention" [R, K, N, S, S] and "cls" [R, K, H], as far as `taps`
-      names any, in the compute dtype.
+      Its outputs, and a dict of "hidden" [R, K, S, H], "attention" [R, K, N, S, S], and "cls" [R, K, H], as far as
+      `taps` requests them, in the compute dtype.
     """
     if not taps:
         return model(features, training=training), {}
@@ -75,14 +75,13 @@ def tapped(model, features, taps, training=False):
 
 
 class DistilledModel:
-    """A student beside what its teacher answers: what a training step runs.
+    """A student together with its teacher's outputs, for a training step.
 
     Args:
-      student: model of bert_tf.models.
-      taps: Taps of it.
-      answers: features -> what `tapped` gives of the teacher, in one dict, and its taps those that correspond.
-      projection: layer from the width of the student's states to that of the teacher's, trained along; None where they
-        have the same.
+      student: Model of bert_tf.models.
+      taps: Taps of the student.
+      answers: Function features -> dict of the teacher's outputs and its corresponding intermediate outputs.
+      projection: Layer from the student's hidden size to the teacher's, which is trained too; None if they are equal.
     """
 
     def __init__(self, student, taps, answers, projection=None):
@@ -91,12 +90,12 @@ class DistilledModel:
 
     @property
     def trainable_variables(self):
-        """The student's and the projection's."""
+        """Variables of the student and of the projection."""
         return [*self._student.trainable_variables,
                 *(self._projection.trainable_variables if self._projection else ())]
 
     def __call__(self, features, training=False):
-        """The student's outputs, beside which STUDENT and TEACHER have the dicts of what is compared."""
+        """Returns the student's outputs, with the dicts of the tensors to compare as STUDENT and TEACHER."""
         outputs, inner = tapped(self._student, features, self._taps, training)
         if self._projection:
             inner |= {name: self._project(inner[name]) for name in ("hidden", "cls") if name in inner}
@@ -112,15 +111,15 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
     """Creates the weighted sum of the losses between the student and the teacher of a DistilledModel.
 
     Args:
-      weights: Dict of name of LOSSES -> float, the losses to compute.
-      label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required with a weight of "label".
+      weights: Dict of name of LOSSES -> float. Losses to compute, with their weights.
+      label_loss: `bert_tf.losses.TotalLoss` of the task without factors. Required if `weights` has "label".
       logits_loss: Key of LOGITS_LOSSES.
-      temperature: float, by which logits are divided; the loss is multiplied by its square.
+      temperature: float. Logits are divided by it; the loss is multiplied by its square.
       only_inner: Function () -> bool scalar. If True, only the losses of INNER count at this step; if False, only the
         others. None for all at once.
 
     Returns:
-      `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, without its weight.
+    `bert_tf.losses.TotalLoss` that reports NAME_loss for each of `weights`, unweighted.
     """
     def weigh(name):
         if only_inner is None:
@@ -142,23 +141,23 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
 
 
 def soft_cross_entropy(student, teacher, temperature):
-    """KL divergence of the student's softmax from the teacher's, times T^2: float32 [..., classes] -> [...]."""
+    """Computes the KL divergence of the student's softmax from the teacher's, times T^2: [..., classes] -> [...]."""
     wanted = tf.nn.log_softmax(teacher / temperature)
     got = tf.nn.log_softmax(student / temperature)
     return temperature**2 * tf.reduce_sum(tf.exp(wanted) * (wanted - got), axis=-1)
 
 
-# The items of losses: (dicts of the student's and the teacher's outputs, features, temperature) -> float32.
+# Items of losses: (dicts of the student's and the teacher's outputs, features, temperature) -> float32.
 
 
 def _hidden(student, teacher, features, temperature):
-    """Squared difference of states [R, K, S, H], mean over width."""
+    """Computes squared differences of states [R, K, S, H], averaged over H."""
     del features, temperature
     return tf.reduce_mean(_squared_difference("hidden", student, teacher), axis=-1)  # [R, K, S]
 
 
 def _attention(student, teacher, features, temperature):
-    """Squared difference of scores [R, K, N, S, S], mean over heads; 0 where a position is padding, whatever it has."""
+    """Computes squared differences of scores [R, K, N, S, S], averaged over heads; 0 at padding, even for NaN."""
     del temperature
     of_pairs = tf.reduce_mean(_squared_difference("attention", student, teacher), axis=2)  # [R, K, S, S]
     mask = _count_tokens(features)
@@ -167,7 +166,7 @@ def _attention(student, teacher, features, temperature):
 
 
 def _cls(student, teacher, features, temperature):
-    """Squared difference of normalized states [R, K, H]."""
+    """Computes squared differences of normalized states [R, K, H]."""
     del features, temperature
     pair = (tf.math.l2_normalize(tf.cast(each["cls"], tf.float32), axis=-1, epsilon=LEAST_NORM)
             for each in (student, teacher))
@@ -175,33 +174,33 @@ def _cls(student, teacher, features, temperature):
 
 
 def _softmax(student, teacher, features, temperature):
-    """One label or choice per example: logits [B, classes]."""
+    """Compares one label or choice per example: logits [B, classes]."""
     del features
     return soft_cross_entropy(student["logits"], teacher["logits"], temperature)
 
 
 def _sigmoid(student, teacher, features, temperature):
-    """Any number of labels per example: the divergences of each label's two outcomes, mean over labels."""
+    """Compares any number of labels per example: divergences of each label's two outcomes, averaged over labels."""
     del features
     pair = [tf.stack([each["logits"], tf.zeros_like(each["logits"])], axis=-1) for each in (student, teacher)]
     return tf.reduce_mean(soft_cross_entropy(*pair, temperature), axis=-1)
 
 
 def _number(student, teacher, features, temperature):
-    """A number per example: squared difference [B, 1]."""
+    """Compares a number per example: squared differences [B, 1]."""
     del features, temperature
     return tf.math.squared_difference(student["logits"], teacher["logits"])
 
 
 def _spans(student, teacher, features, temperature):
-    """A start and an end per example, at non-padding tokens: [2, B]."""
+    """Compares a start and an end per example, at non-padding tokens: [2, B]."""
     padding = PADDING_PENALTY * temperature * (1.0 - _count_tokens(features))
     return tf.stack([soft_cross_entropy(student[name] + padding, teacher[name] + padding, temperature)
                      for name in ("start_logits", "end_logits")])
 
 
 def _masked_lm(student, teacher, features, temperature):
-    """The vocabulary at masked positions: [B, P]."""
+    """Compares the vocabulary at masked positions: [B, P]."""
     del features
     return soft_cross_entropy(student["masked_lm_logits"], teacher["masked_lm_logits"], temperature)
 
@@ -211,7 +210,7 @@ def _squared_difference(name, student, teacher):
 
 
 def _count_tokens(features):
-    """float32 [R, S], 0 at padding."""
+    """Returns float32 [R, S], 0 at padding."""
     mask = tf.cast(features["input_mask"], tf.float32)
     return mask if mask.shape.rank == 2 else tf.reshape(mask, [-1, tf.shape(mask)[-1]])
 
@@ -221,16 +220,16 @@ def _count_tokens_of_layers(features):
 
 
 def _count_pairs(features):
-    """float32 scalar, pairs of tokens of a row."""
+    """Returns the number of pairs of tokens in the same row, float32 scalar."""
     return tf.reduce_sum(tf.square(tf.reduce_sum(_count_tokens(features), axis=-1)))
 
 
 def _count_rows(features):
-    """float32 scalar, R."""
+    """Returns R as a float32 scalar."""
     return tf.cast(tf.shape(_count_tokens(features))[0], tf.float32)
 
 
-# The items of each loss, their counts, and a guard; see `Term`. All of INNER_LOSSES are sums over layers.
+# Items of each loss, their counts, factor, and guard; see `Term`. All of INNER_LOSSES are sums over layers.
 INNER_LOSSES = {"hidden": (_hidden, _count_tokens_of_layers), "attention": (_attention, _count_pairs),
                 "cls": (_cls, _count_rows)}
 LOGITS_LOSSES = {"softmax": (_softmax, 1), "sigmoid": (_sigmoid, 1), "number": (_number, 1),

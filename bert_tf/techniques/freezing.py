@@ -1,4 +1,4 @@
-"""Layers of an encoder that training leaves as they are."""
+"""Freezes layers of an encoder."""
 
 import functools
 
@@ -9,17 +9,17 @@ from bert_tf.layers import attach
 
 
 def freeze(encoder, num_layers):
-    """Keeps the embeddings and the lowest layers as they are in training; to be called before anything is traced.
+    """Freezes the embeddings and the lowest layers in training; call this before anything is traced.
 
-    They are computed as ever, dropout included. Their variables are no longer `trainable_variables`, and the backward
-    pass ends above them.
+    The forward pass is unchanged, including dropout. Their variables are no longer `trainable_variables`, and the
+    backward pass ends above them.
 
     Args:
       encoder: BertEncoder.
-      num_layers: int, how many of the lowest layers; 0 for the embeddings alone.
+      num_layers: int. Number of lowest layers to freeze; 0 for only the embeddings.
 
     Raises:
-      InputError: there are not so many, or a layer that is to be trained shares its weights with one of them.
+      InputError: If there are fewer layers, or if a layer to train shares its weights with one of them.
     """
     if not 0 <= num_layers <= encoder.config.num_hidden_layers:
         raise InputError(f"`freeze_layers`={num_layers}: the model has {encoder.config.num_hidden_layers} layers")
@@ -33,7 +33,7 @@ def freeze(encoder, num_layers):
 
 
 def _stop_gradient(num_layers, number, layer, x, run):
-    """A hook: no gradient goes below the lowest `num_layers` layers."""
+    """Stops gradients below the lowest `num_layers` layers; a hook."""
     if num_layers == number == 0:
         x = tf.stop_gradient(x)
     output, attention = run(layer, x)

@@ -1,13 +1,13 @@
-"""Fake quantisation: a model computes in float32 with the values that its int8 LiteRT file will compute with.
+"""Fake quantization: a model computes in float32 with the values of its int8 LiteRT file.
 
-The file holds a matrix of at least LEAST_ELEMENTS elements in int8, with a scale for each output (of a table: for each
-row), -127 to 127 for the largest size there. What it is multiplied with becomes int8 on the way, each row by itself,
-over the range from its least to its largest value, 0 included ("dynamic range"). Smaller matrices, biases,
-normalisation and what attention computes between the projections stay float32.
+The file stores a matrix of at least LEAST_ELEMENTS elements in int8, with one scale per output (for embeddings, per
+row), from -127 to 127 for the largest absolute value. The other operand of a multiplication is quantized at run time,
+per row, over the range from its minimum to its maximum, including 0 ("dynamic range"). Smaller matrices, biases,
+normalization, and the computations of attention between the projections stay float32.
 
-In training the gradient passes rounding as if it were not there (straight-through; Jacob et al. 2018).
+In training, the gradient ignores rounding (straight-through; Jacob et al. 2018).
 
-Shape legend: T rows, K inputs of a product, M outputs.
+Shape legend: T rows, K inputs of a matrix multiplication, M outputs.
 """
 
 import tensorflow as tf
@@ -15,19 +15,19 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from bert_tf.layers import Embeddings, Hook, LinearHead, Projection, attach, detach
 
-LEAST_ELEMENTS = 1024  # of LiteRT's converter: matrices with fewer stay float32
+LEAST_ELEMENTS = 1024  # The limit of LiteRT's converter: smaller matrices stay float32.
 WEIGHT_STEPS = 127.0
 LEAST_INPUT, MOST_INPUT = -128.0, 127.0
 LAYERS = (Projection, Embeddings, LinearHead)
 
 
 class FakeQuantization(Hook):
-    """A hook that has a layer compute with the values of int8.
+    """A hook with which a layer computes with int8 values.
 
     Args:
-      is_on: function without arguments that gives a bool scalar, asked at each use; None for always on. While it is
-        False values are what they are without.
-      norm: LayerNorm that the inputs of a product come out of, or None. The converter takes its shift, `beta`, out of
+      is_on: Function without arguments -> bool scalar, called at each use; None for always on. If False, values are
+        unchanged.
+      norm: LayerNorm whose outputs are the inputs of the layer, or None. The converter removes its shift, `beta`, from
         the inputs and adds it times the matrix to the bias, in float32.
     """
 
@@ -36,11 +36,11 @@ class FakeQuantization(Hook):
         self._norm = norm
 
     def after(self, norm):
-        """The same for a product whose inputs come out of a LayerNorm."""
+        """Returns the same hook for a layer whose inputs are the outputs of a LayerNorm."""
         return FakeQuantization(self._is_on, norm)
 
     def product(self, x, kernel, multiply):
-        """See Hook."""
+        """See `Hook`."""
         if not _is_quantized(kernel):
             return multiply(x, kernel)
         quantized = self._passing(kernel, lambda value: quantized_weights(value, axis=0))
@@ -52,13 +52,13 @@ class FakeQuantization(Hook):
         return multiply(self._passing(x - shift, quantized_rows), quantized) + multiply(shift, kernel)
 
     def rows(self, rows, table):
-        """See Hook."""
+        """See `Hook`."""
         if not _is_quantized(table):
             return rows
         return self._passing(rows, lambda value: quantized_weights(value, axis=-1))
 
     def _passing(self, value, quantized):
-        """quantized(value), with the gradient of `value`."""
+        """Computes quantized(value), with the gradient of `value`."""
         value = tf.convert_to_tensor(value)
         exact = tf.cast(tf.stop_gradient(value), tf.float32)
         error = tf.cast(quantized(exact) - exact, value.dtype)
@@ -68,16 +68,16 @@ class FakeQuantization(Hook):
 
 
 def quantized_weights(weights, axis):
-    """float32 weights -> the values that they have in int8; one scale along the inputs, `axis`, for each output."""
+    """Rounds float32 weights to their int8 values, with one scale along `axis`, the inputs, for each output."""
     scale = tf.reduce_max(tf.abs(weights), axis=axis, keepdims=True) / WEIGHT_STEPS
     return tf.round(tf.math.divide_no_nan(weights, scale)) * scale
 
 
 def quantized_rows(x):
-    """x float32 [T, K] -> the values that it has in int8, each row over its own range.
+    """Rounds x float32 [T, K] to its int8 values, each row over its own range.
 
-    As XNNPACK computes them (`xnn_f32_qd8_asymmetric_quantization_params`): the zero point is counted from that end of
-    the range which is the nearer to a whole number of steps.
+    As in XNNPACK (`xnn_f32_qd8_asymmetric_quantization_params`), the zero point is computed from the end of the range
+    that is closer to an integer number of steps.
     """
     least = tf.minimum(tf.reduce_min(x, axis=-1, keepdims=True), 0.0)
     most = tf.maximum(tf.reduce_max(x, axis=-1, keepdims=True), 0.0)
@@ -90,9 +90,9 @@ def quantized_rows(x):
 
 
 def quantizable(model):
-    """The layers of a model of bert_tf.models that may have a FakeQuantization: dict of name -> layer.
+    """Returns the layers of a model of bert_tf.models that can have a FakeQuantization: dict of name -> layer.
 
-    Names are those of the scopes of their variables, as `bert/encoder/layer_0/attention/self/qkv`.
+    Names are the scopes of their variables, for example `bert/encoder/layer_0/attention/self/qkv`.
     """
     found = {}
     for layer in model.submodules:
@@ -104,15 +104,15 @@ def quantizable(model):
 
 
 def quantize(model, quantization, only=None):
-    """Has a model compute by a FakeQuantization from now on; None for as before.
+    """Makes a model compute with a FakeQuantization, or without one if it is None.
 
     Args:
-      model: of bert_tf.models, before a function of it is traced.
+      model: Model of bert_tf.models, before any function of it is traced.
       quantization: FakeQuantization, or None.
-      only: names of `quantizable` layers; None for all.
+      only: Names of `quantizable` layers; None for all.
 
     Raises:
-      InputError: the layers of the model share their weights, or compute attention for TPUs.
+      InputError: If layers of the model share their weights, or if attention is computed for TPUs.
     """
     norms = _norms_before(getattr(model, "encoder", model))
     for name, layer in quantizable(model).items():
@@ -125,7 +125,7 @@ def quantize(model, quantization, only=None):
 
 
 def _norms_before(encoder):
-    """The LayerNorm that the inputs of a projection of an encoder come out of: dict of layer -> layer."""
+    """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer -> layer."""
     if encoder.config.num_hidden_groups:
         raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}: layers that share their weights "
                          "cannot be trained for int8")

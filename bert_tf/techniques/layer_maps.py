@@ -1,26 +1,26 @@
-"""Which layers of a teacher a student is made of, and compared with. Free of TensorFlow."""
+"""The layers of a teacher from which a student is created or with which it is compared. Does not import TensorFlow."""
 
 import dataclasses
 
 from bert_tf.errors import InputError
 
-INNER = ("hidden", "attention", "cls")  # what is compared of the inside of the models
+INNER = ("hidden", "attention", "cls")  # Compared intermediate outputs of the models.
 OUTER = ("logits", "label")
 
 
 def map_layers(kind, num_student, num_teacher):
-    """The teacher's layer that each layer of the student is compared with.
+    """Returns the teacher's layer to compare with each layer of the student.
 
     Args:
-      kind: "uniform": as deep, in proportion (TinyBERT's i * k + k - 1); "last": the teacher's last ones; or a tuple of
-        int, the teacher's layers themselves.
-      num_student, num_teacher: how many layers there are.
+      kind: "uniform" for layers at the same relative depth (TinyBERT's i * k + k - 1); "last" for the teacher's last
+        layers; or a tuple of int, the teacher's layers.
+      num_student, num_teacher: int. Number of layers.
 
     Returns:
-      Tuple of int, a layer of the teacher, from 0, for each of the student.
+      Tuple of int. 0-based layer of the teacher for each layer of the student.
 
     Raises:
-      InputError: the student has more layers, or a tuple of another length, or one that names no layer.
+      InputError: If the student has more layers, or if the tuple has the wrong length or an invalid layer.
     """
     if isinstance(kind, tuple):
         if len(kind) != num_student:
@@ -36,7 +36,7 @@ def map_layers(kind, num_student, num_teacher):
 
 
 def check_layers(name, layers, num_teacher):
-    """Raises InputError, naming the argument, unless all of `layers` are of a teacher of `num_teacher` layers."""
+    """Raises InputError about argument `name` unless all `layers` exist in a teacher of `num_teacher` layers."""
     wrong = next((layer for layer in layers if not 0 <= layer < num_teacher), None)
     if wrong is not None:
         raise InputError(f"`{name}`={_shown(layers)}: the teacher has no layer {wrong}, its layers are 0 to "
@@ -44,7 +44,7 @@ def check_layers(name, layers, num_teacher):
 
 
 def student_config(config, layers):
-    """The BertConfig of a student that has some of the layers, a tuple of int, of a teacher of `config`."""
+    """Returns the BertConfig of a student with some layers, given as a tuple of int, of a teacher with `config`."""
     def of_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers
         return tuple(value[layer] for layer in layers) if is_by_layer else value

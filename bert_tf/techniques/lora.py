@@ -1,9 +1,9 @@
-"""LoRA (Hu et al. 2021, arXiv:2106.09685): an encoder whose kernels are frozen, each with a trained low-rank adapter.
+"""LoRA (Hu et al. 2021, arXiv:2106.09685): an encoder with frozen kernels, each with a trained low-rank adapter.
 
-    add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything is traced
-    merge_adapters(encoder)                               after training: a plain encoder that computes the same
+  add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything is traced
+  merge_adapters(encoder)                               after training: an equivalent plain encoder
 
-A checkpoint of such a model is read as that of a plain one, with the adapters merged (bert_tf.checkpoints.adapters).
+A checkpoint of such a model is read as one of a plain model, with merged adapters (bert_tf.checkpoints.adapters).
 
 Shape legend: T tokens, K inputs of a projection, M its outputs, R rank.
 """
@@ -18,19 +18,19 @@ from bert_tf.techniques.freezing import freeze
 
 
 class LowRankAdapter(tf_keras.layers.Layer, Hook):
-    """A hook that adds scale x A B to x W of a Projection whose kernel W is frozen, for each of `parts` kernels.
+    """A hook that adds scale x A B to x W of a Projection with the frozen kernel W, for each of `parts` kernels.
 
-    A is Gaussian and B zero, so that nothing changes at first. The paper tells no deviation: it is that of its authors'
-    code, 1 / sqrt(3 K).
+    A is Gaussian and B is zero, so that nothing changes at first. The paper does not specify the standard deviation;
+    the authors' code uses 1 / sqrt(3 K).
 
-    Weights: `lora_a` [K, parts * R] and `lora_b` [R, M], in which parts lie side by side as in the kernel.
+    Weights: `lora_a` [K, parts * R] and `lora_b` [R, M], with parts concatenated as in the kernel.
 
     Args:
-      kernel: variable [K, M], after which the weights are named.
-      rank: R.
+      kernel: Variable [K, M]. The weights are named after it.
+      rank: int, R.
       scale: float.
-      parts: how many kernels lie side by side in `kernel`, as query, key and value do.
-      seed: int pair, of A.
+      parts: int. Number of kernels that are concatenated in `kernel`, such as query, key, and value.
+      seed: Two ints. Seed of A.
     """
 
     def __init__(self, kernel, rank, scale, parts, seed, *, dtype=None):
@@ -52,32 +52,34 @@ class LowRankAdapter(tf_keras.layers.Layer, Hook):
         return tf.concat([tf.matmul(*each) for each in zip(inner, outer, strict=True)], axis=1)
 
     def product(self, x, kernel, multiply):
-        """See Hook."""
+        """See `Hook`."""
         return multiply(x, kernel) + self(x)
 
     def kernel(self, kernel):
-        """See Hook."""
+        """See `Hook`."""
         return kernel + self.delta()
 
     def delta(self):
-        """The matrix [K, M] that stands for it as an addition to the kernel."""
+        """Computes the matrix [K, M] whose addition to the kernel is equivalent."""
         pairs = zip(*(tf.split(each, self._parts, axis=1) for each in (self.lora_a, self.lora_b)), strict=True)
         return self._scale * tf.concat([tf.matmul(*each) for each in pairs], axis=1)
 
 
 def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
-    """Freezes the embeddings and layers of an encoder, and gives its layers' kernels adapters: query, key, value and
-    output of attention, and both of the feed-forward network. The pooler stays to be trained, as a part of the head.
+    """Freezes the embeddings and layers of an encoder, and adds adapters to the kernels of its layers.
+
+    The kernels are query, key, value, and output of attention, and both of the feed-forward network. The pooler remains
+    trainable, as a part of the head.
 
     Args:
-      encoder: BertEncoder; to be called in the strategy's scope.
-      rank: int, of each adapter.
-      alpha: float; alpha / rank is the factor of what adapters add.
+      encoder: BertEncoder. Call this in the scope of its strategy.
+      rank: int. Rank of each adapter.
+      alpha: float. The output of adapters is multiplied by alpha / rank.
       seed: int.
-      frozen_layers: int, the lowest layers that get none, see bert_tf.techniques.freezing.
+      frozen_layers: int. Number of lowest layers without adapters; see bert_tf.techniques.freezing.
 
     Raises:
-      InputError: no layer is left.
+      InputError: If no layer remains.
     """
     freeze(encoder, frozen_layers)
     layers = [layer for layer in dict.fromkeys(encoder.encoder_layers) if layer.trainable]
@@ -92,14 +94,14 @@ def add_adapters(encoder, rank, alpha, seed, frozen_layers=0):
                                      dtype=projection.dtype_policy)
             attach(projection, adapter)
             adapters.append(adapter)
-    encoder.adapters = adapters  # of whose variables Keras makes the encoder's
-    encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)  # for who reads a checkpoint
+    encoder.adapters = adapters  # So that Keras adds their variables to those of the encoder.
+    encoder.adapter_scale = tf.Variable(alpha / rank, trainable=False, name=SCALE)  # For readers of a checkpoint.
 
 
 def merge_adapters(encoder):
-    """Adds what the adapters of an encoder compute to its kernels, and takes them off.
+    """Merges the adapters of an encoder into its kernels and removes them.
 
-    Functions that were traced with them compute the same after it: their part of it is then 0.
+    Functions that were traced with them remain valid: the contribution of the adapters is then 0.
     """
     for layer in dict.fromkeys(encoder.encoder_layers):
         for projection in _projections(layer):
@@ -110,5 +112,5 @@ def merge_adapters(encoder):
 
 
 def _projections(layer):
-    """The Projections of an EncoderLayer."""
+    """Returns the Projections of an EncoderLayer."""
     return layer.attention.qkv, layer.attention_output, layer.intermediate, layer.output_projection

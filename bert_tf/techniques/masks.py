@@ -1,10 +1,10 @@
-"""Masks over attention heads and feed-forward neurons: what a model answers as if some of them were not there.
+"""Masks over attention heads and feed-forward neurons: a model's predictions as if some of them did not exist.
 
-A mask is a factor, 1 where a head or neuron stays as it is. It goes over what the projection after them reads: the
-heads' outputs side by side, and the activations of the feed-forward layer.
+A mask is a factor, 1 for a head or neuron that is unchanged. It is applied to the inputs of the following projection:
+the concatenated outputs of the heads, and the activations of the feed-forward layer.
 
-Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L layers (those that have weights of their
-own, where layers share theirs).
+Shape legend: B batch, S sequence, N heads of a layer, I neurons of a layer, L layers with their own weights, which are
+fewer if layers share weights.
 """
 
 import tensorflow as tf
@@ -13,17 +13,17 @@ from bert_tf.layers import Hook, attached
 
 
 def layers_of(encoder):
-    """The layers of a BertEncoder that have weights of their own, in order."""
+    """Returns the layers of a BertEncoder that have their own weights, in order."""
     return list(dict.fromkeys(encoder.encoder_layers))
 
 
 def masked(encoder, heads=None, neurons=None):
-    """A context in which an encoder computes with masks; functions that are traced in it keep them.
+    """Creates a context in which an encoder computes with masks; functions that are traced in it keep them.
 
     Args:
-      encoder: BertEncoder. With masks of examples it must not remove padding.
-      heads: L tensors, float [N], or [B, N] with masks of each example's own; None for none.
-      neurons: L tensors, float [I] or [B, I]; None for none.
+      encoder: BertEncoder. With masks per example, it must not remove padding.
+      heads: L tensors, float [N], or [B, N] for masks per example; None for no masks.
+      neurons: L tensors, float [I] or [B, I]; None for no masks.
     """
     pairs = []
     for number, layer in enumerate(layers_of(encoder)):
@@ -39,14 +39,14 @@ class Mask(Hook):
 
     Args:
       mask: float [N] or [B, N].
-      width: int. Number of neighboring inputs that each element of the mask is for.
+      width: int. Number of neighboring inputs that each element of the mask applies to.
     """
 
     def __init__(self, mask, width):
         self._mask, self._width = mask, width
 
     def product(self, x, kernel, multiply):
-        """See Hook; x: [T, N * width]."""
+        """See `Hook`; x: [T, N * width]."""
         factors = tf.repeat(tf.cast(self._mask, x.dtype), self._width, axis=-1)
         if self._mask.shape.rank == 1:
             return multiply(x * factors, kernel)

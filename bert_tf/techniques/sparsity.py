@@ -1,10 +1,10 @@
-"""Single weights of the encoder's matrices set to 0 while a model is fine-tuned, by magnitude.
+"""Prunes single weights of the encoder's matrices by magnitude while a model is fine-tuned.
 
-The largest weights of each matrix stay (Zhu and Gupta 2017). What is 0 once stays 0, so that the weights themselves say
-which are gone.
+The largest weights of each matrix are kept (Zhu and Gupta 2017). A weight that is 0 stays 0, so the weights themselves
+record which ones are pruned.
 
-The share that stays falls by a cubic schedule. A dense product of a matrix with many zeros takes as long as of any
-other: this is for files that compress, and for research.
+The fraction of kept weights falls by a cubic schedule. Dense matrix multiplications are not faster with many zeros:
+this is for files that compress well, and for research.
 
 Shape legend: K inputs of a matrix, M outputs.
 """
@@ -17,16 +17,16 @@ import tensorflow as tf
 
 from bert_tf.techniques.masks import layers_of
 
-REFRESHES = 100  # how often in the course of the schedule weights are chosen anew
+REFRESHES = 100  # Number of times that weights are selected during the schedule.
 
 
 @dataclasses.dataclass(frozen=True)
 class PruningSchedule:
-    """How many weights stay: all until `begin`, the share `keep` from `end` on, and between them by a cube.
+    """The fraction of weights to keep: 1 until `begin`, `keep` starting at `end`, and cubic between them.
 
     Attributes:
       keep: float over 0, at most 1.
-      begin, end: int, numbers of training steps.
+      begin, end: int. Training steps.
     """
 
     keep: float
@@ -34,51 +34,51 @@ class PruningSchedule:
     end: int
 
     def share(self, step):
-        """What share of the weights stays after `step` steps, int scalar -> float32 scalar."""
+        """Returns the fraction of weights to keep after `step` steps, int scalar -> float32 scalar."""
         done = tf.cast(step - self.begin, tf.float32) / max(1, self.end - self.begin)
         return self.keep + (1.0 - self.keep) * tf.pow(1.0 - tf.clip_by_value(done, 0.0, 1.0), 3.0)
 
     def is_due(self, step):
-        """Whether the weights that stay are chosen anew after `step` steps, bool scalar."""
+        """Returns whether to select the weights to keep again after `step` steps, bool scalar."""
         interval = max(1, (self.end - self.begin) // REFRESHES)
         within = (step > self.begin) & (step < self.end) & ((step - self.begin) % interval == 0)
         return within | tf.equal(step, self.end)
 
     def threshold(self, values, step):
-        """The least of `values`, float32 of any shape, that stays after `step` steps."""
+        """Returns the minimum of `values`, float32 of any shape, to keep after `step` steps."""
         count = tf.round(self.share(step) * values.shape.num_elements())
         return kth_largest(values, tf.maximum(1, tf.cast(count, tf.int32)))
 
 
 def prune_in_training(schedule, encoder, optimizer):
-    """Has an optimizer leave fewer and fewer weights of the matrices of an encoder's layers.
+    """Makes an optimizer gradually prune the matrices of an encoder's layers.
 
     Args:
       schedule: PruningSchedule.
       encoder: BertEncoder.
-      optimizer: of bert_tf.optimization, that trains it.
+      optimizer: Optimizer of bert_tf.optimization that trains the encoder.
     """
     optimizer.set_rules([(layer.kernel, functools.partial(_update, schedule)) for layer in matrices(encoder)])
 
 
 def matrices(encoder):
-    """The projections of a BertEncoder's layers, in order: those whose matrices are pruned."""
+    """Returns the projections of a BertEncoder's layers, whose matrices are pruned, in order."""
     return [projection for layer in layers_of(encoder) for projection in (
         layer.attention.qkv, layer.attention_output, layer.intermediate, layer.output_projection)]
 
 
 def kth_largest(values, count):
-    """The number that exactly `count` of `values` reach, or more where some are equal.
+    """Returns the number that exactly `count` of `values` reach, or more in case of ties.
 
     Args:
-      values: float32 of any shape, none of them NaN.
-      count: int32 scalar, 1 to their number.
+      values: float32 of any shape, without NaN.
+      count: int32 scalar, from 1 to the number of values.
 
     Returns:
       float32 scalar.
     """
-    # Bits of floats, as whole numbers, are in the order of the floats, or of those below 0 in the reverse. So 32 times
-    # the numbers are counted; to sort them takes ten times as long.
+    # The bits of floats, as integers, have the same order as the floats, or the reverse order below 0. Therefore, a
+    # binary search counts the numbers 32 times; sorting takes ten times as long.
     bits = tf.bitcast(values, tf.int32)
     order = tf.where(bits < 0, tf.bitwise.bitwise_xor(bits, tf.int32.max), bits)
 
@@ -93,14 +93,14 @@ def kth_largest(values, count):
 
 
 def share_of_weights(encoder):
-    """How many weights of a BertEncoder's matrices are not 0, and how many there are."""
+    """Returns the number of nonzero weights of a BertEncoder's matrices, and the number of all their weights."""
     kernels = [layer.kernel for layer in matrices(encoder)]
     stay = sum(int(tf.math.count_nonzero(kernel.read_value())) for kernel in kernels)
     return stay, sum(kernel.shape.num_elements() for kernel in kernels)
 
 
 def compressed_bytes(variables):
-    """How many bytes the values of variables take, and how many after compression as gzip's."""
+    """Returns the size of the values of variables in bytes, without and with gzip-like compression."""
     total, compressed, compressor = 0, 0, zlib.compressobj()
     for variable in variables:
         data = variable.numpy().tobytes()
@@ -110,9 +110,9 @@ def compressed_bytes(variables):
 
 
 def _update(schedule, kernel, step, move):
-    """Updates a matrix; step: how many are done before; move: a function that moves it."""
+    """Updates a matrix; `step` is the number of previous steps, and `move` performs the usual update."""
     stays = (kernel.read_value() != 0) | (step < schedule.begin)
-    with tf.control_dependencies([stays]):  # read before, so that nothing has to be copied
+    with tf.control_dependencies([stays]):  # read before the update, to avoid a copy
         move()
     values = tf.where(stays, kernel.read_value(), 0.0)
 

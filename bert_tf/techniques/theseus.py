@@ -1,8 +1,8 @@
-"""Layers of a student that stand in for a teacher's at random (Xu et al. 2020, "BERT-of-Theseus").
+"""Replaces a teacher's layers with a student's at random (Xu et al. 2020, "BERT-of-Theseus").
 
-The layers of the teacher are parted into as many groups as the student has layers. While training, each group of the
-teacher's, whose weights stay, is computed in place of the student's layer, unless chance takes that. The share of the
-student's layers rises, until the student is alone.
+The layers of the teacher are divided into as many groups as the student has layers. In training, each group, with
+frozen weights, is computed instead of the student's layer, unless the latter is sampled. The probability of the
+student's layers rises until only the student remains.
 """
 
 import dataclasses
@@ -13,45 +13,45 @@ from bert_tf.layers import attached
 
 
 class ReplacingRate:
-    """With what probability a layer of the student is taken: rises linearly from a first value to 1, and stays there.
+    """The probability of using a layer of the student: rises linearly from an initial value to 1, then stays constant.
 
     Args:
-      first: float, at step 0.
-      num_steps: int, the step from which it is 1.
-      step: function without arguments that gives the number of steps done, int scalar.
-      seed: int; fixes what is taken at which step, so that a resumed run takes the same.
+      first: float. Probability at step 0.
+      num_steps: int. First step at which it is 1.
+      step: Function without arguments -> number of previous steps, int scalar.
+      seed: int. Determines the sampled layers of each step, so that a resumed run samples the same ones.
     """
 
     def __init__(self, first, num_steps, step, seed):
         self._first, self._num_steps, self._step, self._seed = first, num_steps, step, seed
 
     def value(self):
-        """The probability at this step, float32 scalar."""
+        """Returns the probability at this step, float32 scalar."""
         done = tf.cast(self._step(), tf.float32) / max(1, self._num_steps)
         return tf.minimum(1.0, self._first + (1.0 - self._first) * done) if self._num_steps else tf.constant(1.0)
 
     def draw(self, num_layers):
-        """Which layers of the student are taken at this step, bool [num_layers]: one draw for a whole batch."""
+        """Samples the layers of the student to use at this step, bool [num_layers], the same for the whole batch."""
         seed = tf.stack([tf.constant(self._seed % 2**31, tf.int64), tf.cast(self._step(), tf.int64)])
         return tf.random.stateless_uniform([num_layers], seed) < self.value()
 
 
 def groups(layer_map):
-    """The teacher's layers that each layer of the student stands for, a tuple of ranges.
+    """Returns the teacher's layers that each layer of the student replaces, a tuple of ranges.
 
     Args:
-      layer_map: of layer_maps.map_layers, "uniform": the last layer of each group.
+      layer_map: Result of layer_maps.map_layers for "uniform": the last layer of each group.
     """
     starts = (0, *(layer + 1 for layer in layer_map[:-1]))
     return tuple(range(start, last + 1) for start, last in zip(starts, layer_map, strict=True))
 
 
 class TheseusModel:
-    """A student some of whose layers are the teacher's, in training: what a training step runs.
+    """A student with some layers replaced by the teacher's in training, for a training step.
 
     Args:
-      student, teacher: models of bert_tf.models, of one width.
-      layer_map: see `groups`.
+      student, teacher: Models of bert_tf.models with the same hidden size.
+      layer_map: See `groups`.
       rate: ReplacingRate.
     """
 
@@ -63,18 +63,18 @@ class TheseusModel:
 
     @property
     def trainable_variables(self):
-        """The student's."""
+        """Variables of the student."""
         return self._student.trainable_variables
 
     def __call__(self, features, training=False):
-        """The student's outputs."""
+        """Returns the student's outputs."""
         if not training:
             return self._student(features, training=False)
         encoder = self._student.encoder
         takes = tf.unstack(self._rate.draw(len(encoder.encoder_layers)))
 
         def replace(number, layer, x, run):
-            """A hook: computes a group of the teacher's layers instead of the student's layer, unless that is taken."""
+            """Computes a group of the teacher's layers unless the student's layer is sampled; a hook."""
             *lower, last = self._groups[number]
 
             def compute_group():

@@ -1,7 +1,7 @@
-"""The original's tokenization, exact, as TensorFlow graph ops; vocabularies; texts to a model's inputs.
+"""The original's exact tokenization as TensorFlow graph ops; vocabularies; conversion of texts to model inputs.
 
-A name's module is imported when the name is asked for (PEP 562): vocabularies and Unicode rules serve without
-TensorFlow, which the tokenizer needs.
+Modules are imported on first access to one of their names (PEP 562): vocabularies and Unicode rules work without
+TensorFlow, which the tokenizer requires.
 """
 
 import importlib

@@ -1,9 +1,9 @@
 """A double-array trie over UTF-8 characters, in the layout of darts-clone, built in a fraction of a second.
 
-The trie is one array of 32-bit units. A unit of a node holds its label, the byte that leads to it, in the low 8
-bits, HAS_VALUE, and in the bits from OFFSET_SHIFT on the exclusive or of its own index and its base; the child
-over byte b is at index base ^ b if that unit's label is b, and the node's value is at index base ^ 0. Since a unit
-does not name its parent, equal subtrees are stored once: UTF-8 has many.
+The trie is one array of 32-bit units. A node's unit contains its label, the byte that leads to it, in the low 8 bits;
+HAS_VALUE; and, from bit OFFSET_SHIFT, the exclusive or of its index and its base. The child for byte b is at index
+base ^ b if the label of that unit is b, and the node's value is at index base ^ 0. Since a unit does not refer to its
+parent, equal subtrees, which UTF-8 has many of, are stored once.
 """
 
 import itertools
@@ -14,11 +14,11 @@ from bert_tf.errors import InputError
 
 HAS_VALUE = 1 << 8
 OFFSET_SHIFT = 10
-VALUE_FLAG = 1 << 31  # marks the unit of a value, so that it is no node's
+VALUE_FLAG = 1 << 31  # Marks the unit of a value as not a node.
 
-_CELLS = 64  # the continuation bytes of UTF-8, 0x80 to 0xBF: the children of every node but the root
+_CELLS = 64  # Continuation bytes of UTF-8, 0x80 to 0xBF: the children of every node except the root.
 _CONTINUATION = 0x80
-_ROOT_BASE = 256  # the root's children fill the units 256 to 511
+_ROOT_BASE = 256  # The root's children fill units 256 to 511.
 _FIRST_REGION = 512 // _CELLS
 _LARGEST_OFFSET = 1 << 21
 
@@ -27,17 +27,17 @@ def build(values):
     """Builds the array.
 
     Args:
-      values: dict from key, bytes of one UTF-8 character or of the beginning of one, to int in [0, 2^31).
-        No key is empty or begins with a zero byte.
+      values: Dict of key, bytes of one UTF-8 character or of the beginning of one, to int in [0, 2^31).
+        Keys must not be empty or begin with a zero byte.
 
     Returns:
-      uint32 array, of a length such that index ^ byte stays inside of it for every index.
+      uint32 array, long enough that index ^ byte is inside it for every index.
     """
     return _Layout(_share_subtrees(_tree(values))).units
 
 
 def _tree(values):
-    """Nested dicts: byte -> node, and None -> the value of a node that has one."""
+    """Returns nested dicts: byte -> node, and None -> the value of a node that has one."""
     root = {}
     for key, value in values.items():
         node = root
@@ -48,7 +48,7 @@ def _tree(values):
 
 
 def _share_subtrees(root):
-    """The tree with equal subtrees made the same tuple (value or None, ((byte, node), ...))."""
+    """Returns the tree with equal subtrees as the same tuple (value or None, ((byte, node), ...))."""
     shared = {}
 
     def share(node):
@@ -60,7 +60,7 @@ def _share_subtrees(root):
 
 
 class _Layout:
-    """Places nodes: the children of a node in a region of 64 cells, a lone value in a cell that is left over."""
+    """Places nodes: the children of a node in a region of 64 cells, and single values in unused cells."""
 
     def __init__(self, root):
         inner = self._inner_nodes(root)
@@ -87,7 +87,7 @@ class _Layout:
 
     @staticmethod
     def _inner_nodes(root):
-        """All nodes below the root that have children, each once."""
+        """Returns all nodes below the root that have children, each once."""
         found, waiting = {}, [root]
         while waiting:
             for _, child in waiting.pop()[1]:
@@ -102,11 +102,11 @@ class _Layout:
 
     @staticmethod
     def _regions(inner):
-        """The region of each node's children.
+        """Returns the region of each node's children.
 
-        A node's own value is at its base, two regions away from its children, since continuation bytes begin with
-        the bits 10. So nodes with a value have the first two of four regions for their children, and no
-        other node has the other two.
+        A node's own value is at its base, two regions away from its children, since continuation bytes begin with the
+        bits 10. Therefore, nodes with a value use the first two of four regions for their children, and no other node
+        uses the other two.
         """
         with_value = sum(value is not None for value, _ in inner)
         quads = itertools.chain.from_iterable((region, region + 1) for region in itertools.count(_FIRST_REGION, 4))
@@ -122,7 +122,7 @@ class _Layout:
             self._free[base] = False
 
     def _place_leaves(self, leaves):
-        # Two nodes of one base would be each other's children.
+        # Two nodes with the same base would share their children.
         taken = set(self._bases.values())
         cells = (cell for cell in np.flatnonzero(self._free).tolist() if cell not in taken)
         self._bases.update((id(leaf), cell) for leaf, cell in zip(leaves, cells, strict=False))

@@ -1,6 +1,6 @@
-"""A model's inputs: pieces of texts, with [CLS] and [SEP], padded to one length or to the longest row.
+"""Model inputs: tokens of texts, with [CLS] and [SEP], padded to a fixed length or to the longest row.
 
-Legend: B texts, S sequence, (pieces) a ragged dimension.
+Legend: B texts, S sequence, (tokens) a ragged dimension.
 """
 
 import tensorflow as tf
@@ -11,17 +11,17 @@ FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
-    """Packs one or two rows of pieces: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], cut as `BertTokenizer.encode` says.
+    """Packs rows of tokens as [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated as in `BertTokenizer.encode`.
 
     Args:
       tokenizer: BertTokenizer.
-      first, second: RaggedTensors int32 [B, (pieces)]; second is None for single texts.
-      max_seq_length: most pieces of a row, [CLS] and [SEP] included.
-      static_length: whether S is max_seq_length always, else it is the longest row's.
+      first, second: RaggedTensors int32 [B, (tokens)]; second is None for single texts.
+      max_seq_length: int. Maximum number of tokens per row, including [CLS] and [SEP].
+      static_length: bool. If True, S is always max_seq_length; otherwise, the length of the longest row.
 
     Returns:
-      (features, was_cut): dict of "input_ids", "input_mask", "segment_ids", int32 [B, S]; bool [B], True where pieces
-      were left out.
+      Tuple `(features, was_cut)`: dict of "input_ids", "input_mask", "segment_ids", int32 [B, S]; bool [B], True for
+      truncated rows.
     """
     room = max_seq_length - (2 if second is None else 3)
     count_a = first.row_lengths()
@@ -29,13 +29,13 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
         keep_a, was_cut = tf.minimum(count_a, room), count_a > room
     else:
         count_b = second.row_lengths()
-        # Taking from the longer ends either with the shorter whole or with both at half the room. A second text
-        # without a piece has no [SEP], and leaves its place to the first.
+        # Truncating the longer text leaves either the shorter one complete or half of the room to each. A second text
+        # without tokens has no [SEP], which leaves one more position to the first.
         keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
         keep_b = tf.minimum(count_b, tf.maximum(room - keep_a, 0))
         was_cut = keep_a + keep_b < count_a + count_b
-    # What rows are made of: [CLS], [SEP], all first and all second pieces. Each part is where it begins there, and how
-    # many there are of it.
+    # The sources of the rows: [CLS], [SEP], all first tokens, and all second tokens. Each part is a start in them and a
+    # length.
     values = [tf.constant([tokenizer.cls_id, tokenizer.sep_id]), first.values]
     once, after_first = tf.ones_like(keep_a), 2 + tf.size(first.values, tf.int64)
     parts = [(0 * once, once), (2 + first.row_starts(), keep_a), (once, once)]
@@ -54,9 +54,9 @@ def pack(tokenizer, first, second=None, *, max_seq_length, static_length=False):
 
 
 def to_dense(rows, default, length=None):
-    """RaggedTensor [B, (N)] -> [B, S], padded with `default`.
+    """Converts a RaggedTensor [B, (N)] to [B, S], padded with `default`.
 
-    S is `length`, or the longest row's where that is None, and then at least 1: no model takes a width of 0.
+    S is `length`; if that is None, the length of the longest row, but at least 1, since no model accepts a length of 0.
     """
     columns = tf.maximum(tf.reduce_max(rows.row_lengths()), 1) if length is None else tf.constant(length, tf.int64)
     dense = rows.to_tensor(default, shape=tf.stack([-1, columns]))

@@ -1,8 +1,8 @@
 """Models for TensorFlow Text's FastBertNormalizer kernel, from any table of characters and their replacements.
 
-The kernel walks over a text one UTF-8 character at a time, looks each up in a trie and copies its replacement.
-TensorFlow Text ships a model that folds compatibility characters, which BERT does not; here is how to make others.
-The model is a flatbuffer, whose schema is tensorflow/text's `fast_bert_normalizer_model.fbs`.
+The kernel reads a text one UTF-8 character at a time, looks each up in a trie, and copies its replacement. The model
+in TensorFlow Text folds compatibility characters, which BERT does not; this module builds others. A model is a
+flatbuffer with the schema of tensorflow/text's `fast_bert_normalizer_model.fbs`.
 """
 
 import flatbuffers
@@ -11,25 +11,25 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.tokenization import darts_trie
 
-# A value of the trie: _REPLACED, the replacement's offset in the pool of strings, and its length in bytes.
+# A value in the trie: _REPLACED, the offset of the replacement in the pool of strings, and its length in bytes.
 _REPLACED = 1 << 30
 _LENGTH_BITS = 6
 
-# Slots of the flatbuffer table, in the order of the schema's fields.
+# Slots of the flatbuffer table, in the field order of the schema.
 _FIELDS = 4
 _TRIE_SLOT, _ZERO_VALUE_SLOT, _POOL_SLOT = 1, 2, 3
 
 
 def build(replacements):
-    """Builds a normaliser model.
+    """Builds a normalizer model.
 
-    Bytes that are no UTF-8 are dropped, as Python's `bytes.decode("utf-8", "ignore")` does.
+    Invalid UTF-8 bytes are dropped, as by Python's `bytes.decode("utf-8", "ignore")`.
 
     Args:
-      replacements: dict from character to the str, of at most 63 bytes, that takes its place.
+      replacements: Dict of character to its replacement, a str of at most 63 bytes.
 
     Returns:
-      The model as bytes, for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
+      Bytes of the model, for `tensorflow_text.FastBertNormalizer(model_buffer=...)`.
     """
     pool, values = bytearray(), {}
     places = {"": _REPLACED}
@@ -41,14 +41,14 @@ def build(replacements):
             places[replacement] = _REPLACED | len(pool) << _LENGTH_BITS | len(encoded)
             pool += encoded
         values[character.encode()] = places[replacement]
-    zero_value = values.pop(b"\0", 0)  # the trie cannot hold it
+    zero_value = values.pop(b"\0", 0)  # The trie cannot contain it.
     for sequence in _ill_formed_sequences():
         values[sequence] = places[""]
     return _serialize(darts_trie.build(values), zero_value, bytes(pool))
 
 
 def _ill_formed_sequences():
-    """What the kernel's step over malformed UTF-8 can land on: a stray byte or a character cut short."""
+    """Yields byte sequences that the kernel can read from malformed UTF-8: stray bytes and incomplete characters."""
     for byte in range(0x80, 0x100):
         yield bytes([byte])
     for lead in range(0xE0, 0xF5):

@@ -1,31 +1,31 @@
-"""Offsets of bytes and of characters in a batch of texts, and how one is found from the other.
+"""Byte and character offsets in a batch of texts, and conversions between them.
 
-A position of row b of a ragged batch [B, (N)] becomes comparable across rows when the rows are laid end to end.
+Positions in rows of a ragged batch [B, (N)] are made comparable across rows by concatenating the rows.
 """
 
 import tensorflow as tf
 
 from bert_tf.tokenization import ragged
 
-_ROW_SHIFT = 32  # a text is shorter than 2^32 bytes
+_ROW_SHIFT = 32  # Texts are shorter than 2^32 bytes.
 
-# Python's and the Unicode standard's UTF-8: no surrogates. RE2's own dot takes them for characters.
+# UTF-8 as defined by Python and the Unicode standard: no surrogates. The dot of RE2 matches those.
 _WELL_FORMED = r"[\x{0}-\x{d7ff}\x{e000}-\x{10ffff}]*"
 
 
 def across_rows(positions):
-    """Positions within rows, RaggedTensor int64 [B, (N)], as one flat vector that ascends if each row does."""
+    """Flattens positions in rows, RaggedTensor int64 [B, (N)], to a vector that is ascending if each row is."""
     return positions.values + tf.bitwise.left_shift(ragged.row_numbers(positions), _ROW_SHIFT)
 
 
 def characters_before(texts, positions):
-    """How many characters begin before each byte position.
+    """Counts the characters that begin before each byte position.
 
-    The characters are those of Python's `text.decode("utf-8", "ignore")`.
+    Characters are counted as in `text.decode("utf-8", "ignore")` of Python.
 
     Args:
       texts: string [B].
-      positions: list of RaggedTensors int64 [B, (N)], each position in [0, bytes of its text].
+      positions: List of RaggedTensors int64 [B, (N)], each position in [0, bytes of its text].
 
     Returns:
       List of RaggedTensors int32 [B, (N)].
@@ -35,7 +35,7 @@ def characters_before(texts, positions):
 
     def from_bytes():
         content = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
-        return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)  # not a continuation byte
+        return tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int32)  # Not for continuation bytes.
 
     def from_decoding():
         _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
@@ -55,22 +55,22 @@ def characters_before(texts, positions):
 
 
 def source_spans(starts, ends, sources):
-    """Maps spans of bytes that a normaliser wrote to spans of the text that it read.
+    """Maps byte spans of a normalizer's output to spans of its input.
 
     Args:
-      starts, ends: RaggedTensors int64 [B, (N)], half-open spans of written bytes, none of them empty.
-      sources: RaggedTensor int64 [B, (bytes written + 1)], ascending: the byte of the text that each comes from,
-        and the length of the text.
+      starts, ends: RaggedTensors int64 [B, (N)]. Half-open, non-empty byte spans of the output.
+      sources: RaggedTensor int64 [B, (output bytes + 1)], ascending. Source byte in the text of each output byte,
+        followed by the length of the text.
 
     Returns:
-      (starts, ends): RaggedTensors int64 [B, (N)]. A span ends where the next character begins that the
-      normaliser kept.
+      Tuple `(starts, ends)`: RaggedTensors int64 [B, (N)]. A span ends at the start of the next character that the
+      normalizer kept.
     """
     row_starts = tf.gather(sources.row_starts(), ragged.row_numbers(starts))
     sources = sources.values
     last = tf.gather(sources, row_starts + ends.values - 1)
 
-    # All that was written for one character comes from its first byte, and a piece may end in the middle of it.
+    # All output for a character comes from its first byte, and a token can end in the middle of it.
     def inside(following):
         return tf.gather(sources, following) == last
 
@@ -83,7 +83,7 @@ def source_spans(starts, ends, sources):
 
 
 def whole_characters(texts, positions):
-    """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to where it starts."""
+    """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the start of the character."""
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
     starts = ragged.side_by_side(starts, ragged.of_lengths(text_ends, tf.ones_like(text_ends)))

@@ -1,7 +1,7 @@
-"""The tokenizer in plain Python, the ids and spans of BertTokenizer, for processes that start without TensorFlow.
+"""The tokenizer in plain Python, with the IDs and spans of BertTokenizer, for processes that start without TensorFlow.
 
-BertTokenizer's kernels take many texts at a time; this one takes a text at a time, and is ready at once. What stands
-between two spaces is cut once and remembered.
+The kernels of BertTokenizer process many texts at a time; this one processes one text and is ready immediately. It
+caches the tokens of the strings between spaces.
 """
 
 import bisect
@@ -16,15 +16,15 @@ CACHED_CHUNKS = 1 << 15  # about 10 MB
 
 
 class PlainTokenizer:
-    """Turns text into WordPiece ids. "[MASK]" in a text is three ordinary words, as for the original.
+    """Converts text to WordPiece IDs. "[MASK]" in a text is three ordinary words, as in the original.
 
     Attributes:
-      vocabulary: list of str, the piece of each id.
-      pad_id, unk_id, cls_id, sep_id, mask_id: int, ids of the special pieces.
+      vocabulary: List of str. Token of each ID.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
     """
 
     def __init__(self, vocabulary, lower_case=True, strip_accents=None):
-        """Args: vocabulary, list of str as `read_vocabulary` gives it; the others BertTokenizer's."""
+        """Args: vocabulary: list of str, from `read_vocabulary`; for the others, see BertTokenizer."""
         self.vocabulary = vocabulary
         self._ids = {piece: id_ for id_, piece in enumerate(vocabulary)}
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
@@ -35,18 +35,18 @@ class PlainTokenizer:
         self._ids_of_chunk = functools.lru_cache(CACHED_CHUNKS)(self._cut_chunk)
 
     def ids(self, text):
-        """text: str -> list of int, the pieces of the text, without [CLS] and [SEP]."""
+        """Tokenizes a str; returns a list of int, without [CLS] and [SEP]."""
         return [id_ for chunk in chunks(text) for id_ in self._ids_of_chunk(chunk)]
 
     def ids_and_spans(self, text):
-        """Says where in a text each piece comes from.
+        """Tokenizes a text and finds the source of each token.
 
         Args:
           text: str.
 
         Returns:
-          (ids, starts, ends), lists of int: a piece comes from the characters [start, end) of the text. A span holds
-          whole characters, and those right after them that normalisation drops.
+          Tuple `(ids, starts, ends)` of lists of int: a token comes from the characters [start, end) of the text. Spans
+          contain whole characters, including the following ones that normalization drops.
         """
         ids, starts, ends = [], [], []
         kept, words = self._kept_and_words(text)
@@ -54,7 +54,7 @@ class PlainTokenizer:
             for id_, first, last in self._pieces("".join(characters)):
                 ids.append(id_)
                 starts.append(sources[first])
-                # A piece may end amid what was written for one character: the span ends where the next one begins.
+                # A token can end in the middle of a character's output: the span ends at the next character.
                 following = bisect.bisect_right(kept, sources[last - 1])
                 ends.append(kept[following] if following < len(kept) else len(text))
         return ids, starts, ends
@@ -64,7 +64,7 @@ class PlainTokenizer:
         return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
 
     def _pieces(self, word):
-        """The pieces of a word, longest match first: list of (id, first character, character after the last)."""
+        """Splits a word into tokens, longest match first: list of (id, first character, character after the last)."""
         unknown = [(self.unk_id, 0, len(word))]
         if len(word) > MAX_WORD_CHARACTERS:
             return unknown
@@ -82,7 +82,7 @@ class PlainTokenizer:
         return pieces
 
     def _kept_and_words(self, text):
-        """(ascending positions of the characters that normalisation keeps; words, (characters, position of each))."""
+        """Returns ascending positions of the characters that normalization keeps, and words (characters, positions)."""
         kept, words, token = [], [], []
         for position, character in enumerate(text):
             if is_dropped(character):
@@ -100,7 +100,7 @@ class PlainTokenizer:
         return sorted(set(kept)), words
 
     def _normalize(self, token, kept, words):
-        """Appends the words of one token, a list of (character, position), and the positions that they come from."""
+        """Appends the words of one token, a list of (character, position), and their positions."""
         if not token:
             return
         if self._lower_case:
@@ -119,18 +119,18 @@ class PlainTokenizer:
         words.append(word)
 
     def _lowered(self, token):
-        if not self._strip_accents:  # Hugging Face's rules hold, by which Σ is any letter
+        if not self._strip_accents:  # As in Hugging Face: Σ is an ordinary letter.
             return [(lower, position) for character, position in token for lower in character.lower()]
-        # Σ depends on its neighbours, and becomes one character either way.
+        # The lowercase of Σ depends on its neighbors, but is always one character.
         whole = iter("".join(character for character, _ in token).lower())
         return [(next(whole), position) for character, position in token for _ in character.lower()]
 
 
 def _without_accents(token):
-    """(character, position) of NFD without marks of category Mn.
+    """Decomposes (NFD) and drops marks of category Mn; returns a list of (character, position).
 
-    NFD sorts neighbouring marks by combining class. The graph sorts what is left of them, and leaves positions in
-    their order.
+    NFD sorts neighboring marks by combining class. The graph sorts the remaining ones, and does not reorder their
+    positions.
     """
     parts = [(part, position) for character, position in token for part in unicodedata.normalize("NFD", character)]
     ordered = unicodedata.normalize("NFD", "".join(character for character, _ in token))

@@ -1,8 +1,8 @@
-"""Rows of pieces taken apart and put together, in few operations.
+"""Operations on rows of tokens that use few graph ops.
 
-TensorFlow's own functions of RaggedTensors (`tf.concat`, `tf.ragged.boolean_mask`, comparisons, `value_rowids`) check
-at run time what is known here, with a conditional and two functions for each check, and take dozens of operations. They
-made up most of an exported graph, which takes as much longer to trace, to load and to run for the first time.
+TensorFlow's own functions for RaggedTensors (`tf.concat`, `tf.ragged.boolean_mask`, comparisons, `value_rowids`) take
+dozens of ops, and check known facts at run time, with a conditional and two functions per check. They used to be most
+of an exported graph, and increased the time to trace, load, and first run it.
 
 Legend: B rows, (N) a ragged dimension.
 """
@@ -11,11 +11,11 @@ import tensorflow as tf
 
 
 def take(values, begins, lengths):
-    """Cuts rows out of a flat tensor.
+    """Extracts rows from a flat tensor.
 
     Args:
       values: [V].
-      begins, lengths: int64 [B], where each row begins in `values`, and how many elements it has.
+      begins, lengths: int64 [B]. Start of each row in `values`, and its number of elements.
 
     Returns:
       RaggedTensor [B, (lengths)].
@@ -25,20 +25,20 @@ def take(values, begins, lengths):
 
 
 def row_numbers(rows):
-    """RaggedTensor [B, (N)] -> int64 [all N], the row that each element is in."""
+    """Returns the row number of each element: RaggedTensor [B, (N)] -> int64 [all N]."""
     ends = rows.row_splits[1:]
     size = tf.size(rows.values, tf.int64)
     return tf.cumsum(tf.math.unsorted_segment_sum(tf.ones_like(ends), ends, size + 1))[:-1]
 
 
 def sums(rows):
-    """RaggedTensor [B, (N)] of whole numbers -> the sum of each row, [B]."""
+    """Sums each row: RaggedTensor [B, (N)] of integers -> [B]."""
     before = tf.gather(_before(rows.values), rows.row_splits)
     return before[1:] - before[:-1]
 
 
 def side_by_side(*parts):
-    """RaggedTensors [B, (N)] of one type -> RaggedTensor [B, (all N)]: a row of each after that of the one before."""
+    """Concatenates RaggedTensors [B, (N)] of one dtype row by row -> RaggedTensor [B, (all N)]."""
     sizes = tf.stack([tf.size(part.values, tf.int64) for part in parts])
     begins = tf.stack([part.row_starts() for part in parts], 1) + tf.cumsum(sizes, exclusive=True)  # [B, parts]
     lengths = tf.stack([part.row_lengths() for part in parts], 1)
@@ -47,7 +47,7 @@ def side_by_side(*parts):
 
 
 def replaced(old, new, places):
-    """The rows of a RaggedTensor [B, (N)] with those at int64 [K] `places` exchanged for those of `new` [K, (N)]."""
+    """Replaces the rows of a RaggedTensor [B, (N)] at int64 [K] `places` with the rows of `new` [K, (N)]."""
     places = places[:, tf.newaxis]
     begins = tf.tensor_scatter_nd_update(old.row_starts(), places, new.row_starts() + tf.size(old.values, tf.int64))
     lengths = tf.tensor_scatter_nd_update(old.row_lengths(), places, new.row_lengths())
@@ -55,26 +55,26 @@ def replaced(old, new, places):
 
 
 def kept(rows, is_kept):
-    """RaggedTensor [B, (N)], bool [all N] -> the elements that are kept."""
+    """Selects elements: RaggedTensor [B, (N)], bool [all N] -> RaggedTensor."""
     splits = tf.gather(_before(tf.cast(is_kept, tf.int64)), rows.row_splits)
     return tf.RaggedTensor.from_row_splits(tf.gather(rows.values, tf.where(is_kept)[:, 0]), splits, validate=False)
 
 
 def kept_columns(values, is_kept):
-    """[B, N], bool [B, N] -> RaggedTensor [B, (N)] of the elements that are kept."""
+    """Selects elements of each row: [B, N], bool [B, N] -> RaggedTensor [B, (N)]."""
     return of_lengths(tf.gather_nd(values, tf.where(is_kept)), tf.reduce_sum(tf.cast(is_kept, tf.int64), axis=1))
 
 
 def merged(outer, inner):
-    """RaggedTensors [B, (W)] of any type, and [all W, (N)] -> [B, (N of its W)]."""
+    """Removes the middle dimension: RaggedTensors [B, (W)] of any dtype, and [all W, (N)] -> [B, (N of its W)]."""
     return tf.RaggedTensor.from_row_splits(inner.values, tf.gather(inner.row_splits, outer.row_splits), validate=False)
 
 
 def of_lengths(values, lengths):
-    """[V], int64 [B] -> RaggedTensor [B, (lengths)]."""
+    """Splits values into rows: [V], int64 [B] -> RaggedTensor [B, (lengths)]."""
     return tf.RaggedTensor.from_row_lengths(values, lengths, validate=False)
 
 
 def _before(numbers):
-    """[N] -> [N + 1], the sum of what comes before each, and of all."""
+    """Computes the sum of all previous elements, and of all elements: [N] -> [N + 1]."""
     return tf.concat([tf.zeros([1], numbers.dtype), tf.cumsum(numbers)], 0)

@@ -1,4 +1,4 @@
-"""Texts as Python strings, and rows of IDs, in plain Python: the same as `model_inputs.pack` creates in a graph."""
+"""Texts as Python strings, and rows of IDs, in plain Python: equivalent to `model_inputs.pack` in a graph."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from bert_tf.errors import InputError
 
 
 class Row(NamedTuple):
-    """[CLS] a [SEP] or [CLS] a [SEP] b [SEP], without padding: list of int each, and whether pieces were left out."""
+    """An unpadded row [CLS] a [SEP] or [CLS] a [SEP] b [SEP]: lists of int, and whether tokens were truncated."""
 
     ids: list
     segments: list
@@ -16,20 +16,20 @@ class Row(NamedTuple):
 
 
 def pack(tokenizer, first, second, max_seq_length):
-    """Packs pieces into a Row, cut as BertTokenizer.encode says.
+    """Packs tokens into a Row, truncated as in BertTokenizer.encode.
 
     Args:
       tokenizer: PlainTokenizer.
-      first, second: lists of int; second None for a single text.
-      max_seq_length: most pieces of the row.
+      first, second: Lists of int; second is None for a single text.
+      max_seq_length: int. Maximum number of tokens of the row.
     """
     room = max_seq_length - (2 if second is None else 3)
     keep_first, keep_second = min(len(first), room), 0
     if second:
-        # Taking from the longer ends either with the shorter whole or with both at half the room.
+        # Truncating the longer text leaves either the shorter one complete or half of the room to each.
         keep_first = min(len(first), max(room - len(second), room - room // 2))
         keep_second = min(len(second), room - keep_first)
-    elif second is not None:  # a second text without a piece has no [SEP], and leaves its place to the first
+    elif second is not None:  # A second text without tokens has no [SEP], which leaves one more position to the first.
         keep_first = min(len(first), room + 1)
     ids = [tokenizer.cls_id, *first[:keep_first], tokenizer.sep_id]
     segments = [0] * len(ids)
@@ -40,7 +40,7 @@ def pack(tokenizer, first, second, max_seq_length):
 
 
 def pack_texts(tokenizer, max_seq_length, texts, others=None):
-    """Lists of str, `others` for pairs -> list of Row; see `pack`."""
+    """Packs lists of str, with `others` for pairs, into a list of Row; see `pack`."""
     if others is None:
         return [pack(tokenizer, tokenizer.ids(text), None, max_seq_length) for text in texts]
     return [pack(tokenizer, tokenizer.ids(text), tokenizer.ids(other), max_seq_length)
@@ -48,12 +48,12 @@ def pack_texts(tokenizer, max_seq_length, texts, others=None):
 
 
 def were_cut(rows):
-    """Rows -> bool [N], whether tokens were left out of each."""
+    """Returns a bool array [N], True for truncated Rows."""
     return np.array([row.was_cut for row in rows], bool)
 
 
 def rows_of(features):
-    """The Rows of features: dict of input_ids, input_mask and segment_ids, int [N, S] -> list of N Rows."""
+    """Converts features, a dict of input_ids, input_mask, and segment_ids, int [N, S], to a list of N Rows."""
     counts = features["input_mask"].sum(axis=1)
     return [Row(ids[:count].tolist(), segments[:count].tolist(), False) for ids, segments, count in zip(
         features["input_ids"], features["segment_ids"], counts, strict=True)]
@@ -63,16 +63,16 @@ def check_request(kind, ranks, texts, is_ragged=False):
     """Checks the inputs of a request.
 
     Args:
-      kind: str. Kind of task, for messages.
-      ranks: Dict of the name of each input -> rank.
-      texts: Dict of name -> str or bytes in lists or arrays.
-      is_ragged: As `as_texts`.
+      kind: str. Kind of task, for error messages.
+      ranks: Dict of input name -> rank.
+      texts: Dict of input name -> str or bytes in lists or arrays.
+      is_ragged: bool. See `as_texts`.
 
     Returns:
       Dict of name -> nested lists of str, in the order of `ranks`.
 
     Raises:
-      InputError: If an input is missing, unknown, no list of texts, or of another size than the first.
+      InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
     """
     if texts.keys() != ranks.keys():
         raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} takes {', '.join(ranks)}")
@@ -85,16 +85,16 @@ def check_request(kind, ranks, texts, is_ragged=False):
 
 
 def as_texts(name, values, rank=1, is_ragged=False):
-    """A request's input as nested lists of str; bytes that are not UTF-8 are dropped.
+    """Converts an input of a request to nested lists of str; invalid UTF-8 bytes are dropped.
 
     Args:
-      name: of the input, for messages.
+      name: str. Name of the input, for error messages.
       values: str or bytes in lists or arrays.
-      rank: dimensions that it must have.
-      is_ragged: whether rows may have different lengths.
+      rank: int. Required number of dimensions.
+      is_ragged: bool. Whether rows can have different lengths.
 
     Raises:
-      InputError: another rank, rows of different lengths, or something that is no text.
+      InputError: If the rank is wrong, rows have different lengths, or a value is not a text.
     """
     if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
         raise InputError(f"`{name}` must be a list of texts, not {type(values).__name__}")
@@ -115,7 +115,7 @@ def _as_text(name, value):
 
 
 def as_strings(rows, width=None):
-    """str, or lists of str, as an array of bytes: object [B], or [B, width] filled up with b""."""
+    """Encodes str, or lists of str, as an array of bytes: object [B], or [B, width] padded with b""."""
     if width is None:
         result = np.empty(len(rows), object)
         result[:] = [text.encode() for text in rows]

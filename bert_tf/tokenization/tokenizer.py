@@ -1,9 +1,9 @@
-"""The tokenizer: texts to WordPiece ids and back, the same ids as the original's, in C++ and inside a SavedModel.
+"""The tokenizer: texts to WordPiece IDs and back, with the same IDs as the original, in C++ and inside a SavedModel.
 
 Follows `FullTokenizer` of google-research/bert's tokenization.py and the packing of its `convert_single_example`.
-Unicode tables are those of the Python that builds the tokenizer, `UNICODE_VERSION`; a SavedModel keeps them.
+It uses the Unicode tables of the Python that builds the tokenizer, `UNICODE_VERSION`; a SavedModel contains them.
 
-Legend: B texts, S sequence, (pieces) a ragged dimension.
+Legend: B texts, S sequence, (tokens) a ragged dimension.
 """
 
 import functools
@@ -22,11 +22,11 @@ __all__ = ["UNICODE_VERSION", "BertTokenizer", "TokensWithOffsets", "check_casin
 
 
 class TokensWithOffsets(NamedTuple):
-    """Pieces and where they come from; each a RaggedTensor int32 [B, (pieces)].
+    """Tokens and their sources; each a RaggedTensor int32 [B, (tokens)].
 
-    A piece comes from the half-open span [start, end) of its text, counted in bytes and in characters. A span
-    holds whole characters, as they stand in the text, together with those right after them that normalisation
-    drops, such as combining accents. Pieces out of one character, as of a Hangul syllable, have the same span.
+    A token comes from the half-open span [start, end) of its text, in bytes and in characters. Spans contain whole
+    characters of the original text, including the following ones that normalization drops, such as combining accents.
+    Tokens from the same character, such as a Hangul syllable, have the same span.
     """
 
     ids: tf.RaggedTensor
@@ -37,41 +37,41 @@ class TokensWithOffsets(NamedTuple):
 
 
 class BertTokenizer(tf.Module):
-    """Turns text into WordPiece ids and back.
+    """Converts text to WordPiece IDs and back.
 
-    All methods that take tensors work eagerly, in `tf.data`, under `tf.function` and in a SavedModel, which
-    needs tensorflow_text and nothing of ours to load. Bytes that are not UTF-8 are dropped, as by the original,
-    which decodes with errors="ignore". "[MASK]" in a text is three ordinary words, as for the original.
+    All methods that take tensors work eagerly, in `tf.data`, under `tf.function`, and in a SavedModel, which requires
+    only tensorflow_text to load. Invalid UTF-8 bytes are dropped, as in the original, which decodes with
+    errors="ignore". "[MASK]" in a text is three ordinary words, as in the original.
 
     Attributes:
-      vocab_file: path the vocabulary was read from.
-      lower_case: whether text is lower-cased.
-      strip_accents: whether text is stripped of accents.
-      vocabulary: list of str, the piece of each id.
-      vocab_size: number of pieces.
-      pad_id, unk_id, cls_id, sep_id, mask_id: int, ids of the special pieces.
+      vocab_file: str. Path of the vocabulary file.
+      lower_case: bool. Whether text is lowercased.
+      strip_accents: bool. Whether accents are removed from text.
+      vocabulary: List of str. Token of each ID.
+      vocab_size: int. Number of tokens in the vocabulary.
+      pad_id, unk_id, cls_id, sep_id, mask_id: int. IDs of the special tokens.
     """
 
     def __init__(self, vocab_file, lower_case=True, strip_accents=None):
         """Reads the vocabulary and builds the models of the kernels, which takes about a third of a second.
 
         Args:
-          vocab_file: a file as `vocabulary.read_vocabulary` wants it.
-          lower_case: the original's do_lower_case; True for uncased models.
-          strip_accents: whether accents go; None, the original's rule, is as `lower_case`. Where it differs,
-            lower-casing and stripping are those of Hugging Face's BertNormalizer, a character at a time (any Σ becomes
-            σ), and all else stays the original's.
+          vocab_file: str. Path of a file for `vocabulary.read_vocabulary`.
+          lower_case: bool. The original's do_lower_case; True for uncased models.
+          strip_accents: bool. Whether to remove accents; None, as in the original, for `lower_case`. If it differs from
+            `lower_case`, both rules are applied per character, as in Hugging Face's BertNormalizer (any Σ becomes σ);
+            all other rules are the original's.
 
         Raises:
-          InputError: if the vocabulary is faulty, naming file and line.
-          OSError: if it cannot be read.
+          InputError: If the vocabulary is invalid, with file and line.
+          OSError: If it cannot be read.
         """
         super().__init__()
         self.vocab_file = vocab_file
         self.lower_case = bool(lower_case)
         self.strip_accents = self.lower_case if strip_accents is None else bool(strip_accents)
         pieces = read_vocabulary(vocab_file)
-        self._vocabulary = lambda: pieces  # a list attribute of a tf.Module would be wrapped and tracked
+        self._vocabulary = lambda: pieces  # As an attribute of a tf.Module, a list would be wrapped and tracked.
         self.vocab_size = len(pieces)
         self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = map(
             pieces.index, ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))
@@ -87,27 +87,27 @@ class BertTokenizer(tf.Module):
         return self._vocabulary()
 
     def tokenize(self, texts):
-        """Splits texts into pieces.
+        """Splits texts into tokens.
 
         Args:
           texts: string [B].
 
         Returns:
-          RaggedTensor int32 [B, (pieces)], without [CLS] and [SEP].
+          RaggedTensor int32 [B, (tokens)], without [CLS] and [SEP].
         """
         return self._wordpiece.ids(_as_texts(texts))
 
     def tokenize_with_offsets(self, texts):
-        """Splits texts into pieces and says where in the text each comes from.
+        """Splits texts into tokens and finds the source of each in the text.
 
-        Character offsets count the characters of `text.decode("utf-8", "ignore")`, so that they index a Python str;
-        byte offsets count all bytes of the text.
+        Character offsets refer to `text.decode("utf-8", "ignore")`, so that they index a Python str; byte offsets refer
+        to all bytes of the text.
 
         Args:
           texts: string [B].
 
         Returns:
-          TokensWithOffsets; its ids are those of `tokenize`.
+          TokensWithOffsets, with the IDs of `tokenize`.
         """
         texts = _as_texts(texts)
         ids, starts, ends = self._wordpiece.ids_and_spans(texts)
@@ -115,10 +115,11 @@ class BertTokenizer(tf.Module):
                                  *characters_before(texts, [starts, ends]))
 
     def encode(self, text_a, text_b=None, max_seq_length=128):
-        """Packs one or two texts a row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], cut and padded to one length.
+        """Packs one or two texts per row: [CLS] a [SEP] or [CLS] a [SEP] b [SEP], truncated and padded to one length.
 
-        Pairs that are too long lose pieces from the end of the longer text, from b if both are as long (the
-        original's `_truncate_seq_pair`); a single text is cut. A row whose b has no piece is packed as a single text.
+        Pairs that are too long lose tokens from the end of the longer text, or of b if both are equally long (the
+        original's
+        `_truncate_seq_pair`). A row whose b has no tokens is packed as a single text.
 
         Args:
           text_a: string [B].
@@ -126,11 +127,12 @@ class BertTokenizer(tf.Module):
           max_seq_length: int, S; at least 2, or 3 for pairs.
 
         Returns:
-          Dict of int32 [B, S]: "input_ids"; "input_mask", 1 where there is a piece and 0 where padding;
-          "segment_ids", 1 for b and the [SEP] after it, 0 elsewhere.
+          Dict of int32 [B, S]: "input_ids"; "input_mask", 1 for tokens and 0 for padding; "segment_ids", 1 for b and
+          the
+          [SEP] after it, otherwise 0.
 
         Raises:
-          InputError: if max_seq_length leaves no room for the special pieces.
+          InputError: If max_seq_length is too small for the special tokens.
         """
         room = max_seq_length - (2 if text_b is None else 3)
         if room < 0:
@@ -142,33 +144,33 @@ class BertTokenizer(tf.Module):
         return features
 
     def encode_windows(self, text_a, text_b=None, *, max_seq_length, stride, max_windows):
-        """Packs texts of any length as `encode` does, those that are too long in windows that overlap.
+        """Packs texts of any length as `encode` does, with overlapping windows for texts that are too long.
 
         Args:
-          text_a, text_b: string [B]; the second may be None. Of a pair it is the text that is cut into windows.
+          text_a, text_b: string [B]; the second may be None. For pairs, the second text is split into windows.
           max_seq_length: int, S; at least 3, or 5 for pairs.
-          stride: int, pieces between the starts of two windows of a text.
-          max_windows: int, most windows of a text.
+          stride: int. Tokens between the starts of two windows of a text.
+          max_windows: int. Maximum number of windows of a text.
 
         Returns:
-          (features, rows, was_cut): dict as `encode`'s, of int32 [W, S], W windows; int64 [W], the text of each, in
-          order; bool [B], whether pieces of a text are in none of its windows.
+          Tuple `(features, rows, was_cut)`: dict of int32 [W, S] for W windows, see `encode`; int64 [W], the text of
+          each window, ascending; bool [B], whether tokens of a text are in none of its windows.
         """
         second = None if text_b is None else self.tokenize(text_b)
         return windows.pack_windows(self, self.tokenize(text_a), second, max_seq_length=max_seq_length, stride=stride,
                                     max_windows=max_windows, static_length=True)
 
     def convert_ids_to_tokens(self, ids):
-        """ids: int tensor or RaggedTensor of any shape, each in [0, vocab_size) -> the pieces, string, same shape."""
+        """Converts int IDs [...], a tensor or RaggedTensor, each in [0, vocab_size), to tokens, string [...]."""
         return tf.ragged.map_flat_values(lambda flat: tf.gather(self._piece_table, flat), _as_ids(ids))
 
     def decode(self, ids):
-        """Joins pieces into words with single spaces between them.
+        """Joins tokens into words, separated by single spaces.
 
-        What normalisation and splitting changed stays so: lower case, no accents, punctuation set apart.
+        Changes by normalization and splitting remain: lowercase, no accents, spaces around punctuation.
 
         Args:
-          ids: int tensor [B, S] or RaggedTensor [B, (pieces)]; [PAD], [CLS] and [SEP] are left out.
+          ids: int tensor [B, S] or RaggedTensor [B, (tokens)]; [PAD], [CLS], and [SEP] are skipped.
 
         Returns:
           string [B].

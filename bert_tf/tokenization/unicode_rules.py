@@ -1,6 +1,6 @@
-"""What the original's `BasicTokenizer` does to each single character, read from Python's own Unicode tables.
+"""The rules of the original's `BasicTokenizer` for single characters, from Python's own Unicode tables.
 
-Everything here is about one code point at a time. The few rules that look at neighbours (final sigma, canonical
+All functions here are about one code point at a time. The few rules that depend on neighbors (final sigma, canonical
 order of marks, words over 200 characters) are in `wordpiece.py`, which takes its character classes from here.
 """
 
@@ -12,57 +12,57 @@ UNICODE_VERSION = unicodedata.unidata_version
 CJK_RANGES = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F),
               (0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0x2F800, 0x2FA1F))
 
-# Planes 3 to 13, 15 and 16 hold letters without case or decomposition, private use, or nothing: no rule but CJK
-# spacing, which these bounds leave out too, ever changes a character outside of them.
+# Planes 3 to 13, 15, and 16 contain letters without case or decomposition, private use, or nothing: apart from CJK
+# spacing, which does not use these bounds, no rule changes a character outside of them.
 _CHANGEABLE = ((0x0, 0xD7FF), (0xE000, 0x1FFFF), (0x2F800, 0x2FA1F), (0xE0000, 0xE0FFF))
 
-# Punctuation of the Unicode 16 that TensorFlow Text splits words by and that older tables leave unassigned.
+# Punctuation of Unicode 16, by which TensorFlow Text splits words, and which older tables do not assign.
 _PUNCTUATION_ADDED_BY_UNICODE_16 = (
     (0x1B4E, 0x1B4F), (0x1B7F, 0x1B7F), (0x10D6E, 0x10D6E), (0x113D4, 0x113D5), (0x113D7, 0x113D8),
     (0x11B00, 0x11B09), (0x11BE1, 0x11BE1), (0x11F43, 0x11F4F), (0x16D6D, 0x16D6F), (0x1E5FF, 0x1E5FF))
 
-# Language tags are format characters, so none is left in a cleaned text: free to stand for something else.
+# Language tags are format characters, which cleaning removes, so they can be used as substitutes.
 _FIRST_STAND_IN = 0xE0020
 
 
 def changeable_characters():
-    """Yields every character that any rule could drop, replace or split, in the order of code points."""
+    """Yields every character that a rule could drop, replace, or split, in the order of code points."""
     for first, last in _CHANGEABLE:
         yield from map(chr, range(first, last + 1))
 
 
 def is_whitespace(character):
-    """True for what the original turns into a space or splits by: `_is_whitespace`, and `str.split` after it."""
+    """Returns whether the original treats a character as white space: `_is_whitespace`, then `str.split`."""
     return character in " \t\n\r" or unicodedata.category(character) in ("Zs", "Zl", "Zp")
 
 
 def is_dropped(character):
-    """True for what `_clean_text` removes: U+0000, U+FFFD, control and format characters."""
+    """Returns whether `_clean_text` removes a character: U+0000, U+FFFD, control and format characters."""
     if character in "\t\n\r":
         return False
     return character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf")
 
 
 def is_punctuation(character):
-    """True for what `_run_split_on_punc` makes a word of its own."""
+    """Returns whether `_run_split_on_punc` makes a character a separate word."""
     if character.isascii():
         return character.isprintable() and not character.isalnum() and character != " "
     return unicodedata.category(character).startswith("P")
 
 
 def is_cjk(character):
-    """True for what `_tokenize_chinese_chars` sets between spaces."""
+    """Returns whether `_tokenize_chinese_chars` puts spaces around a character."""
     code_point = ord(character)
     return any(first <= code_point <= last for first, last in CJK_RANGES)
 
 
 def stand_ins():
-    """Characters that TensorFlow Text takes for punctuation and these rules do not, each with its substitute.
+    """Returns substitutes for characters that are punctuation in TensorFlow Text but not by these rules.
 
-    Text and vocabulary both exchange the one for the other, and so the words stay whole.
+    Both the text and the vocabulary use the substitutes, so that words are not split.
 
     Returns:
-      A dict from character to character, fit for `str.translate` through `str.maketrans`.
+      Dict of character to character, for `str.translate` via `str.maketrans`.
     """
     characters = [chr(code_point) for first, last in _PUNCTUATION_ADDED_BY_UNICODE_16
                   for code_point in range(first, last + 1)]
@@ -71,18 +71,18 @@ def stand_ins():
 
 
 def normalization(lower_case, strip_accents):
-    """The text that takes the place of each character that does not stay itself.
+    """Returns the replacement of each character that normalization changes.
 
-    Spaces around CJK characters and punctuation are not part of it: TensorFlow Text's word splitting does these.
+    It does not include spaces around CJK characters and punctuation: TensorFlow Text's word splitting adds those.
 
-    Where both are asked for, a capital sigma stays: what it becomes depends on its neighbours.
+    If both arguments are True, capital sigma is unchanged: its lowercase depends on its neighbors.
 
     Args:
-      lower_case: whether to lower-case.
-      strip_accents: whether to decompose (NFD) and drop the marks of category Mn.
+      lower_case: bool. Whether to lowercase.
+      strip_accents: bool. Whether to decompose (NFD) and drop the marks of category Mn.
 
     Returns:
-      A dict from character to str; a dropped character has the empty string.
+      Dict of character to str; dropped characters have the empty string.
     """
     replaced = dict(stand_ins())
     category, normalize = unicodedata.category, unicodedata.normalize
@@ -111,14 +111,14 @@ def _decomposes(character):
 
 
 def sigma_context():
-    """The two kinds of character that decide whether a capital sigma is a final one, found by asking `str.lower`.
+    """Returns the characters that decide whether a capital sigma is final, found by trying `str.lower`.
 
-    Python lower-cases Σ to ς where the nearest character before it that is not ignored is a cased one and the
-    nearest after it is not.
+    Python lowercases Σ to ς if the nearest character before it that is not ignored is cased and the nearest one after
+    it is not.
 
     Returns:
-      (cased, ignored): lists of characters; a cased character that is ignored too is only in `ignored`, and a
-        dropped one is in neither.
+      Tuple `(cased, ignored)` of lists of characters. A cased character that is also ignored is only in `ignored`;
+      dropped characters are in neither.
     """
     characters = [character for character in changeable_characters()
                   if character not in "\r\n" and not is_dropped(character)]
@@ -136,13 +136,13 @@ def _ends_in_final_sigma(pattern, characters):
 
 
 def ordered_marks():
-    """Characters with a canonical combining class that survive the dropping of Mn marks, by that class.
+    """Returns characters with a canonical combining class that remain after Mn marks are dropped, by that class.
 
-    NFD sorts neighbouring marks by class. Where the dropping leaves at most one kind, their order cannot show;
-    these few can be left over in the wrong order.
+    NFD sorts neighboring marks by class. If at most one kind remains, the order does not matter; these few can remain
+    in the wrong order.
 
     Returns:
-      A dict from combining class to list of characters, classes ascending.
+      Dict of combining class to list of characters, in ascending order of class.
     """
     marks = {}
     for character in changeable_characters():
@@ -153,11 +153,11 @@ def ordered_marks():
 
 
 def mark_separation():
-    """What makes neighbours of `ordered_marks` stand side by side exactly where NFD would sort them.
+    """Returns replacements that make `ordered_marks` adjacent exactly where NFD would sort them.
 
     Returns:
-      A dict from character to str, as `normalization`'s: dropped characters go, and so do the Mn marks that NFD
-      sorts, also those that it decomposes others into. Mn marks of class 0 stay: nothing is sorted across them.
+      Dict of character to str, see `normalization`. It removes dropped characters and the Mn marks that NFD sorts, also
+      from decompositions. Mn marks of class 0 remain: nothing is sorted across them.
     """
     kept = {mark for marks in ordered_marks().values() for mark in marks}
     replaced = {}
@@ -173,7 +173,7 @@ def mark_separation():
 
 
 def regex_class(characters):
-    """A bracket expression of RE2 that matches one of `characters`."""
+    """Returns an RE2 bracket expression that matches one of `characters`."""
     code_points = sorted(map(ord, characters))
     ranges = []
     for code_point in code_points:

@@ -1,6 +1,6 @@
-"""Reading `vocab.txt`: one WordPiece a line, its id the number of lines before it; which casing a checkpoint has.
+"""Reads `vocab.txt`, with one WordPiece per line, whose ID is its 0-based line number; and finds a checkpoint's casing.
 
-This module needs no TensorFlow.
+This module does not import TensorFlow.
 """
 
 import re
@@ -11,12 +11,12 @@ from bert_tf.files import read_bytes
 SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 SUFFIX_INDICATOR = "##"
 
-# The limit of TensorFlow Text's FastWordpieceTokenizer; the longest piece of Google's vocabularies has 54 bytes.
+# The limit of TensorFlow Text's FastWordpieceTokenizer; the longest token of Google's vocabularies has 54 bytes.
 MAX_PIECE_BYTES = 256
 
 _BYTE_ORDER_MARK = "\ufeff"
 
-# Folder names under which Google published checkpoints, the first group being what their text is cased as.
+# Directory names of Google's published checkpoints; the first group is the casing of their text.
 _PUBLISHED_MODEL = re.compile(r"(?:wwm_)?(uncased|cased|multi_cased|multilingual|chinese)_L-\d+_H-\d+_A-\d+")
 _CASED_MODELS = ("cased", "multi_cased")
 
@@ -24,19 +24,19 @@ _CASED_MODELS = ("cased", "multi_cased")
 def read_vocabulary(path, name=None):
     """Reads and checks a vocabulary file.
 
-    White space around a piece is not part of it, as in the original's `load_vocab`.
+    White space around a token is removed, as in the original's `load_vocab`.
 
     Args:
-      path: a UTF-8 text file, local or remote.
-      name: str. What messages call the file; defaults to `path`.
+      path: Path of a UTF-8 text file, local or remote.
+      name: str. Name of the file in error messages; defaults to `path`.
 
     Returns:
-      List of str, the piece of each id.
+      List of str. Token of each ID.
 
     Raises:
-      InputError: naming file and line, for bytes that are not UTF-8, a blank line, a piece that was there
-        before or is over MAX_PIECE_BYTES; naming the file, if it is empty or one of SPECIAL_PIECES is missing.
-      OSError: if the file cannot be read.
+      InputError: If a line is not UTF-8, is blank, is a duplicate, or is over MAX_PIECE_BYTES, with file and line; if
+        the file is empty or lacks one of SPECIAL_PIECES, with the file.
+      OSError: If the file cannot be read.
     """
     content, path = read_bytes(path), name or path
     lines = {}
@@ -62,7 +62,7 @@ def _piece(line, place):
                          "a vocabulary must be saved as UTF-8") from error
     if text.startswith(_BYTE_ORDER_MARK) and text != _BYTE_ORDER_MARK:
         raise InputError(f"{place}: begins with a byte-order mark; save the file as UTF-8 without one")
-    # A lone space character of another alphabet is an entry that cannot be met, not a blank line.
+    # A line with only a space character of another alphabet is an entry that never matches, not a blank line.
     piece = text.strip() or text.strip(" \t\r")
     if not piece:
         raise InputError(f"{place}: is blank; a vocabulary has one piece a line")
@@ -72,15 +72,15 @@ def _piece(line, place):
 
 
 def check_casing(lower_case, checkpoint):
-    """Refuses a casing that contradicts a checkpoint's name (the original's `validate_case_matches_checkpoint`).
+    """Rejects a casing that contradicts the name of a checkpoint (the original's `validate_case_matches_checkpoint`).
 
     Args:
-      lower_case: bool, the tokenizer's casing.
-      checkpoint: path of a checkpoint file or of its folder, or None. Only folders named as Google named its
-        releases, such as `uncased_L-12_H-768_A-12`, say anything about casing.
+      lower_case: bool. Casing of the tokenizer.
+      checkpoint: Path of a checkpoint file or its directory, or None. Only directories with the names of Google's
+        releases, such as `uncased_L-12_H-768_A-12`, imply a casing.
 
     Raises:
-      InputError: on a contradiction, saying which casing the checkpoint was trained with.
+      InputError: If they contradict, with the casing of the checkpoint.
     """
     folder, expected = published_casing(checkpoint)
     if folder and expected != bool(lower_case):
@@ -91,9 +91,9 @@ def check_casing(lower_case, checkpoint):
 
 
 def published_casing(checkpoint):
-    """The folder by whose name a checkpoint is one of Google's releases, and whether these are lower-cased.
+    """Returns the directory whose name identifies one of Google's releases, and whether that release is lowercased.
 
-    (None, None) for any other checkpoint. Argument as `check_casing`'s.
+    Returns (None, None) for any other checkpoint. See `check_casing` for the argument.
     """
     for folder in reversed(re.split(r"[/\\]", checkpoint or "")[-2:]):
         published = _PUBLISHED_MODEL.fullmatch(folder)

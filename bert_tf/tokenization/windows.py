@@ -1,6 +1,6 @@
-"""Long texts in windows that overlap, in graph ops.
+"""Long texts in overlapping windows, in graph ops.
 
-Legend: B texts, W windows of all of them, S sequence, (pieces) a ragged dimension.
+Legend: B texts, W windows of all of them, S sequence, (tokens) a ragged dimension.
 """
 
 from typing import NamedTuple
@@ -12,14 +12,14 @@ from bert_tf.tokenization.model_inputs import pack
 
 
 class Windows(NamedTuple):
-    """Windows of texts; int64 [W] but for `ids`.
+    """Windows of texts; int64 [W] except for `ids` and `was_cut`.
 
     Attributes:
-      rows: the text of each.
-      starts: the first piece of each, counted within its text.
-      lengths: pieces of each.
-      ids: RaggedTensor int32 [W, (pieces)].
-      was_cut: bool [B], whether a text has more windows than it may.
+      rows: Text of each window.
+      starts: First token of each window, 0-based within its text.
+      lengths: Number of tokens of each window.
+      ids: RaggedTensor int32 [W, (tokens)].
+      was_cut: bool [B]. Whether a text would need more windows than the maximum.
     """
 
     rows: tf.Tensor
@@ -30,16 +30,16 @@ class Windows(NamedTuple):
 
 
 def cut_into_windows(ids, room, doc_stride, max_windows):
-    """Cuts texts into windows that overlap, as the original's `convert_examples_to_features`.
+    """Splits texts into overlapping windows, as in the original's `convert_examples_to_features`.
 
     Args:
-      ids: RaggedTensor int32 [B, (pieces)].
-      room: int64 [B], pieces of a window.
-      doc_stride: int, pieces between the starts of two windows; where a window is shorter, its length.
-      max_windows: int, most windows of a text.
+      ids: RaggedTensor int32 [B, (tokens)].
+      room: int64 [B]. Maximum number of tokens of a window.
+      doc_stride: int. Tokens between the starts of two windows, at most the length of a window.
+      max_windows: int. Maximum number of windows of a text.
 
     Returns:
-      Windows, at least one of each text.
+      Windows, at least one per text.
     """
     total = ids.row_lengths()
     step = tf.minimum(room, doc_stride)
@@ -54,21 +54,21 @@ def cut_into_windows(ids, room, doc_stride, max_windows):
 
 
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):
-    """Packs rows of pieces that may be too long as windows, each a model's input; see `model_inputs.pack`.
+    """Packs rows of tokens of any length as windows, each a model input; see `model_inputs.pack`.
 
-    Of a pair the second text is cut into windows, each beside the first, of which as much is kept as where a pair is
-    cut: at least half the room.
+    For pairs, the second text is split into windows, each after the first text. The first text is truncated as in
+    `model_inputs.pack`: it keeps at least half of the room.
 
     Args:
       tokenizer: BertTokenizer.
-      first, second: RaggedTensors int32 [B, (pieces)]; second is None for single texts.
-      max_seq_length: most pieces of a window, [CLS] and [SEP] included; at least 3, or 5 for pairs.
-      stride, max_windows: as cut_into_windows's.
-      static_length: as pack's.
+      first, second: RaggedTensors int32 [B, (tokens)]; second is None for single texts.
+      max_seq_length: int. Maximum number of tokens of a window, including [CLS] and [SEP]; at least 3, or 5 for pairs.
+      stride, max_windows: See `cut_into_windows`.
+      static_length: See `model_inputs.pack`.
 
     Returns:
-      (features, rows, was_cut): dict of int32 [W, S]; int64 [W], the text of each window, in order; bool [B], True
-      where pieces were left out.
+      Tuple `(features, rows, was_cut)`: dict of int32 [W, S]; int64 [W], the text of each window, ascending; bool [B],
+      True for truncated texts.
     """
     room = max_seq_length - (2 if second is None else 3)
     if second is None:
@@ -78,7 +78,7 @@ def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_w
         count_a, count_b = first.row_lengths(), second.row_lengths()
         keep_a = tf.minimum(count_a, tf.where(count_b > 0, tf.maximum(room - count_b, room - room // 2), room + 1))
         windows = cut_into_windows(second, tf.maximum(room - keep_a, 1), stride, max_windows)
-        # As much of the first text as is kept, again for each window.
+        # The kept part of the first text, repeated for each window.
         begins, lengths = (tf.gather(each, windows.rows) for each in (first.row_starts(), keep_a))
         texts = [ragged.take(first.values, begins, lengths), windows.ids]
         was_cut = windows.was_cut | (keep_a < count_a)

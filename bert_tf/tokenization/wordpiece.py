@@ -1,15 +1,15 @@
-"""From text to WordPiece ids, exactly as the original's `FullTokenizer`, in graph ops at the speed of C++.
+"""Text to WordPiece IDs, exactly as in the original's `FullTokenizer`, in graph ops at the speed of C++.
 
-Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a model made of the original's rules
-(`normalizer_model.py`), and FastWordpieceTokenizer. Three rules look at more than one character, which the
-normaliser cannot:
+Two kernels of TensorFlow Text do the work: FastBertNormalizer, with a model built from the original's rules
+(`normalizer_model.py`), and FastWordpieceTokenizer. Three rules involve more than one character, which the
+normalizer does not support:
 
-- `str.lower` turns the Σ that ends a word into ς and any other into σ;
-- NFD sorts neighbouring marks by their combining class, which shows where marks are left that are not Mn;
-- a word over 200 characters is unknown, and FastWordpieceTokenizer counts bytes.
+- `str.lower` converts a Σ at the end of a word to ς and any other to σ.
+- NFD sorts neighboring marks by their combining class, which matters if marks remain that are not Mn.
+- Words over 200 characters are unknown, but FastWordpieceTokenizer counts bytes.
 
-Regular expressions find the rare lines that these rules concern. Final sigma is put right in place; the lines of the
-other two rules are tokenized again, the slow way.
+Regular expressions find the rare texts that these rules affect. Final sigma is corrected in place; texts that the
+other two rules affect are tokenized again, in a slower way.
 """
 
 import functools
@@ -22,34 +22,34 @@ from bert_tf.tokenization import normalizer_model, ragged, unicode_rules
 from bert_tf.tokenization.offsets import across_rows, characters_before, source_spans, whole_characters
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
-MAX_CHARACTERS_PER_WORD = 200  # the original's max_input_chars_per_word
+MAX_CHARACTERS_PER_WORD = 200  # The original's max_input_chars_per_word.
 
-# Enough for any word of 200 characters; a longer one has more than 200 and is unknown either way.
+# Enough for any word of 200 characters; a longer word has more than 200 and is unknown in any case.
 _MAX_BYTES_PER_WORD = 4 * MAX_CHARACTERS_PER_WORD
 
-# Characters that end a word for certain, few enough to repeat in a regular expression 200 times.
+# Characters that always end a word, few enough to repeat in a regular expression 200 times.
 _SPLITTING = "".join([r" !-/:-@\[-`{-~、。〈-】，．：；？！（）",
                       *(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in unicode_rules.CJK_RANGES)])
 
-# Words over the limit and, for the sake of a small pattern, runs of words with rarer punctuation between them.
+# Words over the limit and, to keep the pattern small, runs of words separated by rarer punctuation.
 _LONG_RUN = f"(?s).*[^{_SPLITTING}]{{{MAX_CHARACTERS_PER_WORD + 1}}}.*"
 
 
 class WordPieceTokenizer(tf.Module):
-    """Text to WordPiece ids as a function of tensors; BertTokenizer is what others use."""
+    """Converts text to WordPiece IDs as a function of tensors; use it through BertTokenizer."""
 
     def __init__(self, vocabulary, unknown_piece, lower_case, strip_accents):
         """Builds the models of both kernels.
 
         Args:
-          vocabulary: list of str, the piece of each id.
-          unknown_piece: str, the piece of `vocabulary` for words that have no pieces.
-          lower_case: bool, as the original's do_lower_case.
-          strip_accents: bool; the original's is `lower_case`.
+          vocabulary: List of str. Token of each ID.
+          unknown_piece: str. Token in `vocabulary` for words that cannot be split into tokens.
+          lower_case: bool. See BertTokenizer.
+          strip_accents: bool. Equal to `lower_case` in the original.
         """
         super().__init__()
         self._strip_accents = strip_accents
-        self._has_final_sigma = lower_case and strip_accents  # else Hugging Face's rules hold, by which Σ is any letter
+        self._has_final_sigma = lower_case and strip_accents  # Otherwise, as in Hugging Face, Σ is an ordinary letter.
         with tf.init_scope():
             self._normalizer = _normalizer(_character_model(lower_case, strip_accents))
             self._pieces = _wordpiece([_as_normalized(piece, id_) for id_, piece in enumerate(vocabulary)],
@@ -57,25 +57,25 @@ class WordPieceTokenizer(tf.Module):
             self._words = _wordpiece([unknown_piece], unknown_piece)
             self._mark_separator = _normalizer(_mark_model()) if strip_accents else None
         self._unknown_id = vocabulary.index(unknown_piece)
-        # Graphs call one function that is traced once: it takes half a second, and an export has several texts. They
-        # are hidden in lambdas, since a SavedModel would show functions that are attributes of a tf.Module.
+        # Graphs call functions that are traced once: tracing takes half a second, and an export has several texts. They
+        # are inside lambdas, since a SavedModel would export functions that are attributes of a tf.Module.
         in_graph = {function: tf.function(function, [tf.TensorSpec([None], tf.string)], autograph=False)
                     for function in (self._ids, self._ids_and_spans)}
         self._called = lambda function: function if tf.executing_eagerly() else in_graph[function]
 
     def ids(self, texts):
-        """texts: string [B] -> RaggedTensor int32 [B, (pieces)]."""
+        """Tokenizes string [B] -> RaggedTensor int32 [B, (tokens)]."""
         return self._called(self._ids)(texts)
 
     def ids_and_spans(self, texts):
-        """Tokenizes texts and says where each piece comes from.
+        """Tokenizes texts and finds the source of each token.
 
         Args:
           texts: string [B].
 
         Returns:
-          (ids, starts, ends): RaggedTensors [B, (pieces)], ids int32, the others int64. A piece comes from the
-          bytes [start, end) of its text: whole characters, with those that follow and are dropped.
+          Tuple `(ids, starts, ends)`: RaggedTensors [B, (tokens)], ids int32, the others int64. A token comes from the
+          bytes [start, end) of its text: whole characters, including the following ones that are dropped.
         """
         return self._called(self._ids_and_spans)(texts)
 
@@ -92,14 +92,14 @@ class WordPieceTokenizer(tf.Module):
         return _replace_rows(spans, needs_care, lambda: self._tokenize_with_care(texts, needs_care))
 
     def _finish(self, normalized):
-        """Lower-cases Σ where the normaliser leaves it.
+        """Lowercases Σ where the normalizer does not.
 
         Args:
-          normalized: string [B], the normaliser's output.
+          normalized: string [B]. Output of the normalizer.
 
         Returns:
-          (normalized, needs_care): string [B] of the same lengths; bool [B], True for what a rule about marks or
-          long words may concern.
+          Tuple `(normalized, needs_care)`: string [B] of the same lengths; bool [B], True for texts that a rule about
+          marks or long words can affect.
         """
         is_rare = tf.strings.regex_full_match(normalized, _rare(self._strip_accents))
         if not self._strip_accents:
@@ -114,7 +114,7 @@ class WordPieceTokenizer(tf.Module):
         return _lower_sigma(normalized) if self._has_final_sigma else normalized
 
     def _tokenize_with_care(self, texts, needs_care):
-        """The same as `ids_and_spans` for those of `texts` where `needs_care`, all rules observed."""
+        """Tokenizes the `texts` that `needs_care` selects by all rules; see `ids_and_spans`."""
         texts = tf.boolean_mask(texts, needs_care)
         if self._strip_accents:
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
@@ -130,7 +130,7 @@ class WordPieceTokenizer(tf.Module):
         return [ids, *source_spans(starts, ends, sources)]
 
     def _without_long_words(self, normalized, ids, starts, ends):
-        """Makes one unknown piece of each word over MAX_CHARACTERS_PER_WORD."""
+        """Replaces each word over MAX_CHARACTERS_PER_WORD with one unknown token."""
         _, word_starts, word_ends = self._words.tokenize_with_offsets(normalized)
         first, last = characters_before(normalized, [word_starts, word_ends])
         is_long = last.values - first.values > MAX_CHARACTERS_PER_WORD
@@ -143,9 +143,9 @@ class WordPieceTokenizer(tf.Module):
 
 
 def _replace_rows(results, replaced, make_rows):
-    """The RaggedTensors `results` [B, (N)] with the rows where bool [B] `replaced` exchanged.
+    """Replaces the rows of RaggedTensors `results` [B, (N)] that bool [B] `replaced` selects.
 
-    `make_rows` gives the rows to put there, as a list of RaggedTensors; it is called only if there are any.
+    `make_rows` returns the new rows as a list of RaggedTensors; it is called only if there are any.
     """
     def replace():
         places = tf.where(replaced)[:, 0]
@@ -159,7 +159,7 @@ def _normalizer(model):
 
 
 def make_tables(lower_case, strip_accents=None):
-    """Makes what all tokenizers of these options share, in half a second; they do it too, the first in a process."""
+    """Builds the shared tables of all tokenizers with these options, in half a second, before the first of them."""
     strip_accents = lower_case if strip_accents is None else strip_accents
     _character_model(lower_case, strip_accents)
     _rare(strip_accents)
@@ -174,11 +174,11 @@ def _wordpiece(vocabulary, unknown_piece):
                                           token_out_type=tf.int32)
 
 
-# Large vocabularies take the kernel's builder half a second; a process seldom has more than two of them.
+# The kernel's builder takes half a second for large vocabularies; few processes use more than two.
 @functools.lru_cache(maxsize=4)
 def _wordpiece_model(vocabulary, unknown_piece):
     no_pretokenization = support_detokenization = False
-    # The builder wants one piece that it can put into its trie; no normalised text has a control character.
+    # The builder requires one token that it can put into its trie; normalized text contains no control characters.
     return tf_text.build_fast_wordpiece_model(
         [*vocabulary, "\x01"], _MAX_BYTES_PER_WORD, SUFFIX_INDICATOR, unknown_piece, no_pretokenization,
         support_detokenization)
@@ -195,11 +195,11 @@ def _mark_model():
 
 
 def _as_normalized(piece, id_):
-    """A piece as FastWordpieceTokenizer must know it to find it in normalised text."""
+    """Converts a token to the form in which FastWordpieceTokenizer finds it in normalized text."""
     if not piece.isprintable() or " " in piece or "\ufffd" in piece:
         if any(map(unicode_rules.is_dropped, piece)) or any(map(unicode_rules.is_whitespace, piece)):
-            # No cleaned text has such a piece. The kernel would find it across words; one with punctuation
-            # inside it leaves out.
+            # Cleaned text never contains such a token. The kernel would find it across words, but skips tokens with
+            # punctuation inside.
             return f"\n[{id_}]"
         return piece.translate(_stand_ins())
     return piece
@@ -212,7 +212,7 @@ def _stand_ins():
 
 @functools.cache
 def _rare(strip_accents):
-    """A pattern for normalised texts that any of the three rules may concern, and few others."""
+    """Returns a pattern that matches normalized texts that any of the three rules can affect, and few others."""
     if not strip_accents:
         return _LONG_RUN
     marks = [mark for marks in unicode_rules.ordered_marks().values() for mark in marks]
@@ -221,20 +221,20 @@ def _rare(strip_accents):
 
 @functools.cache
 def _marks_out_of_order():
-    """A pattern for normalised texts that have marks in an order which NFD may not leave."""
+    """Returns a pattern that matches normalized texts with marks in an order that NFD might change."""
     return f"(?s).*(?:{'|'.join(f'{higher}.*{lower}' for higher, lower in _classes_out_of_order())}).*"
 
 
 @functools.cache
 def _classes_out_of_order():
-    """Pairs of bracket expressions: marks of higher combining classes, and of the class that goes before them."""
+    """Returns pairs of bracket expressions: marks of higher combining classes, and of the class that precedes them."""
     marks = list(unicode_rules.ordered_marks().values())
     return [(unicode_rules.regex_class([mark for later in marks[index + 1:] for mark in later]),
              unicode_rules.regex_class(lower)) for index, lower in enumerate(marks[:-1])]
 
 
 def _in_canonical_order(texts):
-    """Sorts neighbouring marks by combining class, equal ones left as they stand; string [B] -> string [B]."""
+    """Sorts neighboring marks by combining class, stably; string [B] -> string [B]."""
     pairs = _classes_out_of_order()
     pattern = "|".join(f"({higher})({lower})" for higher, lower in pairs)
     swapped = "".join(rf"\{2 * index + 2}\{2 * index + 1}" for index in range(len(pairs)))
@@ -247,7 +247,7 @@ def _in_canonical_order(texts):
 
 
 def _lower_sigma(texts):
-    """Lower-cases Σ in texts that are normalised but for it; string [B] -> string [B], the same lengths."""
+    """Lowercases Σ in texts that are otherwise normalized; string [B] -> string [B], the same lengths."""
     pattern = _final_sigma()
     return tf.strings.regex_replace(tf.strings.regex_replace(texts, pattern, r"\1ς\2"), "Σ", "σ")
 

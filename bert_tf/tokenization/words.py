@@ -1,7 +1,7 @@
-"""The words of a text in plain Python, as the tokenizer's graph cuts them: for processes that need no TensorFlow.
+"""The words of a text in plain Python, as in the tokenizer's graph, for processes that do not use TensorFlow.
 
-The rules are those of `BasicTokenizer` in the original's tokenization.py. They run once for each distinct string
-between spaces, of which a text has few; tests hold them against the graph.
+It applies the rules of `BasicTokenizer` in the original's tokenization.py, once per distinct string between
+spaces, and texts have few of these; tests compare the results with the graph.
 """
 
 import functools
@@ -9,27 +9,27 @@ import unicodedata
 
 from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation
 
-# max_input_chars_per_word of the original's WordpieceTokenizer: a longer word is [UNK] in any vocabulary.
+# max_input_chars_per_word of the original's WordpieceTokenizer: longer words are [UNK] in any vocabulary.
 MAX_WORD_CHARACTERS = 200
 
-# `BasicTokenizer` deletes control characters before it splits on white space, but str.split() takes these for
-# white space: they are deleted first.
+# `BasicTokenizer` deletes control characters before it splits on white space, but str.split() treats these as white
+# space. Therefore, they are deleted first.
 CONTROLS_THAT_SPLIT = "\x0b\x0c\x1c\x1d\x1e\x1f\x85"
 
-CACHED_CHUNKS = 1 << 17  # about 40 MB a process
+CACHED_CHUNKS = 1 << 17  # About 40 MB per process.
 
 
 def words_of_text(text, lower_case, strip_accents=None):
-    """The words of a text, a list of str, as the original's `BasicTokenizer.tokenize` gives them.
+    """Splits a text into words, a list of str, as in the original's `BasicTokenizer.tokenize`.
 
-    `strip_accents` is BertTokenizer's; None is as `lower_case`, the original's rule.
+    `strip_accents`: See BertTokenizer; None, as in the original, for `lower_case`.
     """
     strip_accents = lower_case if strip_accents is None else strip_accents
     return [word for chunk in chunks(text) for word in words_of_chunk(chunk, lower_case, strip_accents)]
 
 
 def chunks(text):
-    """The parts of a str between white space, a list of str: no word extends over two of them."""
+    """Splits a str by white space into a list of str; no word spans two of them."""
     for control in CONTROLS_THAT_SPLIT:
         text = text.replace(control, "")
     return text.split()
@@ -37,12 +37,12 @@ def chunks(text):
 
 @functools.lru_cache(maxsize=CACHED_CHUNKS)
 def words_of_chunk(chunk, lower_case, strip_accents):
-    """The words, a tuple of str, of text without white space."""
+    """Splits text without white space into words, a tuple of str."""
     if chunk.isascii() and chunk.isalnum():
         return (chunk.lower() if lower_case else chunk,)
     words = []
     for token in "".join(map(_clean_character, chunk)).split():
-        if lower_case:  # by BertTokenizer's rule each character by itself, where accents stay
+        if lower_case:  # If accents stay, BertTokenizer lowercases each character separately.
             token = token.lower() if strip_accents else "".join(map(str.lower, token))
         if strip_accents:
             decomposed = unicodedata.normalize("NFD", token)

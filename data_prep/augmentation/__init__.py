@@ -1,4 +1,4 @@
-"""More training data from what there is: copies of texts in which some words are replaced by likely others."""
+"""Data augmentation: copies of texts in which some words are replaced with likely ones."""
 
 from data_prep.augmentation.settings import AugmentationSettings
 

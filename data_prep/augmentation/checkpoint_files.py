@@ -1,4 +1,4 @@
-"""Config and vocabulary of the model that proposes words: as given, or as they lie beside its checkpoint."""
+"""The config and vocabulary of the model that proposes words, from flags or next to its checkpoint."""
 
 from bert_tf import model_folder
 from bert_tf.cli import paths
@@ -8,14 +8,14 @@ from bert_tf.tokenization import read_vocabulary
 
 
 def read(settings):
-    """(BertConfig, vocabulary, lower_case, strip_accents) for AugmentationSettings.
+    """Reads the config, the vocabulary, and the casing for AugmentationSettings.
 
     Returns:
-      Of the config and the vocabulary, a list of str; whether the tokenizer lower-cases; whether it strips accents,
-      None where it does so if it lower-cases.
+      Tuple `(config, vocabulary, lower_case, strip_accents)`: BertConfig, list of str, bool, and bool. `strip_accents`
+      is None if it depends on `lower_case`.
 
     Raises:
-      InputError: a file is missing or damaged, or the vocabulary is not of the model.
+      InputError: If a file is missing or damaged, or if the vocabulary does not belong to the model.
     """
     checkpoint = settings.init_checkpoint
     with paths.errors_of("init_checkpoint"):

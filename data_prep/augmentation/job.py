@@ -1,4 +1,4 @@
-"""A run of augment_data: rows read, words proposed window by window, copies drawn and written."""
+"""The augment_data job: reads rows, proposes words in batches of rows, and samples and writes copies."""
 
 import csv
 import itertools
@@ -21,21 +21,21 @@ from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposa
 from data_prep.augmentation.words import Words, may_stand_in, replace
 from data_prep.tasks import tables
 
-ROWS_AT_A_TIME = 256  # whose words are proposed for together
+ROWS_AT_A_TIME = 256  # Rows whose words are proposed together.
 HEAD = "cls/predictions/"
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Writes a table with copies of each row of another.
+    """Writes a table with the rows of another and augmented copies of each.
 
     Args:
       settings: AugmentationSettings.
 
     Raises:
-      InputError: files and settings that do not go together, a row without its texts, a checkpoint without a masked LM
-        where one is asked for.
-      OSError: a file that cannot be read or written.
+      InputError: If files or settings are incompatible, if a row lacks a text, or if a masked LM is requested and the
+        checkpoint has none.
+      OSError: If a file cannot be read or written.
     """
     started = time.monotonic()
     header = tables.read_header(settings.input_file)
@@ -66,12 +66,12 @@ def run(settings):
 
 
 def read_rows(settings, decoder=None):
-    """Yields (number of its line, list of fields) of each example of the input; `decoder` as tables.read_rows'."""
+    """Yields (line number, list of fields) of each input example. `decoder`: See tables.read_rows."""
     return itertools.islice(tables.read_rows(settings.input_file, decoder), int(settings.has_header), None)
 
 
 def check_rows(settings, columns, decoder=None):
-    """How many examples there are; InputError for one that lacks a text, or if there are none."""
+    """Returns the number of examples; raises InputError if there are none or if one lacks a text."""
     num_rows = 0
     for number, fields in read_rows(settings, decoder):
         num_rows += 1
@@ -84,7 +84,7 @@ def check_rows(settings, columns, decoder=None):
 
 
 def proposals(settings, columns, proposer):
-    """Yields (number of the example, from 0; its fields; what Proposer.candidates gives for its texts)."""
+    """Yields (0-based number of the example, its fields, proposals of Proposer.candidates for its texts)."""
     rows = enumerate(fields for _, fields in read_rows(settings))
     while window := list(itertools.islice(rows, ROWS_AT_A_TIME)):
         proposed = proposer.candidates([[fields[column] for column in columns] for _, fields in window])
@@ -93,13 +93,13 @@ def proposals(settings, columns, proposer):
 
 
 class Proposer:
-    """Proposes words for the words of texts, by the model that settings name.
+    """Proposes replacements for the words of texts, with the model in the settings.
 
     Args:
       settings: AugmentationSettings.
 
     Attributes:
-      num_replaceable, num_of_table: how many words were proposed for, and for how many of them by the word table.
+      num_replaceable, num_of_table: int. Number of words with proposals, and of those from the word embedding matrix.
     """
 
     def __init__(self, settings):
@@ -113,7 +113,7 @@ class Proposer:
                              f"{', '.join(lacking)}; without `masked_lm` neighbours in its word table "
                              "replace words")
         allowed = np.array([may_stand_in(piece) for piece in vocabulary])
-        most = min(settings.num_candidates + 1, int(allowed.sum()))  # one may be the word itself
+        most = min(settings.num_candidates + 1, int(allowed.sum()))  # One may be the word itself.
         if most < 2:
             raise InputError(f"`vocab_file`: has {allowed.sum()} entries that are words, nothing can be replaced")
         self._vocabulary, self._num_candidates = vocabulary, settings.num_candidates
@@ -126,7 +126,7 @@ class Proposer:
         self.num_replaceable = self.num_of_table = 0
 
     def candidates(self, rows):
-        """rows: list of lists of texts -> for each text in its place (text, list of (Word, list of str))."""
+        """Maps rows, a list of lists of texts, to lists of (text, list of (Word, list of str)) of the same shape."""
         texts = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
         found = {text: self._words(text) for text in texts}
         asked = [(ids, word) for ids, words in found.values() for word in words]
@@ -135,7 +135,7 @@ class Proposer:
         return [[of_text[text] for text in row] for row in rows]
 
     def _propose(self, asked):
-        """For each (ids of a text, Word of it) a list of str, its candidates."""
+        """Returns a list of str, the candidates, for each (IDs of a text, Word in it)."""
         of_masked_lm = [len(word.ids) == 1 and self._of_masked_lm is not None for _, word in asked]
         self.num_replaceable += len(asked)
         self.num_of_table += len(asked) - sum(of_masked_lm)
@@ -150,16 +150,16 @@ class Proposer:
 
 
 def draw_copies(texts, num_copies, probability, generator):
-    """Copies of an example with words replaced, each different from it and from the others.
+    """Samples copies of an example with words replaced, all distinct and different from the example.
 
     Args:
-      texts: list of (text, list of (Word, list of str)), one for each of its texts.
-      num_copies: how many are drawn; those that come out equal to another are left out.
-      probability: of each word to be replaced, by one of its candidates.
+      texts: List of (text, list of (Word, list of str)), one per text of the example.
+      num_copies: int. Number of copies to sample. Duplicates are dropped.
+      probability: float. Probability that a word is replaced with one of its candidates.
       generator: random.Random.
 
     Returns:
-      list of tuples of str, a str for each text.
+      List of tuples of str, one str per text.
     """
     copies = {tuple(text for text, _ in texts): None}
     for _ in range(num_copies):
@@ -173,7 +173,7 @@ def draw_copies(texts, num_copies, probability, generator):
 
 
 def _with_texts(fields, columns, texts):
-    """The fields of a row with other texts in some columns."""
+    """Returns a copy of a row's fields with other texts in some columns."""
     fields = [*fields]
     for column, text in zip(columns, texts, strict=True):
         fields[column] = text
@@ -181,7 +181,7 @@ def _with_texts(fields, columns, texts):
 
 
 def _writer(file, path):
-    """A function that writes a row, a list of str, to a table as tables.read_rows reads it."""
+    """Returns a function that writes a row, a list of str, in the format that tables.read_rows reads."""
     if path.lower().endswith(".csv"):
         return csv.writer(file, lineterminator="\n").writerow
     return lambda fields: file.write("\t".join(fields) + "\n")

@@ -1,4 +1,4 @@
-"""What may stand in for a word: what a masked LM expects in its place, or what its word table has beside it.
+"""Proposals for replacing a word: predictions of a masked LM, or nearest neighbors in its word embedding matrix.
 
 Shape legend: N words, V vocabulary, H hidden, K candidates, S sequence.
 """
@@ -8,27 +8,27 @@ import tensorflow as tf
 
 from bert_tf.tokenization.model_inputs import FEATURES
 
-WORDS_AT_A_TIME = 256  # of those that are compared with the whole table
+WORDS_AT_A_TIME = 256  # Words compared with the complete embedding matrix together.
 
 
 class MaskedLMProposals:
-    """Proposes what a masked LM expects where a word of one piece is masked.
+    """Proposes the predictions of a masked LM for a single-token word.
 
-    The model sees a pair: the text with [MASK] in place of the word, and the text as it is. So what it expects fits
-    the place and is akin to the word (TinyBERT, section 3.3 and its code).
+    The input is a pair: the text with [MASK] instead of the word, and the unchanged text. So the predictions fit the
+    context and are related to the word (TinyBERT, section 3.3 and its code).
 
     Args:
       model: BertPretrainer.
       tokenizer: PlainTokenizer.
-      allowed: bool [V], the entries that may be proposed.
-      num_candidates: K.
-      max_seq_length: most pieces of such a pair.
-      batch_size: pairs in a batch.
+      allowed: bool [V]. True for the entries that may be proposed.
+      num_candidates: int. K.
+      max_seq_length: int. Maximum number of tokens in a pair.
+      batch_size: int. Number of pairs per batch.
     """
 
     def __init__(self, model, tokenizer, allowed, num_candidates, max_seq_length, batch_size):
         self._tokenizer, self._batch_size = tokenizer, batch_size
-        self._room = (max_seq_length - 3) // 2  # of each half of a pair
+        self._room = (max_seq_length - 3) // 2  # Maximum length of each half of a pair.
         bias = tf.constant(np.where(allowed, 0, -np.inf), tf.float32)
 
         @tf.function(reduce_retracing=True, autograph=False, input_signature=[
@@ -39,7 +39,7 @@ class MaskedLMProposals:
         self._best = best
 
     def __call__(self, words):
-        """words: list of (ids of a text, Word of it) -> int32 [N, K], likeliest first."""
+        """Maps words, a list of (IDs of a text, Word in it), to int32 [N, K], most likely first."""
         pairs = [self._pair(ids, word.first) for ids, word in words]
         order = np.argsort([len(ids) for ids, _, _ in pairs], kind="stable")
         found = []
@@ -51,7 +51,7 @@ class MaskedLMProposals:
         return proposed[back]
 
     def _pair(self, ids, place):
-        """(ids of the pair, length of its first segment, where the [MASK] is); place: of the word among ids."""
+        """Returns (IDs of the pair, length of its first segment, position of [MASK]). place: index of the word."""
         start = max(0, min(place - self._room // 2, len(ids) - self._room))
         window = ids[start : start + self._room]
         masked = [*window]
@@ -60,7 +60,7 @@ class MaskedLMProposals:
         return [*first, *window, self._tokenizer.sep_id], len(first), place - start + 1
 
     def _features(self, pairs):
-        """What the model takes, dict of int32 [N, S]."""
+        """Returns the model's inputs, dict of int32 [N, S]."""
         length = max(len(ids) for ids, _, _ in pairs)
         features = {name: np.zeros([len(pairs), length], np.int32) for name in FEATURES}
         for row, (ids, first, _) in enumerate(pairs):
@@ -72,14 +72,14 @@ class MaskedLMProposals:
 
 
 class WordTableProposals:
-    """Proposes the entries of the word table that are nearest to a word, by cosine.
+    """Proposes the entries whose word embeddings have the highest cosine similarity to a word.
 
-    The vector of a word is the mean of those of its pieces. What was proposed for a word is remembered.
+    The embedding of a word is the mean of its token embeddings. The proposals for each word are cached.
 
     Args:
-      table: float32 [V, H].
-      allowed: bool [V], the entries that may be proposed.
-      num_candidates: K.
+      table: float32 [V, H]. Word embedding matrix.
+      allowed: bool [V]. True for the entries that may be proposed.
+      num_candidates: int. K.
     """
 
     def __init__(self, table, allowed, num_candidates):
@@ -87,10 +87,10 @@ class WordTableProposals:
         self._allowed = np.flatnonzero(allowed)
         rows = table[self._allowed]
         self._rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-        self._known = {}  # ids of a word -> int32 [K]
+        self._known = {}  # IDs of a word -> int32 [K].
 
     def __call__(self, words):
-        """words: list of (ids of a text, Word of it) -> int32 [N, K], nearest first."""
+        """Maps words, a list of (IDs of a text, Word in it), to int32 [N, K], nearest first."""
         new = list(dict.fromkeys(word.ids for _, word in words if word.ids not in self._known))
         for start in range(0, len(new), WORDS_AT_A_TIME):
             asked = new[start : start + WORDS_AT_A_TIME]
@@ -99,9 +99,9 @@ class WordTableProposals:
         return np.stack([self._known[word.ids] for _, word in words])
 
     def _nearest(self, vectors):
-        """Vectors float32 [N, H] -> int32 [N, K]."""
-        likeness = vectors @ self._rows.T  # the length of a vector does not change its order
+        """Maps embeddings, float32 [N, H], to the nearest entries, int32 [N, K]."""
+        likeness = vectors @ self._rows.T  # The norm of an embedding does not change its order.
         nearest = np.argpartition(-likeness, self._num_candidates - 1, axis=1)[:, : self._num_candidates]
-        nearest.sort(axis=1)  # those that are equally near in the order of their ids
+        nearest.sort(axis=1)  # Breaks ties by ID.
         order = np.argsort(-np.take_along_axis(likeness, nearest, axis=1), axis=1, kind="stable")
         return self._allowed[np.take_along_axis(nearest, order, axis=1)].astype(np.int32)

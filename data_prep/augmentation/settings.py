@@ -1,4 +1,4 @@
-"""The settings of a run of augment_data. Free of TensorFlow: the script defines its flags of them."""
+"""The settings of augment_data. Does not import TensorFlow, because the script defines its flags from them."""
 
 import dataclasses
 
@@ -13,7 +13,7 @@ NO_STOP_WORDS, ENGLISH = STOP_WORDS = ("none", "english")
 
 @dataclasses.dataclass(frozen=True)
 class AugmentationSettings(Settings):
-    """Which texts are copied, and how their words are replaced."""
+    """Settings for the texts to copy and the replacement of their words."""
 
     input_file: str | None = setting(None, "Table of examples with a header: TSV, or CSV where it is named *.csv.",
                                       required=True, place=places.INPUT_FILE)
@@ -60,14 +60,14 @@ class AugmentationSettings(Settings):
 
     @property
     def has_header(self):
-        """Whether the first row of the input names its columns; of CoLA's training file it does not."""
+        """True if the first row of the input names its columns. In CoLA's training file, it does not."""
         return not self.task_name or find_task(self.task_name).splits["train"].header
 
     def text_positions(self, header):
-        """The positions of the texts in a row, from 0, one or two; header: the fields of the first row.
+        """Returns the 0-based positions of the texts in a row, one or two; header: fields of the first row.
 
         Raises:
-          InputError: nothing says where they are; a column is not there, or it is there and no published task has such.
+          InputError: If no setting specifies the texts, or if a column or a published task does not exist.
         """
         if self.text_columns:
             return [tables.position(column, header, self.input_file) for column in self.text_columns]

@@ -1,4 +1,4 @@
-"""The words of a text that others may stand in for: where each is, and the pieces it has. In plain Python."""
+"""The replaceable words of a text, with their positions and tokens, in plain Python."""
 
 import dataclasses
 import functools
@@ -13,11 +13,10 @@ from data_prep.augmentation.settings import ENGLISH
 class Word:
     """A word of a text.
 
-    Attributes:
-      text: str, as it stands in the text.
-      start, end: its characters, [start, end).
-      first: position, from 0, of its first piece among those of the text.
-      ids: tuple of int, its pieces.
+      text: str. The word as written in the text.
+      start, end: int. Character range [start, end) in the text.
+      first: int. 0-based position of its first token in the text.
+      ids: Tuple of int. IDs of its tokens.
     """
 
     text: str
@@ -32,7 +31,7 @@ class Words:
 
     Args:
       tokenizer: PlainTokenizer.
-      stop_words: one of data_prep.augmentation.settings.STOP_WORDS.
+      stop_words: str. One of data_prep.augmentation.settings.STOP_WORDS.
     """
 
     def __init__(self, tokenizer, stop_words):
@@ -40,7 +39,7 @@ class Words:
         self._stop_words = ENGLISH_STOP_WORDS if stop_words == ENGLISH else frozenset()
 
     def __call__(self, text):
-        """text: str -> (list of int, the ids of all its pieces; list of Word, those that may be replaced)."""
+        """Maps a text, a str, to (list of int, all its token IDs; list of Word, its replaceable words)."""
         ids, starts, ends = self._tokenizer.ids_and_spans(text)
         words = []
         for place, (id_, start, end) in enumerate(zip(ids, starts, ends, strict=True)):
@@ -61,16 +60,16 @@ class Words:
 
 @functools.cache
 def may_stand_in(piece):
-    """Whether an entry of a vocabulary is a whole word, of letters alone."""
+    """Returns whether a vocabulary entry is a complete word of letters only."""
     return piece.isalpha()
 
 
 def replace(text, replacements):
-    """The text with words replaced.
+    """Returns the text with words replaced.
 
     Args:
       text: str.
-      replacements: list of (Word, str), in the order of the text.
+      replacements: List of (Word, str), in the order of the text.
     """
     parts, end = [], 0
     for word, replacement in replacements:

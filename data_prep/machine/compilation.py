@@ -10,7 +10,7 @@ def compiled(function, *helpers):
     """Compiles a function for the types of its arguments; processes share the code on disk.
 
     The code is in `__pycache__` next to the function's file. If this directory cannot be written, it is in the user's
-    cache directory, or else in a directory for this process and those that it starts.
+    cache directory, or else in a directory for this process and its child processes.
 
     Args:
       function: Callable of numbers, arrays, and named tuples of these, in the Python that numba supports. It must not

@@ -1,7 +1,7 @@
-"""A function applied to items in several processes: bounded memory, no orphans, the first error ends it all.
+"""Parallel map over processes: bounded memory, no orphan processes, and the first error ends the map.
 
-`concurrent.futures.ProcessPoolExecutor` would wait for running calls when it is to stop, and, before Python
-3.11.5, for ever where a large item was on its way to a worker that died.
+`concurrent.futures.ProcessPoolExecutor` waits for running calls when it stops. Before Python 3.11.5, it waited
+forever if a large item was on its way to a worker that died.
 """
 
 import contextlib
@@ -13,29 +13,29 @@ import threading
 import traceback
 from multiprocessing import connection
 
-AHEAD = 2  # items begun for each worker before the first of them must be done, where order is kept
-SIGNAL_SECONDS = 1  # after which a signal is seen at the latest
-END_SECONDS = 5  # what a process that closed its connection may take to end
+AHEAD = 2  # Items in progress per worker, until the first of them is done, if order is kept.
+SIGNAL_SECONDS = 1  # Maximum delay until a signal is noticed.
+END_SECONDS = 5  # Time limit for a process that closed its connection to exit.
 
 
 def map_in_processes(function, items, num_workers, in_order=True):
     """Yields `function(item)` for each of `items`; a generator, to be closed (contextlib.closing).
 
-    Items are prefetched from their iterator by a thread, one at a time. No more than num_workers + 2 of them, and as
-    many results (twice as many where order is kept), exist at a time. Workers are started as they are needed and
-    end when the generator does, or when this process is killed; Ctrl-C is left to this process.
+    A thread prefetches the items from their iterator, one at a time. At most num_workers + 2 items, and as many
+    results (twice as many if order is kept), exist at a time. Workers start on demand. They exit when the generator
+    does, or when this process is killed; Ctrl-C is handled by this process only.
 
     Args:
-      function: what can be pickled; called in worker processes.
-      items: iterable of what can be pickled.
-      num_workers: most processes.
-      in_order: whether results come in the order of the items, or as they are ready.
+      function: Picklable callable of one item. Called in worker processes.
+      items: Iterable of picklable objects.
+      num_workers: int. Maximum number of processes.
+      in_order: bool. Whether to yield results in the order of the items, instead of as they finish.
 
     Raises:
-      Exception: what `function` or `items` raised.
-      ChildProcessError: a worker was killed.
+      Exception: If `function` or `items` raised it.
+      ChildProcessError: If a worker was killed.
     """
-    # Spawned, not forked: the caller may hold TensorFlow, whose threads do not survive a fork.
+    # Spawned, not forked: the caller may have loaded TensorFlow, whose threads do not survive a fork.
     context = multiprocessing.get_context("spawn")
     limit = AHEAD * num_workers if in_order else num_workers
     workers, results, num_sent, num_yielded, is_exhausted = [], {}, 0, 0, False
@@ -64,10 +64,10 @@ def map_in_processes(function, items, num_workers, in_order=True):
 
 
 def _wait(busy):
-    """Waits until at least one of the busy workers is done; dict of item's index -> result."""
+    """Waits until at least one of the busy workers is done; returns dict of item index to result."""
     by_connection = {worker.connection: worker for worker in busy}
     done = []
-    while not done:  # Ctrl-C just before a wait without end would not be seen until it ends
+    while not done:  # An endless wait would delay a Ctrl-C that comes just before it.
         done = connection.wait(by_connection, SIGNAL_SECONDS)
     return dict(by_connection[ready].receive() for ready in done)
 
@@ -80,14 +80,14 @@ def _end(workers):
 
 
 class _Worker:
-    """A worker process. `item` is the index of the item that it works on, None while it is idle."""
+    """A worker process. `item` is the index of the item in progress, or None while the worker is idle."""
 
     def __init__(self, context, function):
         self.item = None
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(function, theirs), daemon=True)
-        # A worker inherits the mask: until it ignores Ctrl-C it would end by one, with a traceback of whatever it
-        # imports.
+        # Workers inherit the mask. Until a worker ignores Ctrl-C, the signal would end it, with a traceback from
+        # whatever it imports.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             self.process.start()
@@ -101,7 +101,7 @@ class _Worker:
             self.connection.send(item)
 
     def receive(self):
-        """(index, result) of the item sent last; raises what the function raised."""
+        """Returns (index, result) of the item sent last; raises the exception that the function raised."""
         with self._errors_naming_the_end():
             result, error = self.connection.recv()
         if error is not None:
@@ -120,7 +120,7 @@ class _Worker:
 
 
 def _serve(function, to_parent):
-    """What a worker does: items in, results out, until the parent closes the connection or ends."""
+    """Runs a worker: receives items and sends results until the parent closes the connection or exits."""
     _tie_to_parent()
     while True:
         try:
@@ -132,12 +132,12 @@ def _serve(function, to_parent):
         except Exception as error:
             error.add_note(f"in a worker process: {traceback.format_exc()}")
             answer = None, error
-        del item  # its memory is not needed while the next one comes
+        del item  # Frees its memory before the next item arrives.
         to_parent.send(answer)
 
 
 def _tie_to_parent():
-    """Makes a worker leave Ctrl-C to its parent, and end with it even where that one is killed."""
+    """Makes a worker ignore Ctrl-C and exit with its parent, even if the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_parent():
@@ -162,7 +162,7 @@ class _Prefetched:
     def __exit__(self, *_):
         self._is_stopped.set()
         with contextlib.suppress(queue.Empty):
-            self._taken.get_nowait()  # so that the thread is not stuck with what nobody takes
+            self._taken.get_nowait()  # So that the thread does not block on an item that is never consumed.
         self._thread.join()
 
     def __iter__(self):

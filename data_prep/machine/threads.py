@@ -1,24 +1,24 @@
-"""A function applied to items in several threads, in their order; for functions that release the interpreter's lock."""
+"""Parallel map over threads, in order, for functions that release the interpreter's lock."""
 
 import collections
 import concurrent.futures
 
-AHEAD = 2  # items begun for each thread before the first of them must be done
+AHEAD = 2  # Items in progress per thread, until the first of them is done.
 
 
 def map_in_threads(function, items, num_threads):
     """Yields `function(item)` for each of `items`, in their order; a generator.
 
-    Items are taken from their iterator by the caller's thread, and no more than AHEAD * num_threads of them, or of
-    their results, exist at a time. With one thread, all is done by the caller's.
+    The caller's thread iterates over the items. At most AHEAD * num_threads items, or their results, exist at a time.
+    With one thread, everything runs in the caller's thread.
 
     Args:
-      function: of one item.
-      items: iterable.
-      num_threads: at least 1.
+      function: Callable of one item.
+      items: Iterable.
+      num_threads: int. At least 1.
 
     Raises:
-      Exception: what `function` or `items` raised; of `items` at once, before results that are not ready.
+      Exception: If `function` or `items` raised it. Errors of `items` come at once, before unfinished results.
     """
     if num_threads == 1:
         yield from map(function, items)

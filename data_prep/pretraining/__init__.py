@@ -1,6 +1,6 @@
-"""A corpus to records of pre-training: documents, sentence pairs, masks, shards; on one machine or a cluster.
+"""Pre-training records from a corpus: documents, sentence pairs, masks, and shards; on one machine or a cluster.
 
-Imports no TensorFlow: worker processes import this package.
+Does not import TensorFlow, because worker processes import this package.
 """
 
 from data_prep.pretraining.instances import InstanceSettings

@@ -1,10 +1,10 @@
-"""Text files -> shards of pre-training records on many machines, as an Apache Beam pipeline.
+"""Apache Beam pipeline that creates shards of pre-training records from text files on many machines.
 
-The text is cut into units, and each made into a shard, as by local_runner: into the same files with the same bytes,
-whatever the runner and however many workers there are. A unit is read, tokenized, made into instances
-and written by one worker, so that no text is sent between workers, and each needs the memory of one shard.
+The text is divided into units, one per shard, as in local_runner. The files are byte-identical to its files for any
+runner and number of workers. One worker reads, tokenizes, and writes a unit, so no text is sent between workers, and a
+worker needs the memory of one shard.
 
-This module needs apache-beam. Workers need this project, and all paths must be such that every worker can open them.
+This module requires apache-beam. Workers require this project, and every worker must be able to open all paths.
 """
 
 import contextlib
@@ -37,28 +37,28 @@ RUNNERS = {
 }
 DIRECT_OPTIONS = (
     "--direct_running_mode=multi_processing",
-    "--default_sdk_harness_log_level=CRITICAL",  # errors come back here
-    # There are no triggers; but with it Beam does not look on the internet for a server to run the pipeline.
+    "--default_sdk_harness_log_level=CRITICAL",  # This process reports errors.
+    # There are no triggers, but with this flag Beam does not search the internet for a server to run the pipeline.
     "--allow_unsafe_triggers",
 )
-RUNNERS_WITH_OWN_OPTIONS = ("flink", "spark")  # which Beam's Python does not know all of
+RUNNERS_WITH_OWN_OPTIONS = ("flink", "spark")  # Beam's Python package does not know all of their options.
 
 
 def make_options(runner, beam_options="", num_workers=None):
-    """The PipelineOptions of a runner.
+    """Creates the PipelineOptions of a runner.
 
     Args:
-      runner: a key of RUNNERS.
-      beam_options: more options of Beam, as on a command line.
-      num_workers: worker processes of the direct runner; None for one a core, and with every other runner.
+      runner: str. Key of RUNNERS.
+      beam_options: str. Additional options for Beam, as on a command line.
+      num_workers: int. Worker processes of the direct runner, by default one per core. None for other runners.
 
     Raises:
-      InputError: a runner that is not installed; options that Beam does not know or cannot parse, or that the runner
-        refuses; `num_workers` with another runner.
+      InputError: If the runner is not installed, if Beam does not know or cannot parse an option, if the runner
+        rejects an option, or if `num_workers` is set for a runner other than direct.
     """
     try:
         arguments = shlex.split(beam_options)
-    except ValueError as error:  # a quote that does not close
+    except ValueError as error:  # An unclosed quote.
         raise InputError(f"`beam_options`={beam_options}: {error}") from error
     if runner == "direct":
         num_workers = num_workers or len(os.sched_getaffinity(0))
@@ -83,12 +83,12 @@ def make_options(runner, beam_options="", num_workers=None):
 
 
 def _parsed(options, beam_options):
-    """The names of the options that Beam knows, and of these with all others that were given; two sets."""
+    """Returns two sets: the names of the options that Beam knows, and these plus all other options that were set."""
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
             return (set(options.get_all_options()), set(options.get_all_options(retain_unknown_options=True)))
-    except SystemExit as error:  # Beam parses with argparse, which prints its usage and what is wrong, and exits
+    except SystemExit as error:  # Beam uses argparse, which prints its usage and the error, and exits.
         mistake = said.getvalue().strip().rpartition("error: ")[2]
         raise InputError(f"`beam_options`={beam_options}: {mistake}") from error
 
@@ -107,21 +107,21 @@ def check_paths(runner, paths):
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, options, *, num_output_shards=1,
                             max_shard_bytes=0, verify=False, announce=lambda line: None):
-    """Makes the records of text files; of what an earlier run has finished, only the shards that are missing.
+    """Creates the records of text files. Resumes an earlier run by creating only the missing shards.
 
-    The manifest notes the shards of a run when all of them are made.
+    The manifest records the shards of a run when all of them are finished.
 
     Args:
-      options: PipelineOptions of `make_options`.
-      input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, verify, announce: as
-        local_runner.create_pretraining_data's; the tokenizer's vocabulary file must be one that workers can open.
+      options: PipelineOptions from `make_options`.
+      input_files, output_files, tokenizer, settings, seed, num_output_shards, max_shard_bytes, verify, announce: See
+        local_runner.create_pretraining_data. Workers must be able to open the tokenizer's vocabulary file.
 
     Returns:
-      plan.Summary.
+      run_plan.Summary.
 
     Raises:
-      InputError, OSError: as local_runner.create_pretraining_data's; InputError also for an option that the
-        runner does not take.
+      InputError: See local_runner.create_pretraining_data; also if the runner rejects an option.
+      OSError: See local_runner.create_pretraining_data.
     """
     start = time.perf_counter()
     plan, manifest = run_plan.begin(
@@ -148,17 +148,17 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
 
 
 class MakeShard(beam.DoFn):
-    """Number of a shard -> shards.Shard, made and written. Beam's counters of the same names add its Counts up."""
+    """Creates and writes the shards.Shard with a given number. Adds its Counts to Beam counters of the same names."""
 
     def __init__(self, plan):
-        """`plan`: plan.Plan."""
+        """Stores the plan. `plan`: run_plan.Plan."""
         self._plan = dataclasses.replace(plan, tokenizer=None)
         tokenizer = plan.tokenizer
         self._tokenizer = tokenizer.vocab_file, tokenizer.lower_case, tokenizer.strip_accents
         self._shared = Shared()
 
     def setup(self):
-        """Makes the tokenizer, once in a worker process, however many threads it has."""
+        """Creates the tokenizer once per worker process, for any number of threads."""
         tokenizer = self._shared.acquire(lambda: BertTokenizer(*self._tokenizer))
         self._plan = dataclasses.replace(self._plan, tokenizer=tokenizer)
 
@@ -172,13 +172,13 @@ class MakeShard(beam.DoFn):
 
 
 def note_in_manifest(made, path, made_from, shard_files):
-    """Notes all of `made`, a list of Shard, in the manifest at `path`; the rest as Manifest's arguments."""
+    """Adds `made`, a list of Shard, to the manifest at `path`. For the other arguments, see Manifest."""
     Manifest(path, made_from, shard_files).add(*made)
 
 
 @contextlib.contextmanager
 def _mistakes_of_workers():
-    """Raises an InputError or OSError of a worker, which comes as text in an error of Beam, as such."""
+    """Raises a worker's InputError or OSError, which is text within a Beam error, as that exception."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Tokenized documents, kept as flat arrays of ids."""
+"""Tokenized documents as flat arrays of IDs."""
 
 import dataclasses
 
@@ -13,12 +13,12 @@ class Corpus:
     """Tokenized documents: sentence s is `tokens[sentence_starts[s]:sentence_starts[s + 1]]`.
 
     Attributes:
-      tokens: [T] uint16, or uint32 for a vocabulary of more than 65,536 pieces; all sentences in order.
-      sentence_starts: int64 array of one more item than there are sentences; no sentence is empty.
-      document_starts: int64 array of one more item than there are documents: document d is the sentences from
-        document_starts[d] up to and without document_starts[d + 1]; no document is empty.
-      num_bytes: bytes of text that were read, after decompression.
-      num_garbled: lines of which bytes that are not UTF-8 were dropped.
+      tokens: uint16 [T], or uint32 for a vocabulary of more than 65,536 tokens. All sentences in order.
+      sentence_starts: int64 array, one item longer than the number of sentences. No sentence is empty.
+      document_starts: int64 array, one item longer than the number of documents. Document d has the sentences from
+        document_starts[d] up to, but excluding, document_starts[d + 1]. No document is empty.
+      num_bytes: int. Bytes of text read, after decompression.
+      num_garbled: int. Number of lines with invalid UTF-8 bytes, which were dropped.
     """
 
     tokens: np.ndarray
@@ -37,14 +37,13 @@ class Corpus:
 
 
 def tokenize(blocks, tokenizer, num_threads=1):
-    """Tokenizes text into a `Corpus`, which may be of no document.
+    """Tokenizes text into a `Corpus`, which can have no documents.
 
     Args:
-      blocks: iterable of bytes objects, each of whole lines in UTF-8, other bytes are dropped: one sentence a line,
-        documents end with a blank line; a document may continue in the next block. Blocks of about half a megabyte are
-        fast.
-      tokenizer: a BertTokenizer; its `tokenize` is called on batches of lines.
-      num_threads: threads that tokenize.
+      blocks: Iterable of bytes objects with complete lines of UTF-8, one sentence per line; invalid bytes are dropped.
+        Documents end with a blank line and can continue in the next block. Blocks of about half a megabyte are fast.
+      tokenizer: BertTokenizer. Its `tokenize` is called on batches of lines.
+      num_threads: int. Number of threads for tokenization.
     """
     dtype = np.uint16 if tokenizer.vocab_size <= 1 << 16 else np.uint32
     tokens, lengths, documents = [np.zeros(0, dtype)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
@@ -60,18 +59,18 @@ def tokenize(blocks, tokenizer, num_threads=1):
         documents.append(num_documents + np.cumsum(ends_document)[is_sentence])
         num_documents += np.count_nonzero(ends_document)
     sentence_starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
-    is_first = np.diff(np.concatenate(documents), prepend=-1) > 0  # several blank lines make one boundary
+    is_first = np.diff(np.concatenate(documents), prepend=-1) > 0  # Several blank lines count as one boundary.
     document_starts = np.append(np.flatnonzero(is_first), len(is_first))
     return Corpus(np.concatenate(tokens), sentence_starts, document_starts, num_bytes, num_garbled)
 
 
 def is_blank(line):
-    """Whether a line, as bytes, ends a document."""
+    """Returns whether a line, as bytes, ends a document."""
     return not line.decode("utf-8", "ignore").strip()
 
 
 def _tokenize_block(block, tokenizer):
-    """Ids [tokens] int32; of each line how many and whether it ends a document; bytes; lines that lost some."""
+    """Returns IDs, int32 [tokens]; per line, its number of IDs and whether it ends a document; bytes; garbled lines."""
     lines = block.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -83,6 +82,6 @@ def _tokenize_block(block, tokenizer):
     ragged = tokenizer.tokenize(lines)
     row_lengths = np.diff(ragged.row_splits.numpy())
     ends_document = np.zeros(len(lines), bool)
-    for row in np.flatnonzero(row_lengths == 0):  # a line of, say, only control characters ends no document
+    for row in np.flatnonzero(row_lengths == 0):  # A line of only control characters is not blank.
         ends_document[row] = is_blank(lines[row])
     return ragged.flat_values.numpy(), row_lengths, ends_document, len(block), decoder.num_garbled

@@ -1,7 +1,7 @@
-"""A run of create_pretraining_data: its settings checked, a runner chosen, the records made.
+"""The create_pretraining_data job: checks its settings, chooses a runner, and creates the records.
 
-Imports TensorFlow and Apache Beam, which take seconds, only after the settings and paths are checked: a mistake in them
-is reported at once.
+Imports TensorFlow and Apache Beam, which take seconds, only after checking the settings and paths, so invalid input is
+reported immediately.
 """
 
 import functools
@@ -15,17 +15,17 @@ from bert_tf.files import absolute, is_dir, is_remote
 
 
 def run(settings):
-    """Makes records of text files, or those shards of them that an earlier run left out.
+    """Creates records from text files, or only the shards that an earlier run did not finish.
 
     Args:
       settings: JobSettings.
 
     Returns:
-      plan.Summary.
+      run_plan.Summary.
 
     Raises:
-      InputError: files and settings that do not go together; as the runner's `create_pretraining_data`.
-      OSError: a file that cannot be read or written.
+      InputError: If files or settings are incompatible; see also the runner's `create_pretraining_data`.
+      OSError: If a file cannot be read or written.
     """
     input_files = paths.expand_globs("input_file", settings.input_file, folders=True)
     check_outputs(input_files, settings.output_files, settings.input_file)
@@ -44,14 +44,14 @@ def run(settings):
 
 
 def choose_runner(settings, files):
-    """The create_pretraining_data of local_runner or beam_runner, with the arguments in which they differ filled in.
+    """Returns the create_pretraining_data of local_runner or beam_runner, with runner-specific arguments bound.
 
     Args:
       settings: JobSettings.
-      files: paths of all files to be read and written.
+      files: Paths of all files to read and write.
 
     Raises:
-      InputError: options that do not suit the runner; Apache Beam is not installed.
+      InputError: If options are incompatible with the runner, or if Apache Beam is not installed.
     """
     if settings.runner == "local":
         if settings.beam_options:
@@ -70,9 +70,9 @@ def choose_runner(settings, files):
 
 
 def check_outputs(input_files, output_files, patterns=""):
-    """Raises InputError for an output that is an input, another output, a folder, or in a folder that is none.
+    """Raises InputError if an output is an input, another output, a directory, or under a path that is a file.
 
-    `patterns` is the value of `input_file`: no output may be where the next run would find it.
+    `patterns`: Value of `input_file`. No output may have a path that the next run would match.
     """
     taken = {absolute(path): "is an input file too" for path in input_files}
     for path in output_files:

@@ -1,4 +1,4 @@
-"""Text files -> shards of pre-training records, in processes of this machine; resumes where it was stopped."""
+"""Local runner: creates shards of pre-training records from text files in processes, and resumes interrupted runs."""
 
 import contextlib
 import os
@@ -12,40 +12,40 @@ from data_prep.machine import processes
 from data_prep.pretraining import shard_plan, shards
 from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
 
-MOST_THREADS = 8  # that tokenize, for workers; with more, the interpreter's lock would be what they wait for
-BYTES_PER_WORKER = 1 << 26  # Text, counted in each pass, for which starting a process (1.5 s) is worthwhile.
+MOST_THREADS = 8  # Maximum number of tokenizer threads. With more, the interpreter's lock is the bottleneck.
+BYTES_PER_WORKER = 1 << 26  # Bytes of text, counted in each pass, that justify starting a process (1.5 s).
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, *, num_output_shards=1,
                             max_shard_bytes=0, num_workers=None, verify=False, announce=lambda line: None):
-    """Makes the records of text files; of what an earlier run of the same made, only the shards that are missing.
+    """Creates the records of text files. Resumes an identical earlier run by creating only the missing shards.
 
-    A text of one shard gives the records that the original makes with the same settings and seed. A larger one
-    is cut, between documents, into parts that are each made into a shard as if they were all, with a seed
-    of its own. Records depend on all arguments but `num_workers`. Beside the first output file, a manifest is kept.
+    With one shard, the records equal those of the original BERT with the same settings and seed. A larger text is
+    divided between documents into parts. Each part becomes a shard like a complete text, with its own seed. Records
+    depend on all arguments except `num_workers`. A manifest is stored next to the first output file.
 
     Args:
-      input_files: paths of text files, one sentence a line, a blank line after each document; .gz too.
-      output_files: paths of the TFRecord files; records go to them in turn. Where there are several shards, each
-        path stands for one file a shard (plan.shard_file). Missing folders are made; each file appears
-        when it is whole.
+      input_files: Paths of text files, one sentence per line, with a blank line after each document. May be .gz.
+      output_files: Paths of the TFRecord files. Records are written to them in turn. With several shards, each path
+        is a pattern for one file per shard (run_plan.shard_file). Directories are created if they do not exist. Each
+        file appears when it is complete.
       tokenizer: BertTokenizer.
       settings: InstanceSettings.
-      seed: any integer.
-      num_output_shards: shards wanted.
-      max_shard_bytes: most text of a shard, and with it the memory needed: there are more shards than
-        wanted where needed. 0 for no limit.
-      num_workers: processes; None for one a core, fewer for a small text.
-      verify: whether all bytes of what is finished are compared with the manifest, not sizes and a sample alone.
-      announce: called with each line for people, before and between the work.
+      seed: int. Any integer.
+      num_output_shards: int. Minimum number of shards.
+      max_shard_bytes: int. Maximum bytes of text per shard, which bounds the memory; increases the number of shards if
+        required. 0 for no limit.
+      num_workers: int. Number of processes. Defaults to one per core, fewer for a small text.
+      verify: bool. Whether to compare all bytes of finished shards with the manifest, not only sizes and a sample.
+      announce: Callable of each message for the user, before and during the work.
 
     Returns:
-      plan.Summary.
+      run_plan.Summary.
 
     Raises:
-      InputError: text that is empty, has a shard of one document only; an output that was made from
+      InputError: If the text is empty, if a shard has too few documents, or if an existing output was created from
         other inputs or with other settings.
-      OSError: a file that cannot be read or written.
+      OSError: If a file cannot be read or written.
     """
     start = time.perf_counter()
     plan, manifest = begin(
@@ -62,7 +62,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
 
 
 def _made(plan, missing, num_workers):
-    """Yields the Shard of each number in `missing`, as they are finished; a generator, to be closed."""
+    """Yields the Shard of each number in `missing` as it finishes; a generator, to be closed."""
     num_cores = len(os.sched_getaffinity(0))
     if len(plan.units) == 1:
         return _made_alone(plan, missing, min(num_workers or num_cores, MOST_THREADS))
@@ -72,7 +72,7 @@ def _made(plan, missing, num_workers):
 
 
 def _made_alone(plan, missing, num_threads):
-    """The only shard, in this process, with a progress bar for each step."""
+    """Yields the only shard, created in this process, with a progress bar for each step."""
     for index in missing:
         with shard_plan.TextReader() as reader, _progress_bar("tokenizing", plan.num_bytes, "B") as advance:
             task = plan.task(index, reader, advance, num_threads)
@@ -80,7 +80,7 @@ def _made_alone(plan, missing, num_threads):
 
 
 def _made_in_turn(plan, missing, num_workers):
-    """Shards of several, in worker processes if there is more than one."""
+    """Yields the shards of several, created in worker processes if there is more than one worker."""
     with contextlib.ExitStack() as stack:
         advance = stack.enter_context(_progress_bar("making shards", plan.num_bytes, "B"))
         advance(sum(unit.num_bytes for i, unit in enumerate(plan.units) if i not in missing))
@@ -97,7 +97,7 @@ def _made_in_turn(plan, missing, num_workers):
 
 
 def _compiled_ahead(tasks):
-    """Tasks, the first of them when what it takes is compiled: workers are not to compile each for themselves."""
+    """Yields tasks; compiles before the first, so that workers do not each compile the same functions."""
     for number, task in enumerate(tasks):
         if not number:
             shards.compile_ahead(task)
@@ -106,7 +106,7 @@ def _compiled_ahead(tasks):
 
 @contextlib.contextmanager
 def _progress_bar(description, total, unit):
-    # Into a log file a line now and then is enough.
+    # An occasional line is enough for a log file.
     with tqdm.tqdm(desc=f"{description:>16}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
                    mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
         yield bar.update

@@ -1,8 +1,8 @@
-"""The manifest of an output: what it is made from, and which of its shards are finished.
+"""The manifest of an output: its inputs and settings, and its finished shards.
 
-A JSON file beside the output. It lets a run that was killed resume, and refuses to mix records of different
-settings. Fields: "format"; "made_from", what `describe` gives; "shards", one item each, null until it is
-finished, then its files with their sizes, their SHA-256 and that of a sample of their bytes, and its counts.
+A JSON file next to the output. It lets an interrupted run resume, and prevents mixing records of different settings.
+Fields: "format"; "made_from", the result of `describe`; "shards", one item per shard: null until it is finished, then
+its counts and its files, with the size, the SHA-256, and the SHA-256 of a sample of the bytes of each.
 """
 
 import dataclasses
@@ -18,18 +18,18 @@ from data_prep.pretraining.shards import Counts
 
 SUFFIX = paths.MANIFEST_SUFFIX
 FORMAT = 1
-SAMPLE_BYTES = 1 << 16  # of each of a sample's blocks
+SAMPLE_BYTES = 1 << 16  # Per block of a sample.
 READ_BYTES = 1 << 22
 _COUNTS = {field.name for field in dataclasses.fields(Counts)}
 
 
 def describe(input_files, vocab_file, flags):
-    """What an output is made from: dict of "flags", "vocabulary" (SHA-256) and "inputs" (path, size, time each).
+    """Describes the inputs of an output: dict of "flags", "vocabulary" (SHA-256), and "inputs" (path, size, time each).
 
     Args:
-      input_files: paths, in their order.
-      vocab_file: path.
-      flags: dict of flag -> value, of all flags on which the records depend.
+      input_files: List of paths, in order.
+      vocab_file: Path of the vocabulary.
+      flags: Dict of flag to value, for all flags that affect the records.
     """
     vocabulary = hashlib.sha256(read_bytes(vocab_file)).hexdigest()
     inputs = []
@@ -40,26 +40,26 @@ def describe(input_files, vocab_file, flags):
 
 
 class Manifest:
-    """The manifest of one output, in memory and on disk, where it appears with the first finished shard.
+    """The manifest of one output, in memory and on disk. The file appears with the first finished shard.
 
     Attributes:
-      path: of the JSON file.
-      missing: list of the numbers of shards that are to be made, as it was when the manifest was read.
-      num_damaged: how many of them were finished once, but their files are gone or have another size.
-      num_changed: how many of them have files of the same size and other bytes.
+      path: Path of the JSON file.
+      missing: List of int. Shards to create, as of reading the manifest.
+      num_damaged: int. How many of them were finished, but have files that are missing or have another size.
+      num_changed: int. How many of them have files of the same size with other bytes.
     """
 
     def __init__(self, path, made_from, shard_files, verify=False):
-        """Reads the file, if there is one.
+        """Reads the file, if it exists.
 
         Args:
-          path: of the JSON file.
-          made_from: of `describe`.
-          shard_files: list of the paths of each shard's files.
-          verify: whether all bytes of finished shards are read and compared, not their sizes and a sample alone.
+          path: Path of the JSON file.
+          made_from: Result of `describe`.
+          shard_files: List of the paths of each shard's files.
+          verify: bool. Whether to compare all bytes of finished shards, not only their sizes and a sample.
 
         Raises:
-          InputError: the file is of an output made from something else, naming what differs, or no manifest.
+          InputError: If the file is not a manifest, or is for an output with other inputs, settings, or shards.
         """
         self.path = path
         self._shard_files = shard_files
@@ -88,13 +88,13 @@ class Manifest:
 
     @property
     def counts(self):
-        """Counts of all finished shards together."""
+        """Total Counts of all finished shards."""
         made = [shard["counts"] for shard in self._content["shards"] if shard]
-        # Earlier versions did not count sequences: each was a record.
+        # Earlier versions did not count sequences because each record had one.
         return sum((Counts(**{"num_sequences": counts.get("num_records", 0), **counts}) for counts in made), Counts())
 
     def add(self, *shards):
-        """Records finished shards (shards.Shard), on disk too."""
+        """Adds finished shards (shards.Shard), and updates the file."""
         for shard in shards:
             files = [{**file, "sample": _digest_of_sample(path)}
                      for path, file in zip(self._shard_files[shard.index], shard.files, strict=True)]
@@ -111,7 +111,7 @@ def _read(path):
 
 
 def _is_manifest(content):
-    """Whether the value of a JSON file has the fields of a manifest, which a file edited by hand may lack."""
+    """Returns whether a JSON value has the fields of a manifest, which a file edited by hand can lack."""
     def has(value, *fields):
         return isinstance(value, dict) and set(fields) == set(value)
 
@@ -121,15 +121,19 @@ def _is_manifest(content):
             and all(isinstance(file, dict) and isinstance(file.get("path"), str)
                     for file in content["made_from"]["inputs"])
             and isinstance(content["shards"], list)
-            and all(shard is None or (
-                has(shard, "files", "counts")
-                and isinstance(shard["files"], list) and all(map(_is_file, shard["files"]))
-                and isinstance(shard["counts"], dict) and shard["counts"].keys() <= _COUNTS
-                and all(type(count) is int for count in shard["counts"].values())) for shard in content["shards"]))
+            and all(shard is None or (has(shard, "files", "counts") and _is_shard(**shard))
+                    for shard in content["shards"]))
+
+
+def _is_shard(files, counts):
+    """Returns whether the values of a manifest's shard have their types."""
+    return (isinstance(files, list) and all(map(_is_file, files))
+            and isinstance(counts, dict) and counts.keys() <= _COUNTS
+            and all(type(count) is int for count in counts.values()))
 
 
 def _is_file(told):
-    """Whether a manifest tells of a file what it has to."""
+    """Returns whether a manifest's entry for a file is valid."""
     return (isinstance(told, dict) and type(told.get("bytes")) is int
             and all(isinstance(told.get(kind, ""), str) for kind in _DIGESTS))
 
@@ -140,12 +144,12 @@ def _has_sizes(paths, files):
 
 
 def _has_changed(paths, files, kind):
-    """Whether a file has other bytes than when it was made, by one of _DIGESTS; manifests once had no samples."""
+    """Returns whether a file changed, according to one of _DIGESTS; early manifests have no samples."""
     return any(kind in file and _DIGESTS[kind](path) != file[kind] for path, file in zip(paths, files, strict=True))
 
 
 def _digest_of_sample(path):
-    """SHA-256 of blocks at the beginning, the middle and the end of a file."""
+    """Computes the SHA-256 of blocks at the start, the middle, and the end of a file."""
     last = max(0, size(path) - SAMPLE_BYTES)
     digest = hashlib.sha256()
     with open_bytes(path) as file:
@@ -156,7 +160,7 @@ def _digest_of_sample(path):
 
 
 def _digest(path):
-    """SHA-256 of a file."""
+    """Computes the SHA-256 of a file."""
     digest = hashlib.sha256()
     with open_bytes(path) as file:
         while block := file.read(READ_BYTES):
@@ -168,7 +172,7 @@ _DIGESTS = {"sha256": _digest, "sample": _digest_of_sample}
 
 
 def _differences(old, new):
-    """What differs between two dicts of `describe`, a list of str."""
+    """Returns the differences between two results of `describe`, a list of str."""
     old_flags, new_flags = ({**LATER_DEFAULTS, **made["flags"]} for made in (old, new))
     differences = [f"`{name}` was {old_flags.get(name)}, now {new_flags.get(name)}"
                    for name in dict.fromkeys([*old_flags, *new_flags]) if old_flags.get(name) != new_flags.get(name)]

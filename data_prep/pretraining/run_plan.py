@@ -1,4 +1,4 @@
-"""What a run makes of what, and what of it is finished: the part of the work that both runners share."""
+"""The plan of a run and its unfinished shards, shared by both runners."""
 
 import contextlib
 import dataclasses
@@ -18,9 +18,9 @@ from data_prep.pretraining.instances import InstanceSettings, masking
 
 def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_shards, max_shard_bytes, verify,
           announce):
-    """Decides what is to be made of what, and finds out what is made already; makes the outputs' folders.
+    """Plans the shards of a run, finds the finished ones, and creates the output directories.
 
-    Arguments and errors are those of local_runner.create_pretraining_data.
+    For arguments and errors, see local_runner.create_pretraining_data.
 
     Returns:
       Plan and Manifest.
@@ -39,7 +39,7 @@ def begin(input_files, output_files, tokenizer, settings, seed, *, num_output_sh
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What is made of what: the arguments of create_pretraining_data, with the text cut into units."""
+    """The plan of a run: the arguments of create_pretraining_data, with the text divided into units."""
 
     input_files: list
     output_files: list
@@ -54,7 +54,7 @@ class Plan:
 
     @functools.cached_property
     def shard_files(self):
-        """A tuple of paths for each shard."""
+        """Tuple of paths for each shard."""
         return [tuple(shard_file(path, i, len(self.units)) for path in self.output_files)
                 for i in range(len(self.units))]
 
@@ -63,9 +63,9 @@ class Plan:
         return masking.Vocabulary.of_tokenizer(self.tokenizer)
 
     def describe(self):
-        """Everything that the records depend on, for the manifest."""
+        """Returns everything that the records depend on, for the manifest."""
         casing = {"do_lower_case": self.tokenizer.lower_case}
-        if self.tokenizer.strip_accents != self.tokenizer.lower_case:  # as no manifest of earlier versions has it
+        if self.tokenizer.strip_accents != self.tokenizer.lower_case:  # Otherwise omitted, as in old manifests.
             casing["strip_accents"] = self.tokenizer.strip_accents
         return manifest_lib.describe(self.input_files, self.tokenizer.vocab_file, {
             **self.settings.described(),
@@ -75,7 +75,7 @@ class Plan:
             "num_output_shards": len(self.units)})
 
     def task(self, index, reader, on_progress=None, num_threads=1):
-        """Reads a unit and tokenizes it, in threads: its ShardTask. InputError for too few documents."""
+        """Reads and tokenizes a unit, in threads. Returns its ShardTask; raises InputError for too few documents."""
         corpus = corpus_lib.tokenize(reader.read(self.units[index], on_progress), self.tokenizer, num_threads)
         self._check_documents(corpus, index)
         seed = self.seed if len(self.units) == 1 else f"{self.seed}, shard {index}"
@@ -98,7 +98,7 @@ class Plan:
 
 
 def shard_file(path, index, num_shards):
-    """The name of one of several shards: out.tfrecord -> out-00000-of-00012.tfrecord; of the only one, `path`."""
+    """Returns a shard's path: out.tfrecord -> out-00000-of-00012.tfrecord; `path` if there is only one shard."""
     if num_shards == 1:
         return path
     stem, extension = os.path.splitext(path)
@@ -107,27 +107,27 @@ def shard_file(path, index, num_shards):
 
 @contextlib.contextmanager
 def no_partial_files_left(plan, missing):
-    """Removes what is half-written of the shards `missing` of a Plan when an error or Ctrl-C ends the work within."""
+    """Removes partial files of the shards `missing` of a Plan if an error or Ctrl-C ends the block."""
     try:
         yield
     except BaseException:
         for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
-            with contextlib.suppress(OSError):  # the first error is the one to report
+            with contextlib.suppress(OSError):  # The first error is the one to report.
                 discard(path)
         raise
 
 
 @dataclasses.dataclass(frozen=True)
 class Summary:
-    """What a run made; `str()` gives it as lines for people.
+    """Results of a run. `str()` returns them as lines for the user.
 
     Attributes:
       settings: InstanceSettings of the output.
-      counts: shards.Counts of the whole output, what earlier runs made included.
-      num_shards: of the whole output.
-      num_made: shards that this run made.
-      num_bytes_made: bytes of text that this run read for them.
-      seconds: this run took, from the first byte read to the last file named.
+      counts: shards.Counts of the complete output, including the results of earlier runs.
+      num_shards: int. Number of shards of the complete output.
+      num_made: int. Number of shards that this run created.
+      num_bytes_made: int. Bytes of text that this run read for them.
+      seconds: float. Duration of this run, from the first byte read to the last file renamed.
     """
 
     settings: InstanceSettings
@@ -147,7 +147,7 @@ class Summary:
 
 
 def _announce(plan, manifest, num_output_shards, announce):
-    """Says, before any work, what differs from a plain run."""
+    """Reports, before any work, the differences from a plain run."""
     num_shards, num_missing = len(plan.units), len(manifest.missing)
     if num_shards > num_output_shards:
         announce(f"`max_shard_mb`: the {plan.num_bytes / 1e6:,.1f} MB of text are made into {num_shards} shards, from "

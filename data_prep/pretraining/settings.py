@@ -1,4 +1,4 @@
-"""The settings of a run that makes pre-training data."""
+"""The settings of create_pretraining_data."""
 
 import dataclasses
 import math
@@ -9,15 +9,15 @@ from bert_tf.errors import InputError
 from data_prep.pretraining.instances import InstanceSettings
 from data_prep.pretraining.recipes import RECIPES
 
-RUNNERS = ("local", "direct", "dataflow", "flink", "spark")  # all but the first are Apache Beam's
+RUNNERS = ("local", "direct", "dataflow", "flink", "spark")  # All except "local" are Apache Beam's.
 
 
 @dataclasses.dataclass(frozen=True)
 class JobSettings(Settings):
-    """A run of create_pretraining_data: its files, how the text is divided, and where the shards are made.
+    """Settings for files, the division of the text into shards, and the runner.
 
     Raises:
-      InputError: on construction, naming the field, its value and what would be right.
+      InputError: On construction. The message names the field, its value, and valid values.
     """
 
     input_file: str | None = setting(
@@ -71,12 +71,12 @@ class JobSettings(Settings):
 
     @property
     def output_files(self):
-        """The paths of `output_file`, a list."""
+        """Paths in `output_file`, a list."""
         return (self.output_file or "").split(",")
 
     @property
     def max_shard_bytes(self):
-        """`max_shard_mb` in bytes, 0 for no limit."""
+        """`max_shard_mb` in bytes; 0 for no limit."""
         if not self.max_shard_mb:
             return 0
         return max(1, round(self.max_shard_mb * 1e6))

@@ -1,8 +1,8 @@
-"""Text files cut into units: consecutive parts of about equal size that share no document.
+"""Division of text files into units: consecutive parts of about equal size that share no document.
 
-An input file holds one sentence a line, encoded in UTF-8; a line that is empty or only white space ends a
-document. The end of a file does not: a file that should end its last document ends with a blank line, as in
-the original. A name that ends in .gz is read through gzip.
+An input file has one sentence per line, in UTF-8. A line that is empty or only white space ends a document. The end of
+a file does not: as in the original BERT, a file must end with a blank line to end its last document. A file whose name
+ends in .gz is decompressed.
 """
 
 import contextlib
@@ -16,15 +16,15 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from data_prep.pretraining.corpus import is_blank
 
-BLOCK_BYTES = 1 << 19  # text read and tokenized at a time; tokenizing larger blocks was not measurably faster
-SCAN_BYTES = 1 << 14  # read at a time where a document's end is looked for
+BLOCK_BYTES = 1 << 19  # Bytes of text read and tokenized together. Tokenizing larger blocks was not measurably faster.
+SCAN_BYTES = 1 << 14  # Bytes read together in the search for the end of a document.
 MAX_LINE_BYTES = 1 << 26
 FEWER_SHARDS = "give a lower `num_output_shards` or a higher `max_shard_mb`"
 
 
 @dataclasses.dataclass(frozen=True)
 class FileRange:
-    """Bytes start to stop - 1 of a file, after decompression; lines are whole."""
+    """Bytes start to stop - 1 of a file, after decompression; complete lines."""
 
     path: str
     start: int
@@ -33,7 +33,7 @@ class FileRange:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """Ranges of consecutive files, together whole documents; the text of a shard."""
+    """The text of a shard: ranges of consecutive files that form complete documents."""
 
     ranges: tuple
 
@@ -44,23 +44,23 @@ class Unit:
 
 
 def plan_units(paths, num_units=1, max_bytes=0):
-    """Cuts files into units: unit k of N, from 0, ends before the first document after (k + 1) / N of all bytes.
+    """Divides files into units. Unit k of N, 0-based, ends before the first document after (k + 1) / N of all bytes.
 
-    Plain files are read about the cuts only; .gz files are decompressed once to learn their size, and once
-    more where they are cut.
+    Plain files are read only around the unit boundaries. Each .gz file is decompressed once to learn its size, and
+    again if a boundary falls inside it.
 
     Args:
-      paths: text files, in their order.
-      num_units: how many units are wanted.
-      max_bytes: how much text a unit may hold, but for the rest of its last document; there are more units
-        than wanted where needed. 0 for no limit.
+      paths: List of paths of text files, in order.
+      num_units: int. Minimum number of units.
+      max_bytes: int. Maximum bytes of text per unit, except the rest of its last document; increases the number of
+        units if required. 0 for no limit.
 
     Returns:
-      list of Unit.
+      List of Unit.
 
     Raises:
-      InputError: fewer documents than units; no end of a document in max_bytes; a damaged .gz file.
-      OSError: a file that cannot be read.
+      InputError: If there are too few documents, no document ends within max_bytes, or a .gz file is damaged.
+      OSError: If a file cannot be read.
     """
     sizes = [_text_size(path) for path in paths]
     total = sum(sizes)
@@ -81,17 +81,17 @@ def plan_units(paths, num_units=1, max_bytes=0):
 
 
 def no_sentence(paths):
-    """The InputError of text files without a sentence."""
+    """Creates the InputError for text files without a sentence."""
     return InputError(f"no sentence in {named(paths)}: an input file holds one sentence a line")
 
 
 def named(paths):
-    """How a message names text files."""
+    """Returns the description of text files for messages."""
     return paths[0] if len(paths) == 1 else f"any of {len(paths)} files, {paths[0]} the first"
 
 
 class TextReader:
-    """Reads units of text files. A context manager; a .gz file whose ranges are read in order is read once."""
+    """Reads units of text files. A context manager. Reads a .gz file once if its ranges are requested in order."""
 
     def __init__(self):
         self._path = None
@@ -104,15 +104,15 @@ class TextReader:
         self._open_files.close()
 
     def read(self, unit, on_progress=None, block_bytes=BLOCK_BYTES):
-        """Yields the text of a unit as bytes objects of whole lines, each of about `block_bytes`.
+        """Yields the text of a unit as bytes objects of complete lines, about `block_bytes` each.
 
-        The last line of a file may lack its line end; the next file begins a new block.
+        The last line of a file can lack its line end. The next file begins a new block.
 
-        `on_progress` is called with the number of bytes yielded since the last call.
+        `on_progress`: Callable of the number of bytes yielded since the last call.
 
         Raises:
-          InputError: a line of over MAX_LINE_BYTES; a damaged .gz file.
-          OSError: a file that cannot be read.
+          InputError: If a line exceeds MAX_LINE_BYTES, or if a .gz file is damaged.
+          OSError: If a file cannot be read.
         """
         for file_range in unit.ranges:
             for block in self._blocks(file_range, block_bytes):
@@ -121,10 +121,10 @@ class TextReader:
                     on_progress(len(block))
 
     def lines(self, unit):
-        """Yields (path, line) of the lines of a unit, with their line ends, which need not be UTF-8."""
+        """Yields (path, line) for the lines of a unit, with their line ends; lines need not be valid UTF-8."""
         for file_range in unit.ranges:
             for block in self._blocks(file_range, SCAN_BYTES):
-                for line in io.BytesIO(block):  # which, unlike bytes.splitlines, ends lines at \n only
+                for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
                     yield file_range.path, line
 
     def _blocks(self, file_range, block_bytes):
@@ -170,13 +170,13 @@ def _errors_naming(path):
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{path}: not a gzip file, or a damaged one: {error}") from error
     except OSError as error:
-        if error.strerror is None:  # of a remote file, which says what it is of
+        if error.strerror is None:  # From a remote file, whose message already has the path.
             raise
         raise OSError(f"{path}: cannot be read: {error.strerror}") from error
 
 
 def _text_size(path):
-    """Bytes of a file, after decompression."""
+    """Returns the bytes of a file, after decompression."""
     with _errors_naming(path):
         if not path.endswith(".gz"):
             return files.size(path)
@@ -185,7 +185,7 @@ def _text_size(path):
 
 
 def _part(paths, sizes, start, stop):
-    """Bytes start to stop - 1 of all files, one after another, as a Unit."""
+    """Returns bytes start to stop - 1 of the concatenated files, as a Unit."""
     ranges, file_start = [], 0
     for path, size in zip(paths, sizes, strict=True):
         first, last = max(start - file_start, 0), min(stop - file_start, size)
@@ -196,11 +196,11 @@ def _part(paths, sizes, start, stop):
 
 
 def _bytes_to_next_document(reader, part, max_bytes):
-    """How far a part of the text, which begins somewhere in a line, extends until a document begins after that line."""
+    """Returns the bytes of a part, which begins within a line, up to the first document that begins after that line."""
     position = 0
     for number, (path, line) in enumerate(reader.lines(part)):
         position += len(line)
-        if not number:  # the rest of a line, which ends no document: its beginning may hold a sentence
+        if not number:  # The rest of a line cannot end a document, because its beginning may hold a sentence.
             continue
         if is_blank(line):
             break

@@ -1,6 +1,6 @@
-"""One shard of pre-training records: a part of the corpus in, its record files and what they hold out.
+"""Creation of one shard of pre-training records from a part of the corpus.
 
-Needs no TensorFlow, so that a process that makes shards starts in a moment and takes little memory.
+Does not import TensorFlow, so a process that creates shards starts immediately and needs little memory.
 """
 
 import contextlib
@@ -15,22 +15,22 @@ from data_prep.pretraining import instances as instances_lib
 from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, Sampler, masking
 
-BATCH = 1024  # records assembled and serialized together
-MAX_UNKNOWN_SHARE = 0.05  # a text with more [UNK] is not what the vocabulary was made for
+BATCH = 1024  # Records assembled and serialized together.
+MAX_UNKNOWN_SHARE = 0.05  # Text with a larger fraction of [UNK] probably does not match the vocabulary.
 
 
 @dataclasses.dataclass(frozen=True)
 class ShardTask:
-    """What it takes to make a shard.
+    """The inputs for creating a shard.
 
     Attributes:
-      index: its number, from 0.
-      corpus: its documents. Random next sentences come from these and no others.
-      output_files: TFRecord files; records go to them in turn.
+      index: int. 0-based number of the shard.
+      corpus: Corpus. Its documents. Random next sentences come only from these.
+      output_files: Paths of TFRecord files. Records are written to them in turn.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
-      unk_id: id of [UNK].
-      seed: of all its random draws, an int or str.
+      unk_id: int. ID of [UNK].
+      seed: int or str. Seed of all random sampling for this shard.
     """
 
     index: int
@@ -44,18 +44,18 @@ class ShardTask:
 
 @dataclasses.dataclass(frozen=True)
 class Counts:
-    """What was read and written; counts of shards can be added.
+    """Counts of the text read and the records written. Counts of shards can be added.
 
     Attributes:
-      num_bytes, num_documents, num_sentences, num_tokens, num_unknown: of the text, each counted once;
+      num_bytes, num_documents, num_sentences, num_tokens, num_unknown: Sizes of the text, each part counted once;
         `num_unknown` tokens are [UNK].
-      num_records: records written.
-      num_ids, num_real: ids of all records, and how many of them are not padding.
-      num_sequences: sequences of all records.
-      num_random_next: sequences of label 1: the second part comes from another place, or the parts are swapped.
-      num_masked: masked positions.
-      num_predictions_cut: positions that masked_lm_prob asked for and max_predictions_per_seq did not allow.
-      num_garbled: lines of the text of which bytes that are not UTF-8 were dropped.
+      num_records: Number of records written.
+      num_ids, num_real: Number of IDs in all records, and how many of them are not padding.
+      num_sequences: Number of sequences in all records.
+      num_random_next: Sequences with label 1: the second part comes from another place, or the parts are swapped.
+      num_masked: Number of masked positions.
+      num_predictions_cut: Number of positions required by masked_lm_prob but exceeding max_predictions_per_seq.
+      num_garbled: Number of lines of text with invalid UTF-8 bytes, which were dropped.
     """
 
     num_bytes: int = 0
@@ -77,7 +77,7 @@ class Counts:
                         in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
 
     def lines(self, settings):
-        """What was read and written in words, a list of lines; `settings`: InstanceSettings."""
+        """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
         wrote = f"{self.num_records:,} records"
         if settings.pack_sequences:
             wrote += f" of {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} each"
@@ -103,7 +103,7 @@ class Counts:
 
 @dataclasses.dataclass(frozen=True)
 class Shard:
-    """A shard that was made: its number, its files, one dict of "file", "bytes", "sha256" each, and its Counts."""
+    """A finished shard: its number, a dict of "file", "bytes", "sha256" per file, and its Counts."""
 
     index: int
     files: list
@@ -112,24 +112,24 @@ class Shard:
 
 @contextlib.contextmanager
 def no_progress(*_):
-    """Stands in for a progress bar that is not shown."""
+    """Replaces a progress bar that is not shown."""
     yield lambda amount: None
 
 
 def make_shard(task, progress=no_progress):
-    """Makes a shard's records; of sentence pairs, those that the original makes with the same settings and seed.
+    """Creates a shard's records; for sentence pairs, the original BERT's with the same settings and seed.
 
     Args:
       task: ShardTask.
-      progress: called with description, total and unit of a step; gives a context manager of what is to be
-        called with each advance.
+      progress: Callable of the description, the total, and the unit of a step. Returns a context manager whose value
+        is a callable of each advance.
 
     Returns:
-      Shard. Its files are whole and have their names.
+      Shard. Its files are complete and have their final names.
 
     Raises:
-      InputError: fewer documents than the objective needs.
-      OSError: a file that cannot be written; it is not left half-written.
+      InputError: If there are fewer documents than the objective requires.
+      OSError: If a file cannot be written. No partial file remains.
     """
     corpus, settings = task.corpus, task.settings
     with contextlib.ExitStack() as stack:
@@ -146,7 +146,7 @@ def make_shard(task, progress=no_progress):
 
 
 def compile_ahead(task):
-    """Compiles the functions that `make_shard` calls for a task, on a text of four words; processes load them."""
+    """Compiles the functions that `make_shard` calls, with a text of four words, so that processes can load them."""
     two = np.arange(3)
     corpus = Corpus(np.ones(4, task.corpus.tokens.dtype), 2 * two, two, 0)
     settings = dataclasses.replace(task.settings, dupe_factor=1)
@@ -156,11 +156,11 @@ def compile_ahead(task):
 
 
 def write_instances(corpus, instances, settings, vocabulary, writers, on_progress):
-    """Writes all records in their order, one by one to each of `writers` (RecordWriter) in turn.
+    """Writes all records in order, each to the next of `writers` (RecordWriter) in turn.
 
-    `on_progress` is called with the number of records written since the last call.
+    `on_progress`: Callable of the number of records written since the last call.
     """
-    batch = len(writers) * max(1, BATCH // len(writers))  # every batch starts with the first writer
+    batch = len(writers) * max(1, BATCH // len(writers))  # Every batch starts with the first writer.
     for start in range(0, instances.num_records, batch):
         rows = np.arange(start, min(start + batch, instances.num_records))
         columns = instances_lib.assemble(corpus, instances, rows, settings, vocabulary)
@@ -170,7 +170,7 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
 
 
 def count(corpus, instances, settings, unk_id):
-    """Counts of a shard."""
+    """Computes the Counts of a shard."""
     num_cut = 0
     if settings.masking == "static":
         wanted = np.maximum(1, np.rint(instances.lengths * settings.masked_lm_prob))

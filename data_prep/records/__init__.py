@@ -1,4 +1,4 @@
-"""The features of a record, and files of records: schema, frames, writer, reader, inspection.
+"""Features of a record and files of records: schema, frames, writer, reader, and inspection.
 
 Only parsing and the inspection require TensorFlow, and this module does not import the inspection: worker processes
 import this package.

@@ -1,12 +1,12 @@
-"""Records and the frames of the TFRecord format, compiled, without TensorFlow.
+"""Records and the frames of the TFRecord format, in compiled code without TensorFlow.
 
 A file is a sequence of frames. A frame is the record's length (8 bytes), the masked CRC-32C of these 8 bytes, the
 record, and its masked CRC-32C (4 bytes each, all little-endian; tensorflow/core/lib/io/record_writer.h). A record is a
 serialized tf.train.Example. Importing TensorFlow takes seconds and hundreds of megabytes in each process that creates
-records, and building protobuf messages number by number takes longer than everything else about a record.
+records. Building protobuf messages number by number takes longer than all other steps together.
 
-A compiled function cannot look up names. So the numbers of a batch are two arrays, with the features in their order:
-all integers of a record in one row of the first, all bytes of its floats in one row of the second.
+Compiled functions cannot look up names, so the numbers of a batch are two arrays with the features in order: the
+integers of a record in one row of the first, the bytes of its floats in one row of the second.
 """
 
 import functools
@@ -19,14 +19,14 @@ from data_prep.machine import compiled
 
 HEADER = struct.Struct("<QI")
 FOOTER = struct.Struct("<I")
-LENGTH_BYTES, CHECKSUM_BYTES = 8, 4  # Of a frame.
-CRC_BYTES = 8  # Added to a checksum together.
-POLYNOMIAL = 0x82F63B78  # Castagnoli's, bits reversed.
-MASK_DELTA = 0xA282EAD8  # Of tensorflow/core/lib/hash/crc32c.h.
-# Tags of tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field with a length.
+LENGTH_BYTES, CHECKSUM_BYTES = 8, 4  # Per frame.
+CRC_BYTES = 8  # Bytes processed per checksum step.
+POLYNOMIAL = 0x82F63B78  # Castagnoli polynomial, bits reversed.
+MASK_DELTA = 0xA282EAD8  # See tensorflow/core/lib/hash/crc32c.h.
+# Tags from tensorflow/core/example/example.proto and feature.proto: field << 3 | 2, for a field with a length.
 EXAMPLE_FEATURES, FEATURES_ENTRY, ENTRY_KEY, ENTRY_VALUE, LIST_VALUE = 0x0A, 0x0A, 0x0A, 0x12, 0x0A
 FEATURE_FLOATS, FEATURE_INTS = 0x12, 0x1A
-MOST_HEADER_BYTES = 64  # Of a feature without its name, and of a record.
+MOST_HEADER_BYTES = 64  # Per feature without its name, and per record.
 
 
 def compose_frames(columns, features):
@@ -40,7 +40,7 @@ def compose_frames(columns, features):
       memoryview of the bytes.
 
     Raises:
-      InputError: If the columns are not those of `features`, have a wrong shape, or contain a negative number.
+      InputError: If the columns do not match `features`, have a wrong shape, or contain a negative number.
       ValueError: If the columns have different numbers of records.
     """
     _check_columns(columns, features)
@@ -76,7 +76,7 @@ def _check_columns(columns, features):
 
 
 def _join_ints(columns, features):
-    """Joins the columns of integers: [B, I] int32, or int64 for larger numbers."""
+    """Joins the integer columns: int32 [B, I], or int64 for larger numbers."""
     found = [np.asarray(columns[feature.name]) for feature in features if not feature.is_float]
     largest = max((int(column.max(initial=0)) for column in found), default=0)
     dtype = np.int32 if largest < 1 << 31 else np.int64
@@ -84,7 +84,7 @@ def _join_ints(columns, features):
 
 
 def _join_floats(columns, features):
-    """Joins the columns of floats: [B, F] float32."""
+    """Joins the float columns: float32 [B, F]."""
     found = [np.asarray(columns[feature.name]) for feature in features if feature.is_float]
     return np.concatenate([_no_numbers(columns, features), *found], axis=1, dtype="<f4", casting="unsafe")
 
@@ -95,7 +95,7 @@ def _no_numbers(columns, features):
 
 @functools.cache
 def _describe(features):
-    """Returns int64 [F, 4], for each feature is_float, length, start and stop of its name; the names, uint8 array."""
+    """Returns int64 [F, 4], per feature is_float, length, and start and stop of its name; the names, uint8 array."""
     names = [feature.name.encode() for feature in features]
     stops = np.cumsum([len(name) for name in names])
     rows = [(feature.is_float, feature.length, stop - len(name), stop)
@@ -116,7 +116,7 @@ def _checksum_tables():
 
 
 def write_frames(ints, float_bytes, layout, names, tables, sizes, out):
-    """Writes all records; returns the number of their bytes. `sizes`: int64 [F], for temporary values."""
+    """Writes all records; returns the number of bytes. `sizes`: int64 [F], for temporary values."""
     stop = 0
     for row in range(len(ints)):
         start = stop + LENGTH_BYTES + CHECKSUM_BYTES
@@ -129,7 +129,7 @@ def write_frames(ints, float_bytes, layout, names, tables, sizes, out):
 
 
 def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
-    """Writes a tf.train.Example at a place of `out`; returns the place after it."""
+    """Writes a tf.train.Example at position `place` of `out`; returns the position after it."""
     total = first = 0
     for i in range(len(layout)):
         is_float, length = layout[i, 0], layout[i, 1]
@@ -179,7 +179,7 @@ def write_record(row, ints, float_bytes, layout, names, sizes, out, place):
 
 
 def length_size(size):
-    """Bytes of a field of `size` bytes with its tag and length."""
+    """Computes the size in bytes of a field with `size` content bytes, including its tag and length."""
     total = size + 2
     rest = size >> 7
     while rest:
@@ -189,7 +189,7 @@ def length_size(size):
 
 
 def put_length(out, place, tag, size):
-    """Writes the tag and length of a field; returns the place after them."""
+    """Writes the tag and length of a field; returns the position after them."""
     out[place] = tag
     place += 1
     while size > 127:
@@ -201,13 +201,13 @@ def put_length(out, place, tag, size):
 
 
 def put_number(out, place, num_bytes, number):
-    """Writes a number, lowest byte first."""
+    """Writes a number in little-endian order."""
     for i in range(num_bytes):
         out[place + i] = number >> 8 * i & 0xFF
 
 
 def checksum(data, start, stop, tables):
-    """The masked CRC-32C of bytes `start` to `stop` - 1."""
+    """Computes the masked CRC-32C of bytes `start` to `stop` - 1."""
     state = 0xFFFFFFFF
     while stop - start >= CRC_BYTES:
         low = state ^ (data[start] | data[start + 1] << 8 | data[start + 2] << 16 | data[start + 3] << 24)

@@ -1,4 +1,4 @@
-"""Records as text, their masks marked, and what is wrong with a file of them."""
+"""Inspection of record files: prints records with their masks marked, and reports errors in the file."""
 
 import collections
 import math
@@ -15,13 +15,13 @@ from data_prep.records.reader import read_records
 
 
 def run(settings):
-    """Inspects files, one after another.
+    """Inspects files in sequence.
 
     Args:
       settings: InspectionSettings.
 
     Raises:
-      InputError, OSError: as `inspect`; as `read_vocabulary`.
+      InputError, OSError: See `inspect` and `read_vocabulary`.
     """
     paths_to_read = paths.expand_globs("input_file", settings.input_file)
     vocabulary = read_vocabulary(settings.vocab_file) if settings.vocab_file else None
@@ -30,18 +30,18 @@ def run(settings):
 
 
 def inspect(path, settings, vocabulary=None, announce=print):
-    """Reads a file to its end, shows its first records and returns a line about all of them.
+    """Reads a complete file, prints its first records, and returns a one-line summary of all records.
 
     Args:
-      path: a TFRecord file.
-      settings: InspectionSettings, of which the number of records to show and the lengths are used.
-      vocabulary: list of pieces, or None to show ids.
-      announce: called with the text of each record that is shown.
+      path: Path of a TFRecord file.
+      settings: InspectionSettings. Provides the number of records to print and the expected lengths.
+      vocabulary: List of tokens. If None, prints IDs.
+      announce: Callable of the text of each printed record.
 
     Raises:
-      InputError: naming the file and what is wrong: empty, truncated, damaged, records of other features or
-        of other lengths, numbers that no record has, ids that are not in the vocabulary.
-      OSError: the file cannot be read.
+      InputError: If the file is empty, truncated, or damaged; if its records have other features or other lengths; or
+        if they have impossible numbers or IDs outside the vocabulary. The message names the file and the problem.
+      OSError: If the file cannot be read.
     """
     sums, layout = collections.Counter(), None
     with files.open_bytes(path) as file:
@@ -58,7 +58,7 @@ def inspect(path, settings, vocabulary=None, announce=print):
 
 
 def _features(record, place):
-    """dict of feature name -> its numbers; InputError unless the record is a tf.train.Example of numbers."""
+    """Returns dict of feature name to its numbers; raises InputError unless it is a numeric tf.train.Example."""
     try:
         features = tf.train.Example.FromString(record).features.feature
     except DecodeError:
@@ -76,7 +76,7 @@ SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_or
 
 
 def _kinds(values):
-    """Yields (kind of records, their features, label of a sequence) that those of a first record may be."""
+    """Yields (name of the kind, its features, prefix of its sequence label) for each possible kind of record."""
     length, predictions = len(values.get("input_ids", ())), len(values.get("masked_lm_positions", ()))
     for label in SENTENCE_LABELS:
         for most_packed in (0, len(values.get(f"{label}_positions", ())) or (1 if label is None else 0)):
@@ -90,7 +90,7 @@ def _kinds(values):
 
 
 class _Layout:
-    """Which features a file's records have, and of which lengths, as its first record shows."""
+    """The features of a file's records and their lengths, taken from its first record."""
 
     def __init__(self, path, values, settings):
         for self._kind, features, self._label in _kinds(values):
@@ -114,7 +114,7 @@ class _Layout:
                 raise InputError(f"{path}: its records were made with `{name}`={size}, not {wanted}")
 
     def check(self, values, place, vocabulary):
-        """Raises InputError unless a record has the features of the first one, and numbers that can be theirs."""
+        """Raises InputError unless a record has the features of the first one, with valid numbers."""
         lengths = {name: len(numbers) for name, numbers in values.items()}
         if lengths != self._lengths:
             name = next(name for name in sorted({*lengths, *self._lengths})
@@ -132,7 +132,7 @@ class _Layout:
                 raise InputError(f"{place}: {name} holds {found}{problem}")
 
     def _check_type(self, name, numbers, place):
-        """Raises InputError unless the numbers of a feature are of its type, and not negative unless they may be."""
+        """Raises InputError if the numbers of a feature have the wrong type, or are negative when that is invalid."""
         expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
         if numbers and isinstance(numbers[0], float) != (name in self._floats):
             raise InputError(f"{place}: {name} holds {other}, not {expected}")
@@ -140,7 +140,7 @@ class _Layout:
             raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
 
     def _limits(self, vocabulary):
-        """Yields (feature, its highest number, words about a higher one), in the order in which they are checked."""
+        """Yields (feature, its maximum, end of the message for a larger number) in the order of the checks."""
         length, is_neither = self._lengths["input_ids"], ", which is neither 0 nor 1"
         yield f"{self._label}_labels", 1, is_neither
         most_packed = self._lengths.get(f"{self._label}_positions", length)
@@ -153,7 +153,7 @@ class _Layout:
                                               f"made with another vocabulary")
 
     def add(self, values, sums):
-        """Adds a record to the sums that `summary` takes."""
+        """Adds a record to the sums for `summary`."""
         sums["records"] += 1
         sums["sequences"] += max(values["input_mask"])
         sums["real"] += _num_real(values)
@@ -163,7 +163,7 @@ class _Layout:
             sums["label", label] += 1
 
     def summary(self, sums):
-        """A line about all records."""
+        """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items())
         shares = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} of their ids are real"]
         if "masked_lm_positions" in self._lengths:
@@ -178,7 +178,7 @@ class _Layout:
         return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(shares)}"
 
     def describe(self, values):
-        """The line about one record."""
+        """Returns a one-line description of a record."""
         parts = [f"{_num_real(values)} of {len(values['input_ids'])} ids are real"]
         num_sequences = max(values["input_mask"])
         if self._is_packed:
@@ -194,9 +194,9 @@ class _Layout:
         return ", ".join(parts)
 
     def marked_pieces(self, values, vocabulary):
-        """The pieces of a record without its padding; a masked one as "{to predict -> what stands there}".
+        """Returns the non-padding tokens of a record; masked ones as "{label -> input}".
 
-        Between packed sequences there is a "|".
+        A "|" separates packed sequences.
         """
         name = (lambda index: vocabulary[index]) if vocabulary else str
         pieces = [name(index) for index in values["input_ids"]]
@@ -211,5 +211,5 @@ class _Layout:
 
 
 def _num_real(values):
-    """How many ids of a record are no padding."""
+    """Returns the number of non-padding tokens of a record."""
     return sum(number > 0 for number in values["input_mask"])

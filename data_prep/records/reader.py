@@ -1,19 +1,19 @@
-"""Records of a TFRecord file, each frame checked, without TensorFlow."""
+"""Reader for TFRecord files that checks each frame, without TensorFlow."""
 
 from bert_tf.errors import InputError
 from data_prep.records.frames import FOOTER, HEADER, LENGTH_BYTES, compute_checksum
 
 
 def read_records(path, file, size):
-    """Yields (offset, record) of a TFRecord file: the byte at which the record's frame begins, and the record.
+    """Yields (offset, record) of a TFRecord file: the byte offset of the record's frame, and the record.
 
     Args:
-      path: Name of the file, for messages.
-      file: The file, open for reading bytes.
-      size: int. Bytes of the file.
+      path: Name of the file, for error messages.
+      file: Binary file object, open for reading.
+      size: int. Size of the file in bytes.
 
     Raises:
-      InputError: If the file is empty, ends within a record, or fails a checksum; the message has the byte.
+      InputError: If the file is empty, ends within a record, or fails a checksum. The message has the byte offset.
     """
     if not size:
         raise InputError(f"{path}: is empty")

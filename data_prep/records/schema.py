@@ -1,9 +1,9 @@
-"""The one place that knows what a record holds: names, shapes, dtypes; how one is written and parsed.
+"""The record schema: names, shapes, and dtypes of the features, and how records are parsed.
 
-A record is a serialized tf.train.Example in a TFRecord file, with the features of the original's scripts.
-Training code asks for `feature_spec` or `parse`; whoever makes records fills `RecordWriter` with batches of
-arrays. TensorFlow is imported only where it is needed: the processes that make records start in a moment
-without it, and in a tenth of the memory.
+Only this module defines the content of records. A record is a serialized tf.train.Example in a TFRecord file, with
+the features of the original BERT scripts. Training code calls `feature_spec` or `parse`; data preparation passes
+batches of arrays to `RecordWriter`. TensorFlow is imported only on use, so processes that create records start
+immediately without it, in a tenth of the memory.
 """
 
 import dataclasses
@@ -11,7 +11,7 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Feature:
-    """One feature of a record: `length` numbers, int64, or float32 if `is_float`."""
+    """A feature of a record: `length` numbers of type int64, or float32 if `is_float`."""
 
     name: str
     length: int
@@ -19,14 +19,14 @@ class Feature:
 
 
 def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_label="next_sentence", most_packed=0):
-    """Features of a pre-training record: S ids, and P predictions of which padding has weight 0.
+    """Returns the features of a pre-training record: S IDs, and P predictions, whose padding has weight 0.
 
     Args:
-      max_seq_length: S; max_predictions_per_seq: P.
-      sentence_label: how the names of the features begin that label a whole sequence; None for no label.
-      most_packed: K, for records that hold up to K sequences each; 0 for one sequence each. Packed, "input_mask" has
-        the number of each id's sequence, from 1, and "positions" its place there; "..._positions" of the label are
-        those of each [CLS], and "..._weights" 0 where there is no such sequence (MLPerf's format of packed records).
+      max_seq_length, max_predictions_per_seq: int. S and P.
+      sentence_label: str. Name prefix of the features that label a sequence. If None, there is no label.
+      most_packed: int. Maximum number of sequences per packed record, K; 0 for one sequence each. In packed records,
+        "input_mask" has the 1-based sequence number of each ID, and "positions" its position in the sequence. The
+        label has "..._positions" of each [CLS], and "..._weights", 0 for absent sequences (MLPerf's packed format).
     """
     label = (Feature(f"{sentence_label}_labels", most_packed or 1),) if sentence_label else ()
     if sentence_label and most_packed:
@@ -45,17 +45,17 @@ def pretraining_features(max_seq_length, max_predictions_per_seq, *, sentence_la
 
 
 def unmasked_pretraining_features(max_seq_length, *, sentence_label="next_sentence", most_packed=0):
-    """Features of a pre-training record whose masks are drawn in training: those of `pretraining_features` but masks.
+    """Returns the features of a record for dynamic masking: `pretraining_features` without the masks.
 
-    Whole-word masking needs to know of each id whether its piece continues a word ("##..."): that is a property of the
-    vocabulary (`masking.Vocabulary.is_continuation`), which records need not hold.
+    Whole-word masking also needs to know which IDs continue a word ("##..."). This is a property of the vocabulary
+    (`masking.Vocabulary.is_continuation`), so it is not in the records.
     """
     features = pretraining_features(max_seq_length, 0, sentence_label=sentence_label, most_packed=most_packed)
     return tuple(feature for feature in features if not feature.name.startswith("masked_lm_"))
 
 
 def classification_features(max_seq_length):
-    """Features of a classification record; is_real_example is 0 in one that only fills a batch up."""
+    """Returns the features of a classification record; is_real_example is 0 in records that only pad a batch."""
     return (
         Feature("input_ids", max_seq_length),
         Feature("input_mask", max_seq_length),
@@ -66,7 +66,7 @@ def classification_features(max_seq_length):
 
 
 def feature_spec(features):
-    """dict of name -> tf.io.FixedLenFeature, for tf.io.parse_example: int64 or float32, shape [length]."""
+    """Returns dict of name to tf.io.FixedLenFeature, for tf.io.parse_example: int64 or float32, shape [length]."""
     import tensorflow as tf
 
     return {feature.name: tf.io.FixedLenFeature([feature.length],
@@ -78,14 +78,14 @@ def parse(serialized, features):
     """Parses a batch of records; a graph function, for `dataset.batch(...).map(...)`.
 
     Args:
-      serialized: [B] string, serialized examples.
-      features: sequence of Feature.
+      serialized: string [B]. Serialized examples.
+      features: Sequence of Feature.
 
     Returns:
-      dict of name -> [B, length] int32 (TPUs have no int64), or float32 where the feature is of floats.
+      Dict of name to int32 [B, length] (TPUs have no int64), or float32 for a feature of floats.
 
     Raises:
-      tf.errors.InvalidArgumentError: a record lacks a feature, or holds it in another type or length.
+      tf.errors.InvalidArgumentError: If a record lacks a feature, or has it with another type or length.
     """
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""The settings of a run of inspect_records."""
+"""The settings of inspect_records."""
 
 import dataclasses
 
@@ -8,10 +8,10 @@ from bert_tf.cli.settings import Settings, setting
 
 @dataclasses.dataclass(frozen=True)
 class InspectionSettings(Settings):
-    """Which records are read, what they must be, and how many of them are shown.
+    """Settings for the records to read, their expected lengths, and the number of records to print.
 
     Raises:
-      InputError: on construction, naming the field, its value and what would be right.
+      InputError: On construction. The message names the field, its value, and valid values.
     """
 
     input_file: str | None = setting(

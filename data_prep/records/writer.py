@@ -1,4 +1,4 @@
-"""Batches of numbers -> records in a TFRecord file, without TensorFlow."""
+"""Writer for TFRecord files from batches of numbers, without TensorFlow."""
 
 import hashlib
 import os
@@ -8,22 +8,22 @@ from data_prep.records.frames import compose_frames
 
 
 class RecordWriter:
-    """Writes records to a TFRecord file that appears under its name only when it is whole.
+    """Writes records to a TFRecord file that appears under its name only when it is complete.
 
-    A context manager: leaving it by an exception removes what was written. `path` may be any that TensorFlow
+    A context manager: if an exception leaves it, the partial file is removed. `path` may be any path that TensorFlow
     can write to (gs://...).
 
         with RecordWriter(path, classification_features(128)) as writer:
             writer.write(columns)
 
     Attributes:
-      path: name of the file.
-      features: tuple of Feature.
-      num_records, num_bytes: written so far.
-      sha256: of the bytes written so far, a hashlib object.
+      path: str. Path of the file.
+      features: Tuple of Feature.
+      num_records, num_bytes: int. Totals written to date.
+      sha256: hashlib object. Digest of the bytes written to date.
 
     Raises:
-      OSError: when made or left, naming the file, when it cannot be written.
+      OSError: On construction or exit, if the file cannot be written. The message names the file.
     """
 
     def __init__(self, path, features):
@@ -41,7 +41,7 @@ class RecordWriter:
         return self._new_file.__exit__(*exception)
 
     def write(self, columns):
-        """Writes a batch of records. `columns`: dict of feature name -> [B, length] array of numbers."""
+        """Writes a batch of records. `columns`: Dict of feature name to [B, length] array of numbers."""
         data = compose_frames(columns, self.features)
         self._file.write(data)
         self.sha256.update(data)

@@ -1,6 +1,6 @@
-"""Fine-tuning data: a module for each kind of task, by its name in task.json, and for each format of published files.
+"""Fine-tuning data: a module for each task kind, named as in task.json, and for each format of published files.
 
-Imports without TensorFlow.
+Does not import TensorFlow.
 """
 
 from data_prep.tasks.base import Question, TaskData, TaskSettings

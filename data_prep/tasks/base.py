@@ -1,4 +1,4 @@
-"""The contract of the data of a kind of task. Does not import TensorFlow: scripts define their flags from it."""
+"""The data interface of a task kind. Does not import TensorFlow, because scripts define their flags from it."""
 
 import abc
 import dataclasses
@@ -8,14 +8,14 @@ from typing import ClassVar
 from bert_tf.cli.settings import FIXED, Settings, collect
 from bert_tf.errors import InputError
 
-TRAINS = "do_train without unlabeled_file"  # condition with which training data are required
-ALL_DATA = ("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file")  # what can name data
+TRAINS = "do_train without unlabeled_file"  # Condition under which training data are required.
+ALL_DATA = ("task_name", "data_dir", "train_file", "dev_file", "test_file", "predict_file")  # Settings for data.
 ID_FEATURES = ("input_ids", "input_mask", "segment_ids")
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskSettings(Settings):
-    """The settings of a kind of task. A subclass for each, `Settings`, is in the module of its name.
+    """Settings of a task kind. The module of each kind has a subclass named `Settings`.
 
     Attributes:
       kind: str. Name of the kind in task.json.
@@ -27,22 +27,22 @@ class TaskSettings(Settings):
 
     @classmethod
     def of_model(cls, kept, data, called="model"):
-        """Returns the settings of the task that a fine-tuned model of this kind is for.
+        """Returns the settings for the task of a fine-tuned model of this kind.
 
         Args:
-          kept: Dict of the settings that the model's run was started with.
-          data: Settings that may name data. Their values take precedence over `kept`.
-          called: str. What the error calls the model.
+          kept: Dict of the settings of the model's training run.
+          data: Settings object that can name data. Its values take precedence over `kept`.
+          called: str. Name of the model in error messages.
 
         Raises:
-          InputError: If data of another kind are given.
+          InputError: If `data` names data of another kind.
         """
         data = {name: value for name in ALL_DATA if (value := getattr(data, name, None)) is not None}
         other = next((name for name in data if name not in cls.data), None)
         if other:
             raise InputError(f"`{other}`={data[other]}: the {called} is a {cls.kind}, whose data are named by "
                              f"{', '.join(f'`{name}`' for name in cls.data)}")
-        # For files that the model was trained on, `kept` has a fingerprint. It never says where to look.
+        # `kept` has fingerprints instead of paths for the files of the training run.
         values = {name: value for name, value in kept.items()
                   if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}} | data
         return cls(**{field.name: values[field.name] for field in dataclasses.fields(cls) if field.name in values})
@@ -50,15 +50,15 @@ class TaskSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A text, a pair, or a text with choices, and the right answer where it is known.
+    """A text, a pair, or a text with choices, and the correct answer if it is known.
 
     Attributes:
-      text_a: str. For a span labeler the question.
-      text_b: str or None. For a span labeler the context.
-      choices: Tuple of str. For multiple choice.
-      expected: str or None. The right answer in words.
-      source: str. Where the question is from, "" if it is not from a file.
-      right: The right answer as `Kind.is_right` compares it, None if it is not known.
+      text_a: str. For span labelers, the question.
+      text_b: str or None. For span labelers, the context.
+      choices: Tuple of str. Only for multiple choice.
+      expected: str or None. The correct answer as text.
+      source: str. Origin of the question, "" if it is not from a file.
+      right: The correct answer in the form for `Kind.is_right`, or None if it is not known.
     """
 
     text_a: str
@@ -70,17 +70,17 @@ class Question:
 
     @property
     def texts(self):
-        """All its texts, a list of str."""
+        """All texts of the question, a list of str."""
         return [self.text_a, *([self.text_b] if self.text_b is not None else []), *self.choices]
 
 
 class TaskData(abc.ABC):
-    """The data of a task: files to examples, features, and questions. A subclass for each kind is in its module.
+    """The data of a task: files to examples, features, and questions. The module of each kind has a subclass.
 
     Args:
       settings: TaskSettings of the kind.
-      max_seq_length: int. Longest input in WordPieces, S.
-      kept: TaskMetadata of the model that is used, or that teaches, whose labels count; None for a new model.
+      max_seq_length: int. Maximum length of an input in tokens, S.
+      kept: TaskMetadata of the model or the teacher, whose labels are used. None for a new model.
 
     Attributes:
       Settings: Class of the settings.
@@ -95,17 +95,17 @@ class TaskData(abc.ABC):
         self._examples = {}
 
     def check(self):  # noqa: B027
-        """Checks the settings before anything is read, and says on standard error what is odd about them.
+        """Checks the settings before any data is read, and prints notes about them to standard error.
 
         Raises:
-          InputError: If they do not suit the model or each other.
+          InputError: If they are incompatible with the model or each other.
         """
 
     def examples(self, split):
-        """Returns the examples of a split, "train", "dev" or "test", which are read once.
+        """Returns the examples of a split, "train", "dev", or "test". Reads them only once.
 
         Raises:
-          InputError: Naming file and line, or the setting that does not suit them.
+          InputError: If the data are invalid. The message names the file and line, or the incompatible setting.
         """
         if split not in self._examples:
             self._examples[split] = self._read_examples(split)
@@ -117,21 +117,21 @@ class TaskData(abc.ABC):
 
     @abc.abstractmethod
     def read(self, split, tokenizer):
-        """Converts the examples of a split to features, and says on standard error what is odd about them.
+        """Converts the examples of a split to features, and prints notes about them to standard error.
 
         Args:
-          split: "train", "dev" or "test".
+          split: str. "train", "dev", or "test".
           tokenizer: BertTokenizer.
 
         Returns:
-          Dict of arrays: input_ids, input_mask and segment_ids, int32 [n, S] or [n, choices, S], and label_ids.
+          Dict of arrays: input_ids, input_mask, and segment_ids, int32 [n, S] or [n, choices, S], and label_ids.
 
         Raises:
-          InputError: Naming file and line, or the setting that does not suit them.
+          InputError: If the data are invalid. The message names the file and line, or the incompatible setting.
         """
 
     def unlabeled(self, path, tokenizer):
-        """Converts texts without labels to features, for a student of the model `kept`.
+        """Converts texts without labels to features, for a student of the teacher in `kept`.
 
         Args:
           path: Path of the file.
@@ -141,7 +141,7 @@ class TaskData(abc.ABC):
           Dict of ID_FEATURES, int32 [n, S] or [n, choices, S].
 
         Raises:
-          InputError: Naming the file, if it cannot be used.
+          InputError: If the file is invalid. The message names it.
         """
         features = self._read_unlabeled(path, tokenizer)
         if not len(features["input_ids"]):
@@ -151,27 +151,27 @@ class TaskData(abc.ABC):
 
     @abc.abstractmethod
     def _read_unlabeled(self, path, tokenizer):
-        """Reads the features of texts without labels; see `unlabeled`."""
+        """Reads the features of texts without labels. See `unlabeled`."""
 
     @abc.abstractmethod
     def questions(self):
-        """Yields the Questions of the development data, with their right answers.
+        """Yields the Questions of the development data, with their correct answers.
 
         Raises:
-          InputError: If the data cannot be read, or have no answers.
+          InputError: If the data are unreadable or have no answers.
         """
 
     @property
     @abc.abstractmethod
     def training_files(self):
-        """Dict of the setting that names training data -> list of its files."""
+        """Dict of the name of the training data setting to the list of its files."""
 
     @property
     def card(self):
-        """Dict of the fields of TaskMetadata that depend on the data."""
+        """Dict of the TaskMetadata fields that depend on the data."""
         return {}
 
     @property
     def kept_settings(self):
-        """Dict of the settings that shape the features. A run is resumed with equal ones only."""
+        """Dict of the settings that affect the features. A run can be resumed only with equal ones."""
         return collect(FIXED, self.settings)

@@ -1,4 +1,4 @@
-"""Sentences or sentence pairs and their label, labels, or number (section 4.1 of the paper: GLUE)."""
+"""Data for classification and regression of sentences or sentence pairs (section 4.1 of the paper: GLUE)."""
 
 import dataclasses
 import os
@@ -18,7 +18,7 @@ from data_prep.tasks.base import Question, TaskData, TaskSettings
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 OWN, XNLI = "task_name=own", "task_name=xnli"
-# What Hugging Face's data sets call labels that the published files have as 0 and 1.
+# Label names in Hugging Face's datasets for labels that are 0 and 1 in the published files.
 HUB_NAMES = {
     "cola": {"unacceptable": "0", "acceptable": "1"},
     "sst-2": {"negative": "0", "positive": "1"},
@@ -30,7 +30,7 @@ HUB_NAMES = {
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Sentences or sentence pairs: GLUE, XNLI, or files of one's own."""
+    """Settings for sentences or sentence pairs: GLUE, XNLI, or custom files."""
 
     kind: ClassVar = "classifier"
     data: ClassVar = ("task_name", "data_dir")
@@ -81,12 +81,12 @@ class Settings(TaskSettings):
 
     @property
     def xnli_languages(self):
-        """Of evaluation and of training."""
+        """Languages of evaluation and of training."""
         return self.xnli_language, self.xnli_train_language or self.xnli_language
 
     @classmethod
     def of_model(cls, kept, data, called="model"):
-        """See TaskSettings. Columns of a custom task do not count for another `task_name`."""
+        """See TaskSettings. Columns of a custom task are ignored for another `task_name`."""
         if (getattr(data, "task_name", None) or kept.get("task_name")) != "own":
             of_own = {field.name for field in dataclasses.fields(cls) if OWN in field.metadata["needs"]}
             kept = {name: value for name, value in kept.items() if name not in of_own}
@@ -94,11 +94,11 @@ class Settings(TaskSettings):
 
 
 class ClassifierData(TaskData):
-    """See TaskData; finds out which data set it is, and its labels, before anything is read.
+    """See TaskData. Resolves the dataset and its labels before reading any data.
 
     Attributes:
-      dataset: data_prep.tasks.glue.Dataset, its labels in the order of the model's.
-      windows: data_prep.tasks.text_windows.Windows in which long texts are read; None if they are cut.
+      dataset: data_prep.tasks.glue.Dataset. Its labels have the order of the model's labels.
+      windows: data_prep.tasks.text_windows.Windows for long texts, or None to truncate them.
     """
 
     Settings = Settings
@@ -110,7 +110,7 @@ class ClassifierData(TaskData):
         self.windows = text_windows.Windows(stride, settings.max_windows) if settings.long_texts == "windows" else None
 
     def check(self):
-        """See TaskData: says which labels those of a model are taken for, if they have no names or another order."""
+        """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
         kept, labels = self.kept, self.dataset.labels
         if kept and kept.as_task.is_generic and kept.labels != labels:
             print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in "
@@ -148,7 +148,7 @@ class ClassifierData(TaskData):
         return features
 
     def _read_windows(self, examples, tokenizer, notes):
-        """The features of examples that are read in windows; adds to `notes`, a list of str."""
+        """Returns the features of examples that are read in windows; adds to `notes`, a list of str."""
         features, counts, was_cut = text_windows.convert_examples_to_windows(
             examples, tokenizer, self.max_seq_length, self.windows, show_progress=True)
         if counts.max() > 1:
@@ -180,7 +180,7 @@ class ClassifierData(TaskData):
             yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
 
     def _answer(self, label):
-        """A row's label, labels, or number: list of names in the data, and what the model gives for it."""
+        """Returns a row's label, labels, or number: list of names in the data, and the model's prediction for it."""
         if self.dataset.regression:
             return [f"{label:g}"], float(label)
         is_several = bool(self.dataset.label_separator)
@@ -211,9 +211,9 @@ class ClassifierData(TaskData):
 
 
 def _find_dataset(task, kept):
-    """The data_prep.tasks.glue.Dataset that settings name; InputError if there is none.
+    """Returns the data_prep.tasks.glue.Dataset for the settings; raises InputError if it does not exist.
 
-    The labels of one's own files are those of the training file, or of the model if it is only to be used.
+    Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
     """
     if task.task_name == "own":
         has_names = kept and not kept.as_task.is_generic
@@ -238,18 +238,18 @@ def _find_dataset(task, kept):
 def labels_of_model(task_name, labels, of_model):
     """Returns the labels of a published task in the order of a model's outputs.
 
-    Models of Hugging Face's hub are trained with the label names of its data sets, or with none, and in any order.
+    Models on Hugging Face's hub have the label names of its datasets, or no names, in any order.
 
     Args:
-      task_name: of the published task.
-      labels: its labels, a tuple of str.
-      of_model: the model's, a tuple of str.
+      task_name: str. Name of the published task.
+      labels: Tuple of str. Labels of the task.
+      of_model: Tuple of str. Labels of the model.
 
     Returns:
-      `labels` in another order, a tuple of str; the same for a model whose labels have no names.
+      Tuple of str. `labels` in the order of the model, or unchanged if the model's labels have no names.
 
     Raises:
-      InputError: the model has other labels, or another number of them.
+      InputError: If the model has other labels, or another number of them.
     """
     if len(of_model) == len(labels):
         if all(map(GENERIC_LABEL.fullmatch, of_model)):

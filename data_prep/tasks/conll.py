@@ -1,10 +1,9 @@
-"""Sentences with a label for each word, in columns as CoNLL-2003 has them: files -> features, and predictions -> files.
+"""Sentences with a label per word, in columns like CoNLL-2003: files to features, and predictions to files.
 
-A file has a word a row, its columns divided by tabs or, where a row has none, by spaces; an empty line ends a sentence,
-and rows that begin with -DOCSTART-, where a document begins, are left out. Entity labels may be in IOB1, IOB2, or IOBES
-(BIOES); all are read into IOB2 (B- begins an entity, I- continues it, O is outside), and predictions are written in the
-scheme of the file.
-Labels without such prefixes, as parts of speech, stay as they are.
+A file has one word per row. Columns are separated by tabs or, in rows without tabs, by spaces. An empty line ends a
+sentence. Rows that begin with -DOCSTART-, which begin a document, are skipped. Entity labels can be IOB1, IOB2, or
+IOBES (BIOES). All are converted to IOB2 (B- begins an entity, I- continues it, O is outside). Predictions are written
+in the scheme of the file. Labels without such prefixes, such as parts of speech, are unchanged.
 """
 
 import dataclasses
@@ -20,8 +19,8 @@ from data_prep.tasks import document_windows
 
 DOCUMENT_START = "-DOCSTART-"
 OUTSIDE = "O"
-IGNORED = -1  # the label id of pieces that take no part in loss and metric
-UNKNOWN = -2  # of a word with a label that training lacks: it takes no part in the loss, and counts as wrong
+IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
+UNKNOWN = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
 WORDS_AT_A_TIME = 1 << 14
 
 IOB1, IOB2, IOBES = "IOB1", "IOB2", "IOBES"
@@ -30,16 +29,16 @@ ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
 
 @dataclasses.dataclass(frozen=True)
 class Sentences:
-    """The sentences of a file; each attribute but `path` and `rows` has one list a sentence, with one item a word.
+    """The sentences of a file. Each list has one item per sentence. Unless noted, it is a list with one item per word.
 
     Attributes:
-      path: of the file.
-      rows: List of str. All rows of the file, without line ends.
-      lines: number of the row's line, counted from 1.
+      path: Path of the file.
+      rows: Flat list of str. All rows of the file, without line ends.
+      lines: int. 1-based number of the row's line.
       words: str.
-      labels: str, in IOB2 if they are of entities; None where they were not read.
-      num_garbled: not a list: how many lines had bytes that are not UTF-8, which were dropped.
-      documents: of each sentence how many rows -DOCSTART- come before it, int; None where that is not known.
+      labels: str. IOB2 labels for entities. None if labels were not read.
+      num_garbled: int, not a list. Number of lines with invalid UTF-8 bytes, which were dropped.
+      documents: int per sentence. Number of -DOCSTART- rows before it. None if not known.
     """
 
     path: str
@@ -62,17 +61,17 @@ def read_sentences(path, token_column=0, label_column=None):
     """Reads a file.
 
     Args:
-      path: of the file.
-      token_column: position of the word among the columns, from 0; negative from the last, -1.
-      label_column: position of the label; None to read no labels.
+      path: Path of the file.
+      token_column: int. 0-based column of the word; -1 for the last.
+      label_column: int. Column of the label. If None, reads no labels.
 
     Returns:
       Sentences.
 
     Raises:
-      InputError: naming the file, where it is missing or has no words; naming file and line, where a row has another
-        number of columns than the first one, or lacks a column that is read; where a word or a label is empty, or some
-        labels have the prefixes of entities and this one has not.
+      InputError: If the file is missing or has no words; if a row has a different number of columns than the first, or
+        lacks a required column; if a word or label is empty; or if only some labels have entity prefixes. The message
+        names the file, and the line if applicable.
     """
     lines, words, labels, documents = [], [], [], []
     columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
@@ -94,10 +93,10 @@ def read_sentences(path, token_column=0, label_column=None):
 
 
 def to_iob2(labels):
-    """The IOB2 labels of a sentence whose labels are in IOB1, IOB2 or IOBES, list of str.
+    """Converts the labels of a sentence in IOB1, IOB2, or IOBES to IOB2, a list of str.
 
-    An entity begins where these schemes, read leniently as by conlleval, say so: at B- and S-, and at an I- or E- that
-    follows no entity of its type. So any sequence gives a valid one.
+    An entity begins at B- and S-, and at an I- or E- that does not follow an entity of its type. This rule is as
+    lenient as in conlleval, so any label sequence is converted to a valid one.
     """
     converted, type_before = [], None
     for label in labels:
@@ -146,17 +145,17 @@ def find_scheme(sentences, label_column):
 
 
 def are_entity_labels(names):
-    """Whether label names are of entities, in IOB2."""
+    """Returns whether label names are IOB2 entity labels."""
     return any(map(ENTITY_LABEL.fullmatch, names))
 
 
 def label_names(sentences):
-    """The labels that a training file defines, in the order of their ids, tuple of str.
+    """Returns the labels defined by a training file, in the order of their IDs, a tuple of str.
 
-    Of entities: O, then B- and I- of each type, types sorted. Others: those that occur, sorted.
+    For entities: O, then B- and I- of each type, with types sorted. Otherwise: the labels that occur, sorted.
 
     Raises:
-      InputError: naming the file, where all words have one label.
+      InputError: If all words have the same label. The message names the file.
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
@@ -169,30 +168,30 @@ def label_names(sentences):
 
 def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, allow_unknown=False,
                                   document_context=False):
-    """Features of sentences; one that is too long is divided, between words, into rows as full as they can be.
+    """Converts sentences to features. Splits longer sentences between words into rows that are as full as possible.
 
-    With `document_context` rows are windows over documents (data_prep.tasks.document_windows), whose sentences follow
-    one another without a mark; a word has its label in one of them.
+    With `document_context`, rows are windows over documents (data_prep.tasks.document_windows), whose sentences are
+    concatenated without separators. A word has its label in only one of them.
 
-    A word's first piece has its label. A word without any piece, as one of control characters, is taken for [UNK]; one
-    longer than a row loses its last pieces. So each word has its label, and its prediction, in one place.
+    The first token of a word has its label. A word without tokens, for example one of control characters, becomes
+    [UNK]. A word longer than a row is truncated. So each word has its label and its prediction in exactly one place.
 
     Args:
       sentences: Sentences.
-      names: label names in the order of their ids.
+      names: Label names in the order of their IDs.
       tokenizer: BertTokenizer.
-      max_seq_length: length that each row is padded to, S.
-      allow_unknown: whether words may have labels that are none of `names`, if others have some; their id is UNKNOWN.
-      document_context: whether rows are to hold the text around, of the same document.
+      max_seq_length: int. Padded length of each row, S.
+      allow_unknown: bool. Whether words can have labels not in `names`, with ID UNKNOWN, if others have known labels.
+      document_context: bool. Whether rows include surrounding text of the same document.
 
     Returns:
-      dict of int32 [rows, S]: "input_ids"; "input_mask", 1 for a piece and 0 for padding; "segment_ids", all 0; and
-      "label_ids", at the first piece of each word the label's id, or 0 where the sentences have no labels, elsewhere
-      IGNORED. And the number of words that lost pieces.
+      Dict of int32 [rows, S], and the number of truncated words. "input_ids"; "input_mask", 1 for tokens and 0 for
+      padding; "segment_ids", all 0; "label_ids", the label ID at the first token of each word (0 if the sentences have
+      no labels), otherwise IGNORED.
 
     Raises:
-      InputError: naming file and line, where a label is none of `names`; naming the file, where no row tells of
-        documents and their context is asked for.
+      InputError: If a label is not in `names`, or if `document_context` is set and no row begins a document. The
+        message names the file, and the line if applicable.
     """
     ids = {name: number for number, name in enumerate(names)}
     if sentences.labels is not None:
@@ -213,7 +212,7 @@ def convert_sentences_to_features(sentences, names, tokenizer, max_seq_length, a
 
 
 def _divided(words, room):
-    """Yields the rows of a sentence, (ids, label ids) of their pieces each; words: list of (ids, label id)."""
+    """Yields the rows of a sentence, (IDs, label IDs) of their tokens each; words: list of (IDs, label ID)."""
     row = []
     for word in words:
         if sum(len(ids) for ids, _ in row) + len(word[0]) > room:
@@ -224,20 +223,20 @@ def _divided(words, room):
 
 
 def _windows(words, room):
-    """Yields the rows of a document as `_divided` those of a sentence; words that count in others have no label."""
+    """Yields the rows of a document, like `_divided`. Words whose label is in another row have none."""
     for window in document_windows.windows_of([len(ids) for ids, _ in words], room):
         yield _row([(ids, label if window.first <= number < window.last else IGNORED)
                     for number, (ids, label) in enumerate(words[window.start : window.stop], start=window.start)])
 
 
 def _row(words):
-    """(ids, label ids) of the pieces of words, lists of int."""
+    """Returns (IDs, label IDs) of the tokens of words, lists of int."""
     row_ids = list(itertools.chain(*(ids for ids, _ in words)))
     return row_ids, list(itertools.chain(*([label, *[IGNORED] * (len(ids) - 1)] for ids, label in words)))
 
 
 def _documents(sentences):
-    """Yields where each document of Sentences begins and ends among their words."""
+    """Yields start and stop of each document in Sentences among their words."""
     if not any(sentences.documents or ()):
         raise InputError(f"`document_context`: {sentences.path} has no row that begins with {DOCUMENT_START}, where a "
                          "document begins")
@@ -249,7 +248,7 @@ def _documents(sentences):
 
 
 def _features(rows, tokenizer, max_seq_length):
-    """The features of convert_sentences_to_features for rows, (ids, label ids) of their pieces each."""
+    """Returns the features of convert_sentences_to_features for rows of (IDs, label IDs) of their tokens."""
     features = {name: np.zeros([len(rows), max_seq_length], np.int32)
                 for name in ("input_ids", "input_mask", "segment_ids", "label_ids")}
     features["label_ids"][:] = IGNORED
@@ -262,24 +261,24 @@ def _features(rows, tokenizer, max_seq_length):
 
 
 def lengths_of_parts(sentences, most):
-    """Words of each sentence, list of int; one of more than `most` words is divided into parts as long as they may be.
+    """Returns the words of each sentence, list of int; splits longer ones into parts of up to `most` words.
 
     Args:
       sentences: Sentences.
-      most: int.
+      most: int. Maximum number of words per part.
     """
     return [min(most, len(words) - start) for words in sentences.words for start in range(0, len(words), most)]
 
 
 def features_of_words(label_ids, lengths):
-    """Features with a position a word, in place of one a piece.
+    """Creates features with one position per word instead of per token.
 
     Args:
       label_ids: int [words].
-      lengths: of the rows into which they are cut, list of int.
+      lengths: List of int. Lengths of the rows.
 
     Returns:
-      dict of int32 [rows, longest]: "input_mask", 1 for a word and 0 for padding, and "label_ids", there IGNORED.
+      Dict of int32 [rows, longest]: "input_mask", 1 for words and 0 for padding; "label_ids", IGNORED for padding.
     """
     mask = np.arange(max(lengths)) < np.array(lengths)[:, np.newaxis]
     labels = np.full(mask.shape, IGNORED, np.int32)
@@ -288,23 +287,25 @@ def features_of_words(label_ids, lengths):
 
 
 def of_words(values, label_ids):
-    """What an array holds at the first pieces of words, in their order: [rows, S, ...], [rows, S] -> [words, ...]."""
+    """Selects the values at the first tokens of words, in order: [rows, S, ...], [rows, S] -> [words, ...]."""
     return values[label_ids != IGNORED]
 
 
 def by_sentence(values, sentences):
-    """Cuts a list with an item for each word into a list for each sentence."""
+    """Splits a list with one item per word into one list per sentence."""
     values = iter(values)
     return [list(itertools.islice(values, len(words))) for words in sentences.words]
 
 
 def write_predictions(path, sentences, labels):
-    """Writes all rows of a file, and in one more column the predicted labels, or O for rows that begin documents.
+    """Writes all rows of a file with the predicted label as an additional column, with the separator of the row.
+
+    Rows that begin documents have the label O.
 
     Args:
-      path: of the file to write.
+      path: Path of the output file.
       sentences: Sentences.
-      labels: for each sentence the predicted labels, a list of str.
+      labels: List of str per sentence. Predicted labels.
     """
     by_line = dict(zip(itertools.chain(*sentences.lines), itertools.chain(*labels), strict=True))
     with new_file(path) as file:
@@ -315,9 +316,9 @@ def write_predictions(path, sentences, labels):
 
 
 def _sentences(path, rows, columns):
-    """Yields the sentences of a file, of each the number of its document and a list of (line number, its fields).
+    """Yields the sentences of a file: the number of the document, and a list of (line number, fields).
 
-    `columns` are checked.
+    Checks `columns`.
     """
     sentence, first, document = [], None, 0
     for line, row in enumerate(rows, start=1):
@@ -340,7 +341,7 @@ def _fields(row):
 
 
 def _decoded_rows(path, decoder):
-    """Yields lines without their ends; where spaces divide columns, without those around the row."""
+    """Yields lines without their ends; strips spaces around rows without tabs."""
     if not files.is_file(path):
         raise InputError(f"{path}: no such file")
     with files.open_bytes(path) as file:
@@ -368,7 +369,7 @@ def _separator(row):
 
 
 def _check_entity_labels(path, lines, labels):
-    """Raises InputError, naming file and line, unless all labels are of entities."""
+    """Raises InputError with file and line unless all labels are entity labels."""
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
             raise InputError(f"{path}:{line}: label {label!r}: O, or B-, I-, E- or S- before the type of an entity is "
@@ -376,7 +377,7 @@ def _check_entity_labels(path, lines, labels):
 
 
 def _check_known(sentences, ids, allow_unknown):
-    """Raises InputError, naming file and line, unless all labels are keys of `ids`, or some, where that is allowed."""
+    """Raises InputError with file and line unless all labels are in `ids`, or some if `allow_unknown`."""
     unknown = [(line, label) for line, label in zip(
         itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
     if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
@@ -386,7 +387,7 @@ def _check_known(sentences, ids, allow_unknown):
 
 
 def _pieces_of_words(words, tokenizer):
-    """Yields the ids of each word's pieces, a list of at least one int."""
+    """Yields the IDs of each word's tokens, a list of at least one int."""
     words = iter(words)
     while batch := list(itertools.islice(words, WORDS_AT_A_TIME)):
         for ids in tokenizer.tokenize(batch).to_list():

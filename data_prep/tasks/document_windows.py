@@ -1,6 +1,6 @@
-"""Overlapping windows over a document's words: the input that a word is read in holds text on both of its sides.
+"""Overlapping windows over a document's words, so that the input for a word has text on both of its sides.
 
-As the original does with SQuAD's contexts, each word counts in the window where it stands most inside.
+As in the original BERT for SQuAD contexts, each word counts in the window with the most context around it.
 """
 
 import bisect
@@ -10,7 +10,7 @@ import itertools
 
 @dataclasses.dataclass(frozen=True)
 class Window:
-    """Words of a document, by number: from `start` up to `stop`, of which those from `first` up to `last` count."""
+    """The words `start` to `stop` - 1 of a document. The words `first` to `last` - 1 count in this window."""
 
     start: int
     stop: int
@@ -19,30 +19,30 @@ class Window:
 
 
 def windows_of(lengths, room):
-    """The windows of a document, as long as they may be; each begins half of that after the one before.
+    """Returns the windows of a document, as long as possible. Each begins half a window after the previous one.
 
-    The last one ends where the document does, and begins earlier than that if there is room.
+    The last window ends with the document, and begins earlier if there is space.
 
     Args:
-      lengths: pieces of each word, list of int from 1 to `room`.
-      room: pieces that a window may hold.
+      lengths: List of int. Number of tokens of each word, from 1 to `room`.
+      room: int. Maximum number of tokens in a window.
 
     Returns:
-      List of Windows, in whose order each word counts once.
+      List of Window. Each word counts once, in the order of the windows.
     """
-    offsets = [0, *itertools.accumulate(lengths)]  # where each word begins, and where the last ends
+    offsets = [0, *itertools.accumulate(lengths)]  # Start of each word, and end of the last one.
     num_words, bounds = len(lengths), []
     start = 0
     while True:
         stop = bisect.bisect_right(offsets, offsets[start] + room) - 1
         if stop >= num_words:
             break
-        if not bounds or stop > bounds[-1][1]:  # else it lies within the one before, as a long word does not fit
+        if not bounds or stop > bounds[-1][1]:  # Otherwise inside the previous one, before a long word.
             bounds.append((start, stop))
-        # No word may be left out, however long words are.
+        # Every word must be in a window, however long words are.
         start = min(stop, max(start + 1, bisect.bisect_left(offsets, offsets[start] + room // 2)))
     bounds.append((bisect.bisect_left(offsets, offsets[-1] - room), num_words))
-    best, number = [], 0  # of each word its window; of equal ones the first
+    best, number = [], 0  # Best window of each word; the first for ties.
     for word in range(num_words):
         while number + 1 < len(bounds) and (
                 _inside(offsets, word, *bounds[number + 1]) > _inside(offsets, word, *bounds[number])):
@@ -54,5 +54,5 @@ def windows_of(lengths, room):
 
 
 def _inside(offsets, word, start, stop):
-    """Pieces between a word and the nearer edge of a window; negative where the word is not wholly in it."""
+    """Counts the tokens between a word and the nearer edge of a window; negative if it does not contain the word."""
     return min(offsets[word] - offsets[start], offsets[stop] - offsets[word + 1])

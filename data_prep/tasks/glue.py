@@ -1,8 +1,8 @@
-"""Sentence and sentence-pair tasks: the nine of GLUE, XNLI and files of one's own -> features.
+"""Sentence and sentence-pair tasks: the nine GLUE tasks, XNLI, and custom files.
 
-`TASKS` describes where each published data set keeps its texts and labels; `own_task` describes a TSV or CSV file
-with named columns. Published files are read as the processors of the original's run_classifier.py read them:
-by position, TSV without quoting, a header where the file has one.
+`TASKS` describes the columns of the texts and labels in each published dataset. `own_task` describes a TSV or CSV file
+with named columns. Published files are read like in the processors of the original BERT's run_classifier.py: by
+position, TSV without quoting, with a header if the file has one.
 """
 
 import dataclasses
@@ -20,25 +20,25 @@ from data_prep.tasks import tables
 from data_prep.tasks.table_splits import not_selected, selected_rows
 
 ROWS_AT_A_TIME = 1024
-UNKNOWN = -1  # in place of the id of a label that the task has not
+UNKNOWN = -1  # Instead of the ID of a label that the task does not have.
 
 _WHOLE_NUMBER = re.compile(r"-?\d{1,18}")
 
 
 @dataclasses.dataclass(frozen=True)
 class Split:
-    """The file of one split, and which of its columns are read.
+    """The file of one split and the columns to read.
 
-    A column is its position, counted from 0 (-1 for the last), or its name in the header.
+    A column is a 0-based position (-1 for the last), or a name in the header.
 
     Attributes:
-      file: file name within the data folder, of a form that `tables.read_rows` reads.
-      text_a: column of the first text.
-      text_b: column of the second text; None for tasks of one text.
-      label: column of the label or number; None where there is none, as in the published test files.
-      index: column of the row's published index; None for the row's number within the file.
-      header: whether the first row names the columns.
-      only: (column, value) to read only rows with that value; None for all rows.
+      file: str. File name in the data directory, in a format that `tables.read_rows` supports.
+      text_a: Column of the first text.
+      text_b: Column of the second text, or None for single-text tasks.
+      label: Column of the label or number, or None if there is none, as in the published test files.
+      index: Column of the row's published index, or None for the row's number in the file.
+      header: bool. Whether the first row has the column names.
+      only: Tuple `(column, value)` to select the rows with that value, or None for all rows.
     """
 
     file: str
@@ -52,17 +52,17 @@ class Split:
 
 @dataclasses.dataclass(frozen=True)
 class Dataset:
-    """A data set and how a model is judged on it.
+    """A dataset and its evaluation.
 
     Attributes:
-      name: the name, as in `TASKS`.
-      splits: mapping from "train", "dev" and "test" to Split; a split that is not published is missing.
-      labels: label names in the order of their ids; empty for a regression.
-      regression: whether the label is a number.
-      metrics: names of the official metrics, the one that chooses between models first.
-      label_separator: text between labels where a row may have several (or none); None where it has one.
-      renamed_labels: (name in a file, name in `labels`) where files differ.
-      skip_broken_rows: whether rows with too few columns are counted and left out rather than refused.
+      name: str. Name in `TASKS`.
+      splits: Mapping of "train", "dev", and "test" to Split, without unpublished splits.
+      labels: Tuple of str. Label names in the order of their IDs; empty for regression.
+      regression: bool. Whether the label is a number.
+      metrics: Tuple of str. Official metrics, beginning with the metric for model selection.
+      label_separator: str or None. Separator of labels if a row can have several (or none). None if it has one.
+      renamed_labels: Pairs of (name in a file, name in `labels`) for files with different names.
+      skip_broken_rows: bool. Whether to skip and count rows with too few columns instead of raising an error.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Dataset:
 
     @property
     def num_outputs(self):
-        """Width of the model's last layer: one a label, 1 for a regression."""
+        """Width of the model's last layer: one per label, 1 for regression."""
         return len(self.labels) or 1
 
 
@@ -92,16 +92,16 @@ class Examples:
     """The rows of one split, in the order of the file.
 
     Attributes:
-      guids: list of str: split, "-" and the row's index.
-      text_a: list of str.
-      text_b: list of str; None for tasks of one text.
-      labels: None where the split has none, else ids, int32 [n]; numbers, float32 [n], of a regression; or 0
-        and 1 for each label, int32 [n, num_labels], where a row may have several. Of a label that the task has not,
-        where it is allowed, the id is UNKNOWN.
-      num_empty: rows of which a text is empty. They are kept, as in the original: published files have some.
-      num_broken: rows that were left out for having too few columns.
-      num_unknown: rows with a label that the task has not.
-      num_garbled: lines of which bytes that are not UTF-8 were dropped.
+      guids: List of str: split, "-", and the row's index.
+      text_a: List of str.
+      text_b: List of str, or None for single-text tasks.
+      labels: None if the split has no labels. Otherwise IDs, int32 [n]; for regression, numbers, float32 [n]; if a row
+        can have several labels, 0 or 1 for each label, int32 [n, num_labels]. The ID of a label that the task does not
+        have, if allowed, is UNKNOWN.
+      num_empty: int. Rows with an empty text. They are kept, as in the original BERT: published files have some.
+      num_broken: int. Rows skipped because they have too few columns.
+      num_unknown: int. Rows with a label that the task does not have.
+      num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
     """
 
     guids: list
@@ -118,7 +118,7 @@ class Examples:
 
 
 def find_task(name):
-    """The published task of that name, in any case, with or without hyphens; InputError lists the names."""
+    """Returns the published task of that name, in any case, with or without hyphens; InputError lists the names."""
     for known, task in TASKS.items():
         if name.lower() in (known, known.replace("-", "")):
             return task
@@ -127,23 +127,22 @@ def find_task(name):
 
 def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
              regression=False, label_separator=None, metrics=()):
-    """The task that a user's own files with a header make.
+    """Creates a custom task for files with a header.
 
     Args:
-      data_dir: folder of the files.
-      text_a: name of the column of the first text.
-      text_b: name of the column of the second text, if any.
-      label: name of the column of the label or number; the file of the split "test" need not have it.
-      files: dict from split to file name; unless given, train.tsv, dev.tsv and test.tsv, or train.csv, ... where
-        there is no such .tsv.
-      labels: label names in the order of their ids; if empty, those of the training file, sorted: by value if
-        all are whole numbers, else by code point.
-      regression: whether the label is a number.
-      label_separator: text between labels where a row may have several.
-      metrics: metric names; a usual choice unless given.
+      data_dir: Directory of the files.
+      text_a: str. Column name of the first text.
+      text_b: str or None. Column name of the second text.
+      label: str. Column name of the label or number. Optional in the file of the split "test".
+      files: Dict of split to file name. Defaults to train.tsv, dev.tsv, and test.tsv, or .csv if there is only a .csv.
+      labels: Label names in the order of their IDs. Defaults to the labels of the training file, sorted by value if all
+        are integers, otherwise by code point.
+      regression: bool. Whether the label is a number.
+      label_separator: str. Separator of labels if a row can have several.
+      metrics: Metric names. Defaults to common metrics for the kind of label.
 
     Raises:
-      InputError: on a missing column or file, or a training file without labels.
+      InputError: If a column or file is missing, or if the training file has no labels.
     """
     files = {**{split: _own_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
     splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
@@ -163,17 +162,17 @@ def read_examples(task, data_dir, split, allow_unknown=False):
 
     Args:
       task: Dataset.
-      data_dir: folder of the published files.
-      split: "train", "dev" or "test".
-      allow_unknown: whether a row may have a label that the task has not, if others have some that it has; not where a
-        row may have several.
+      data_dir: Directory of the published files.
+      split: str. "train", "dev", or "test".
+      allow_unknown: bool. Whether a row can have an unknown label, if other rows have known labels. Ignored if a row
+        can have several labels.
 
     Returns:
       Examples.
 
     Raises:
-      InputError: where the file is missing or has no rows; naming file and line, where a row has too few
-        columns, or a label is unknown or no number.
+      InputError: If the file is missing or has no rows, if a row has too few columns, or if a label is unknown or not
+        a number. The message names the file, and the line if applicable.
     """
     if split not in task.splits:
         raise InputError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
@@ -210,7 +209,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
 
 
 def check_length(examples, max_seq_length):
-    """Raises InputError if `max_seq_length` leaves no room for a token of each text of Examples."""
+    """Raises InputError if `max_seq_length` has no space for a token of each text of Examples."""
     shortest = 3 if examples.text_b is None else 5
     if max_seq_length < shortest:
         raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
@@ -218,20 +217,20 @@ def check_length(examples, max_seq_length):
 
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
-    """Features of examples, equal to those of the original's `convert_single_example`.
+    """Converts examples to features, equal to those of the original BERT's `convert_single_example`.
 
     Args:
       examples: Examples.
       tokenizer: BertTokenizer.
-      max_seq_length: length that each row is cut or padded to, S.
-      show_progress: whether to draw a progress bar on standard error.
+      max_seq_length: int. Length to which each row is truncated or padded, S.
+      show_progress: bool. Whether to draw a progress bar on standard error.
 
     Returns:
-      dict of "input_ids", "input_mask" (1 for a piece, 0 for padding) and "segment_ids" (1 for the second
-      text and its [SEP]), int32 [n, S], and "label_ids", the examples' `labels`, where they have some.
+      Dict of "input_ids", "input_mask" (1 for tokens, 0 for padding), and "segment_ids" (1 for the second text and its
+      [SEP]), int32 [n, S], and "label_ids", the examples' `labels`, if they exist.
 
     Raises:
-      InputError: where `max_seq_length` leaves no room for a piece of each text.
+      InputError: If `max_seq_length` has no space for a token of each text.
     """
     check_length(examples, max_seq_length)
     features = {name: np.zeros([len(examples), max_seq_length], np.int32)
@@ -251,7 +250,7 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
 
 @dataclasses.dataclass(frozen=True)
 class Cut:
-    """What a maximum length takes off: from `num_examples` examples, `num_pieces` of `all_pieces` pieces."""
+    """Truncation by a maximum length: `num_examples` examples lose `num_pieces` of all `all_pieces` tokens."""
 
     num_examples: int
     num_pieces: int
@@ -259,7 +258,7 @@ class Cut:
 
 
 def count_cut(examples, tokenizer, max_seq_length):
-    """Counts the pieces of examples that `convert_examples_to_features` with the same arguments cuts off."""
+    """Counts the tokens that `convert_examples_to_features` with the same arguments truncates."""
     lengths = np.zeros(len(examples), np.int64)
     for texts in filter(None, (examples.text_a, examples.text_b)):
         for start in range(0, len(texts), ROWS_AT_A_TIME):
@@ -271,7 +270,7 @@ def count_cut(examples, tokenizer, max_seq_length):
 
 
 def _label_parser(task):
-    """A function from the text of a label to what `Examples.labels` holds for it; it raises InputError."""
+    """Returns a function from the text of a label to its value in `Examples.labels`; it raises InputError."""
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
 
@@ -323,7 +322,7 @@ def _labels_of_file(path, layout, separator):
 
 
 def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
-    """A task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
+    """Creates a task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
     return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
                                      "test": Split(test_file, **test)}, labels, **fields)
 
@@ -334,11 +333,11 @@ def _mnli_task(name, kind):
 
 
 def xnli_task(language="zh", train_language=None):
-    """XNLI in one of its languages, trained on translated MultiNLI; the original reads the Chinese part.
+    """Creates XNLI in one of its languages, trained on translated MultiNLI. The original BERT reads the Chinese part.
 
     Args:
-      language: code of the language to evaluate in and to predict.
-      train_language: of the language to train in; None for the same.
+      language: str. Language code for evaluation and prediction.
+      train_language: str. Language code for training. Defaults to `language`.
     """
     texts = {"text_a": 6, "text_b": 7, "label": 1, "only": (0, language)}
     return Dataset("xnli", {
@@ -362,7 +361,7 @@ TASKS = MappingProxyType({task.name: task for task in (
                metrics=("f1", "accuracy")),
     _glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
                metrics=("pearson", "spearman")),
-    # Some rows of the published training file are cut in two by a line break inside a question.
+    # A line break inside a question splits some rows of the published training file.
     _glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
                metrics=("f1", "accuracy"), skip_broken_rows=True),
     _mnli_task("mnli", "matched"),

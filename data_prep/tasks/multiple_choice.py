@@ -1,4 +1,4 @@
-"""Questions of which one of several choices is the answer (section 4.4 of the paper: SWAG; RACE)."""
+"""Data for multiple choice (section 4.4 of the paper: SWAG; also RACE)."""
 
 import dataclasses
 import sys
@@ -17,7 +17,7 @@ QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Questions with some choices each."""
+    """Settings for questions with several choices."""
 
     kind: ClassVar = "multiple_choice"
     data: ClassVar = ("train_file", "dev_file", "test_file")
@@ -34,7 +34,7 @@ class Settings(TaskSettings):
 
 
 class MultipleChoiceData(TaskData):
-    """See TaskData; examples are data_prep.tasks.swag.Questions."""
+    """See TaskData. Examples are data_prep.tasks.swag.Questions."""
 
     Settings = Settings
 

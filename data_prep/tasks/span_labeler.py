@@ -1,4 +1,4 @@
-"""Answers that are spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
+"""Data for question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD; also KorQuAD)."""
 
 import dataclasses
 import logging
@@ -14,12 +14,12 @@ from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.base import ID_FEATURES, TRAINS, Question, TaskData, TaskSettings
 
-SHUFFLE_SEED = 12345  # the original's, for the order in which questions become records
+SHUFFLE_SEED = 12345  # Shuffles questions in the order of the original BERT's records.
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Questions about contexts: SQuAD and files in its form."""
+    """Settings for questions about contexts: SQuAD and files in its format."""
 
     kind: ClassVar = "span_labeler"
     data: ClassVar = ("train_file", "predict_file")
@@ -52,16 +52,16 @@ class Settings(TaskSettings):
 
 
 class SpanLabelerData(TaskData):
-    """See TaskData; examples are data_prep.tasks.squad.Examples. One file is evaluated and answered.
+    """See TaskData. Examples are data_prep.tasks.squad.Examples. Evaluation and prediction use the same file.
 
     Attributes:
-      windows: list of data_prep.tasks.squad.Feature, of that file, once it has been read.
+      windows: List of data_prep.tasks.squad.Feature of the last split read.
     """
 
     Settings = Settings
 
     def check(self):
-        """See TaskData: windows must have room for a question, and should overlap."""
+        """See TaskData. Windows must have space for a question, and should overlap."""
         settings = self.settings
         if settings.verbose_logging:
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
@@ -71,7 +71,7 @@ class SpanLabelerData(TaskData):
                  "answers across their ends cannot be found")
 
     def _read_examples(self, split):
-        """Reads the examples of a split, and says what is odd about them on standard error."""
+        """Reads the examples of a split, and prints notes about them to standard error."""
         _, path = self._file(split)
         examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative)
         if examples.num_not_found:
@@ -82,7 +82,7 @@ class SpanLabelerData(TaskData):
         return examples
 
     def read(self, split, tokenizer):
-        """See TaskData; keeps the windows too."""
+        """See TaskData. Also stores the windows."""
         self.windows = list(self.convert(split, tokenizer))
         return _id_features(self.windows)
 
@@ -92,7 +92,7 @@ class SpanLabelerData(TaskData):
         return squad.write_records(path, self.convert("train", tokenizer), self.max_seq_length, is_training=True)
 
     def convert(self, split, tokenizer):
-        """Yields the windows of a split; says at the end how many there were. InputError if there are none."""
+        """Yields the windows of a split and prints their number at the end; raises InputError if there are none."""
         name, path = self._file(split)
         examples, settings = self.examples(split), self.settings
         windows = self._windows_of(examples, tokenizer, is_training=split == "train")
@@ -109,7 +109,7 @@ class SpanLabelerData(TaskData):
             is_training)
 
     def _file(self, split):
-        """The setting that names the file of a split, and its value."""
+        """Returns the name of the setting for the file of a split, and its value."""
         name = "train_file" if split == "train" else "predict_file"
         return name, getattr(self.settings, name)
 

@@ -1,7 +1,7 @@
-"""Questions of which one of several choices is the answer: SWAG's CSV files and RACE's JSON files -> features.
+"""Multiple-choice questions from SWAG's CSV files and RACE's JSON files, and their features.
 
-Each choice becomes a pair of texts. SWAG (section 4.4 of the paper): A is the sentence, B how its continuation begins
-and an ending. RACE: A is the article, B the question and an option, which takes the place of "_" where there is one.
+Each choice becomes a pair of texts. In SWAG (section 4.4 of the paper), A is the sentence, and B is the beginning of
+its continuation and an ending. In RACE, A is the article, and B is the question with an option, which replaces any "_".
 """
 
 import dataclasses
@@ -20,14 +20,14 @@ ENDING = re.compile(r"ending(\d{1,9})")
 
 @dataclasses.dataclass(frozen=True)
 class Questions:
-    """The questions of a file or folder, in order; all have the same number of choices.
+    """The questions of a file or directory, in order. All have the same number of choices.
 
     Attributes:
-      guids: list of str: the row's index in SWAG, the article's id and the question's number in RACE.
-      text_a: list of str.
-      text_b: for each question a list of str, one a choice.
-      labels: int32 [n], the number of the right choice, from 0; None where there are none, as in SWAG's test file.
-      num_garbled: lines of which bytes that are not UTF-8 were dropped.
+      guids: List of str. Row index in SWAG; article ID and question number in RACE.
+      text_a: List of str.
+      text_b: List of str per question, one per choice.
+      labels: int32 [n]. 0-based number of the correct choice, or None without answers, as in SWAG's test file.
+      num_garbled: int. Lines with invalid UTF-8 bytes, which were dropped.
     """
 
     guids: list
@@ -44,7 +44,7 @@ class Questions:
         return len(self.text_b[0])
 
     def pairs(self):
-        """Each choice of each question as an example of its own, glue.Examples."""
+        """Returns glue.Examples with one example for each choice of each question."""
         return glue.Examples(
             [f"{guid}-{choice}" for guid in self.guids for choice in range(self.num_choices)],
             [text for text in self.text_a for _ in range(self.num_choices)],
@@ -52,14 +52,14 @@ class Questions:
 
 
 def read_swag(path):
-    """Reads a file with columns named sent1, sent2, ending0, ending1, ... and, where it has answers, label.
+    """Reads a file with columns named sent1, sent2, ending0, ending1, ..., and label if it has answers.
 
     Returns:
       Questions.
 
     Raises:
-      InputError: where the file or a column is missing, or there are no rows; naming file and line, where a row has
-        another number of columns or a label is not the number of an ending.
+      InputError: If the file or a column is missing, if there are no rows, if a row has another number of columns, or
+        if a label is not the number of an ending. The message names the file, and the line if applicable.
     """
     decoder = files.LineDecoder()
     rows = tables.read_rows(path, decoder)
@@ -76,7 +76,7 @@ def read_swag(path):
     for number, (line, fields) in enumerate(rows):
         if len(fields) != len(header):
             raise InputError(f"{path}:{line}: {len(header)} columns are expected, {len(fields)} found")
-        guids.append(fields[0] if not header[0] else str(number))  # pandas wrote it: its index has no name
+        guids.append(fields[0] if not header[0] else str(number))  # Written by pandas: its index has no name.
         text_a.append(fields[first])
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
         if answers is not None:
@@ -85,17 +85,17 @@ def read_swag(path):
 
 
 def read_race(path):
-    """Reads JSON files of an article each, with the keys article, questions, options and answers ("A", "B", ...).
+    """Reads JSON files of one article each, with the keys article, questions, options, and answers ("A", "B", ...).
 
     Args:
-      path: a file, or a folder of which all .json and .txt files are read, those in folders within too, by name.
+      path: Path of a file, or of a directory to search recursively for .json and .txt files, in order of name.
 
     Returns:
       Questions.
 
     Raises:
-      InputError: where there is no file; naming the file, where it is not JSON of these keys; naming the question too,
-        where it has another number of options than others or its answer is none of them.
+      InputError: If there is no file, if a file is not JSON with these keys, if a question has a different number of
+        options, or if its answer is not an option. The message names the file, and the question if applicable.
     """
     guids, text_a, text_b, labels = [], [], [], []
     for file in _race_files(path):
@@ -122,21 +122,20 @@ READERS = {"swag": read_swag, "race": read_race}
 
 
 def convert_questions_to_features(questions, tokenizer, max_seq_length, show_progress=False):
-    """Features of questions, one sequence a choice; pairs that are too long lose pieces of the longer text.
+    """Converts questions to features, one sequence per choice. Truncates the longer text of pairs that are too long.
 
     Args:
       questions: Questions.
       tokenizer: BertTokenizer.
-      max_seq_length: length that each sequence is cut or padded to, S.
-      show_progress: whether to draw a progress bar on standard error.
+      max_seq_length: int. Length to which each sequence is truncated or padded, S.
+      show_progress: bool. Whether to draw a progress bar on standard error.
 
     Returns:
-      dict of "input_ids", "input_mask" and "segment_ids", int32 [n, choices, S], as
-      `glue.convert_examples_to_features` makes them of pairs; and "label_ids", int32 [n], where the questions
-      have answers.
+      Dict of "input_ids", "input_mask", and "segment_ids", int32 [n, choices, S], for pairs as in
+      `glue.convert_examples_to_features`; and "label_ids", int32 [n], if the questions have answers.
 
     Raises:
-      InputError: where `max_seq_length` leaves no room for a piece of each text.
+      InputError: If `max_seq_length` has no space for a token of each text.
     """
     flat = glue.convert_examples_to_features(questions.pairs(), tokenizer, max_seq_length, show_progress)
     features = {name: values.reshape(-1, questions.num_choices, max_seq_length) for name, values in flat.items()}
@@ -167,7 +166,7 @@ def _race_files(path):
 
 
 def _read_article(path):
-    """The object in a RACE file, checked as far as the lengths of its lists."""
+    """Reads the object in a RACE file, and checks it up to the lengths of its lists."""
     article = read_json(path)
     kinds = {"article": str, "questions": list, "options": list}
     if not isinstance(article, dict) or not all(isinstance(article.get(key), kind) for key, kind in kinds.items()):
@@ -186,7 +185,7 @@ def _are_texts(options):
 
 
 def _statement(question, option):
-    """A question with an option: in its gap, marked by "_", or after it."""
+    """Returns a question with an option inserted in its gap, marked by "_", or appended."""
     if "_" in question:
         return re.sub("_+", lambda _: option, question, count=1)
     return f"{question} {option}"

@@ -1,4 +1,4 @@
-"""The rows of one split of a data set, as data_prep.tasks.glue.Split describes them."""
+"""Reader for the rows of one split of a dataset, described by data_prep.tasks.glue.Split."""
 
 import dataclasses
 import itertools
@@ -9,7 +9,7 @@ from data_prep.tasks import tables
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """The columns that a Split reads; None for one that it has not."""
+    """The columns that a Split reads; None for absent columns."""
 
     text_a: str
     text_b: str | None
@@ -20,7 +20,7 @@ class Row:
 def selected_rows(path, layout, skip_broken, decoder=None):
     """Yields (line, number of the row, Row or None for a broken one) of the rows that `only` selects.
 
-    The header is row 0, and where there is none, the first row is, as in the original's guids.
+    The header is row 0. Without a header, the first row is row 0, as in the original BERT's guids.
     """
     columns = [layout.text_a, layout.text_b, layout.label, layout.index, layout.only and layout.only[0]]
     rows = tables.read_rows(path, decoder)
@@ -30,7 +30,7 @@ def selected_rows(path, layout, skip_broken, decoder=None):
         if any(isinstance(column, str) for column in columns):
             columns = [tables.position(column, header, path) if isinstance(column, str) else column
                        for column in columns]
-            width = len(header)  # a tab within a text would shift the named columns after it
+            width = len(header)  # A tab within a text would shift the named columns after it.
     needed = max(column for column in columns if column is not None) + 1
     for number, (line, fields) in enumerate(rows, start=first_number):
         if len(fields) < needed or (width and len(fields) != width):
@@ -45,7 +45,7 @@ def selected_rows(path, layout, skip_broken, decoder=None):
 
 
 def not_selected(path, layout):
-    """For a file of which no row has the value that `only` selects: which have others; "" without `only`."""
+    """Describes the values in the column of `only` for a file without a matching row; "" without `only`."""
     if layout.only is None:
         return ""
     column, value = layout.only

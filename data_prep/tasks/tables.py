@@ -1,32 +1,32 @@
-"""Rows of TSV and CSV files, each with the number of its line, so that a bad one can be named."""
+"""Reader for rows of TSV and CSV files with their line numbers, for error messages."""
 
 import csv
 
 from bert_tf import files
 from bert_tf.errors import InputError
 
-MAX_FIELD_CHARACTERS = (1 << 31) - 1  # in place of Python's 131,072, which a long document exceeds; the most it takes
+MAX_FIELD_CHARACTERS = (1 << 31) - 1  # Python's maximum. Long documents exceed its default of 131,072.
 
 
 def read_rows(path, decoder=None):
-    """Yields (line number, list of fields) of a table, its header included; empty lines are left out.
+    """Yields (line number, list of fields) of a table, including its header; skips empty lines.
 
-    A file named *.csv has commas and double quotes. Any other has tabs, quotes in it mean nothing, and no
-    field holds a line break: that is how GLUE is published and how the original reads it. Bytes that are not UTF-8 are
-    dropped.
+    A file named *.csv has commas and double quotes. Any other file has tabs, without quoting or line breaks in fields,
+    like the published GLUE files and the original BERT's reader. Invalid UTF-8 bytes are dropped.
 
     Args:
-      path: of the file.
-      decoder: bert_tf.files.LineDecoder, which counts the lines with such bytes; or None.
+      path: Path of the file.
+      decoder: bert_tf.files.LineDecoder that counts the lines with invalid bytes, or None.
 
     Raises:
-      InputError: where the file is missing; naming file and line, where quotes do not close.
+      InputError: If the file is missing, or if quotes are not closed. The message names the file, and the line for
+        quotes.
     """
     decoder = decoder or files.LineDecoder()
     if not files.is_file(path):
         raise InputError(f"{path}: no such file")
     with files.open_bytes(path) as file:
-        # Lines end at \n alone: texts may hold any other character that Python takes for the end of a line.
+        # Lines end only at \n: texts may contain any other character that Python treats as a line end.
         lines = (decoder(line, not number) for number, line in enumerate(file))
         if path.lower().endswith(".csv"):
             yield from _csv_rows(lines, path)
@@ -37,14 +37,14 @@ def read_rows(path, decoder=None):
 
 
 def read_header(path):
-    """The fields of a table's first row; empty for an empty file."""
+    """Returns the fields of a table's first row; empty for an empty file."""
     for _, fields in read_rows(path):
         return fields
     return []
 
 
 def position(column, header, path):
-    """The position, from 0, of a column by its name in the header; InputError lists the names."""
+    """Returns the 0-based position of a column by its name in the header; InputError lists the names."""
     if column not in header:
         raise InputError(f"{path}:1: there is no column {column!r}: the columns are {', '.join(header)}")
     return header.index(column)
@@ -61,8 +61,8 @@ def _csv_rows(lines, path):
 
 
 def _next_row(reader):
-    """The next row of a csv.reader, None at its end."""
-    # The limit is one for the whole process: other readers in it keep theirs.
+    """Returns the next row of a csv.reader, or None at its end."""
+    # The limit is global for the process, so it is restored for other readers.
     limit = csv.field_size_limit(MAX_FIELD_CHARACTERS)
     try:
         return next(reader, None)

@@ -1,4 +1,4 @@
-"""Texts of any length for a classifier that reads them in windows."""
+"""Windows over texts of any length for classifiers."""
 
 import dataclasses
 
@@ -10,11 +10,11 @@ from data_prep.tasks.glue import ROWS_AT_A_TIME, check_length
 
 @dataclasses.dataclass(frozen=True)
 class Windows:
-    """How texts become windows.
+    """Settings for dividing texts into windows.
 
     Attributes:
-      stride: pieces between the starts of two windows of a text.
-      most: most windows of a text.
+      stride: int. Tokens between the starts of two windows of a text.
+      most: int. Maximum number of windows of a text.
     """
 
     stride: int
@@ -22,23 +22,23 @@ class Windows:
 
 
 def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, show_progress=False):
-    """Features of examples, each in as many windows as it needs.
+    """Converts examples to features, each in as many windows as it needs.
 
     Args:
-      examples: data_prep.tasks.glue.Examples; of pairs the second text is cut into windows.
+      examples: data_prep.tasks.glue.Examples. For pairs, the second text is divided into windows.
       tokenizer: BertTokenizer.
-      max_seq_length: S, of a window.
+      max_seq_length: int. Length of a window, S.
       windows: Windows.
-      show_progress: whether to draw a progress bar on standard error.
+      show_progress: bool. Whether to draw a progress bar on standard error.
 
     Returns:
-      (features, counts, was_cut): dict of "input_ids", "input_mask" and "segment_ids" as
-      `glue.convert_examples_to_features` has them, int32 [n, W, S], where W is the most windows that an
-      example has, and those that it does not have are 0, and "label_ids", where there are some; int64 [n], windows of
-      each example; bool [n], whether some of it is in no window.
+      Tuple `(features, counts, was_cut)`. Features: dict of "input_ids", "input_mask", and "segment_ids" as in
+      `glue.convert_examples_to_features`, int32 [n, W, S], and "label_ids" if they exist. W is the maximum number of
+      windows of an example; absent windows are 0. Counts: int64 [n], number of windows of each example. `was_cut`:
+      bool [n], whether a part of the example is in no window.
 
     Raises:
-      InputError: where `max_seq_length` leaves no room for a piece of each text.
+      InputError: If `max_seq_length` has no space for a token of each text.
     """
     check_length(examples, max_seq_length)
     parts, rows, was_cut = [], [np.zeros([0], np.int64)], []
@@ -55,7 +55,7 @@ def convert_examples_to_windows(examples, tokenizer, max_seq_length, windows, sh
             progress.update(len(was_cut[-1]))
     rows = np.concatenate(rows)
     counts = np.bincount(rows, minlength=len(examples))
-    numbers = np.arange(len(rows)) - np.searchsorted(rows, rows)  # of each window in its text
+    numbers = np.arange(len(rows)) - np.searchsorted(rows, rows)  # Number of each window in its text.
     features = {name: np.zeros([len(examples), counts.max(), max_seq_length], np.int32) for name in parts[0]}
     for name, values in features.items():
         values[rows, numbers] = np.concatenate([part[name] for part in parts])

@@ -1,4 +1,4 @@
-"""Words of sentences with a label each (section 5.3 of the paper: named entities; parts of speech)."""
+"""Data for token classification (section 5.3 of the paper: NER; also part-of-speech tagging)."""
 
 import dataclasses
 import functools
@@ -16,7 +16,7 @@ WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentence
 
 @dataclasses.dataclass(frozen=True)
 class Settings(TaskSettings):
-    """Words with a label each, in columns."""
+    """Settings for words with one label each, in columns."""
 
     kind: ClassVar = "token_classifier"
     data: ClassVar = ("train_file", "dev_file", "test_file")
@@ -40,13 +40,13 @@ class Settings(TaskSettings):
 
 
 class TokenClassifierData(TaskData):
-    """See TaskData; examples are data_prep.tasks.conll.Sentences."""
+    """See TaskData. Examples are data_prep.tasks.conll.Sentences."""
 
     Settings = Settings
 
     @functools.cached_property
     def labels(self):
-        """Names of the labels, those of the model, or of the training file for a new one: tuple of str."""
+        """Names of the labels, from the model or, for a new one, from the training file: tuple of str."""
         return self.kept.labels if self.kept else conll.label_names(self.examples("train"))
 
     def _read_examples(self, split):

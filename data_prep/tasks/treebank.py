@@ -1,9 +1,9 @@
-"""Sentences with their syntax: treebanks in CoNLL-U, as Universal Dependencies publishes them.
+"""Sentences with their syntax, from CoNLL-U treebanks as published by Universal Dependencies.
 
-A file has a word a line, ten columns divided by tabs: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC.
-Lines that begin with # are comments, an empty line ends a sentence. Lines of tokens that are several words (ID 3-4) and
-of words that are not in the text (ID 5.1) are left out: the tree is one of the words with whole numbers. The comment
-`# text = ...` has the sentence as it was written.
+A file has one word per line, with ten tab-separated columns: ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS,
+MISC. Lines that begin with # are comments. An empty line ends a sentence. Lines of multiword tokens (ID 3-4) and of
+empty nodes (ID 5.1) are skipped: the tree contains only words with integer IDs. The comment `# text = ...` contains
+the original text of the sentence.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from bert_tf import files
 from bert_tf.errors import InputError
 
 NUM_COLUMNS = 10
-ROOT = -1  # the head of the word that has none
+ROOT = -1  # Head of the word without a head.
 TEXT = re.compile(r"#\s*text\s*=\s*(.*)")
 
 
@@ -22,11 +22,11 @@ class Sentence:
     """A sentence of W words.
 
     Attributes:
-      words: list of str.
-      tags: universal parts of speech, list of str.
-      heads: the number of each word's head, from 0; ROOT of the root.
-      relations: the relation of each word to its head, list of str.
-      text: str. The sentence as it was written; None if the file does not say.
+      words: List of str.
+      tags: List of str. Universal parts of speech.
+      heads: List of int. 0-based number of each word's head, or ROOT.
+      relations: List of str. Relation of each word to its head.
+      text: str or None. Original text of the sentence, if the file contains it.
     """
 
     words: list
@@ -58,12 +58,12 @@ def read_sentences(path, decoder=None):
     """Yields the Sentences of a file.
 
     Args:
-      path: of the file.
-      decoder: bert_tf.files.LineDecoder, which drops bytes that are not UTF-8 and counts their lines; or None.
+      path: Path of the file.
+      decoder: bert_tf.files.LineDecoder that drops invalid UTF-8 bytes and counts their lines, or None.
 
     Raises:
-      InputError: naming file and line, for another number of columns, numbers of words that do not count up from 1, a
-        head that is no word of the sentence; naming the file, where it has no sentences.
+      InputError: If a row has another number of columns, if the words are not numbered from 1, if a head is not a word
+        of the sentence, or if there are no sentences. The message names the file, and the line if applicable.
     """
     decoder = decoder or files.LineDecoder()
     rows, sentence_text, found = [], None, 0
@@ -87,7 +87,7 @@ def read_sentences(path, decoder=None):
 
 
 def _sentence(path, rows, text):
-    """The Sentence of rows (line number, columns), with its text or None; None where they have no words."""
+    """Returns the Sentence of rows (line number, columns) and a text or None, or None if they have no words."""
     words = []
     for line, columns in rows:
         if len(columns) != NUM_COLUMNS:

@@ -1,6 +1,6 @@
-"""Words of a corpus, counted, and the WordPiece vocabularies learned from them.
+"""Word counts of a corpus, and WordPiece vocabularies learned from them.
 
-Imports no TensorFlow: worker processes import this package.
+Does not import TensorFlow, because worker processes import this package.
 """
 
 from data_prep.vocabulary.counts import WordCounts, count_words

@@ -1,7 +1,7 @@
-"""How often each word and each character occurs in text files, as the tokenizer cuts text into words.
+"""Counts of the words and characters in text files, split into words like the tokenizer does.
 
-The rules are those of bert_tf.tokenization.words, in plain Python, which run once for each distinct string between
-spaces and not for each of its occurrences, in worker processes that need no TensorFlow.
+Applies the rules of bert_tf.tokenization.words in plain Python, once per distinct string between spaces instead of
+once per occurrence, in worker processes that do not import TensorFlow.
 """
 
 import collections
@@ -20,19 +20,19 @@ from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chu
 from data_prep.machine import processes
 
 BLOCK_BYTES = 4 << 20
-MAX_WORD_BYTES = 1 << 26  # without a space or a line end, which must be in memory together
+MAX_WORD_BYTES = 1 << 26  # Maximum run without a space or a line end. It must fit in memory.
 
 
 @dataclasses.dataclass(frozen=True)
 class WordCounts:
-    """What `count_words` found.
+    """Results of `count_words`.
 
     Attributes:
-      words: dict from word to number of occurrences; words of over MAX_WORD_CHARACTERS are not in it.
-      characters: dict from character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
-      dropped: number of occurrences of words that were dropped from `words` to stay within the limit of
-        distinct words; `characters` has theirs.
-      num_garbled: lines of which bytes that are not UTF-8 were dropped.
+      words: Dict of word to number of occurrences, without words longer than MAX_WORD_CHARACTERS.
+      characters: Dict of character to number of occurrences in words of up to MAX_WORD_CHARACTERS.
+      dropped: int. Occurrences of the words dropped from `words` because of the limit on distinct words. Their
+        characters are counted in `characters`.
+      num_garbled: int. Number of lines with invalid UTF-8 bytes, which were dropped.
     """
 
     words: dict
@@ -44,23 +44,23 @@ class WordCounts:
 def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_000, show_progress=False):
     """Counts the words and characters of text files.
 
-    Memory is bounded by `max_distinct_words` (some 150 bytes each) and by the blocks in flight, not by the
-    size of the text. Where distinct words exceed the limit, the rarest are dropped until half the limit remain
-    (so that this is seldom needed); of equally rare words those seen first are kept. The result depends on the
-    files and their order, not on the number of workers.
+    Memory is bounded by `max_distinct_words` (about 150 bytes each) and by the blocks in flight, not by the size of
+    the text. If the distinct words exceed the limit, the rarest are dropped until half the limit remains, which keeps
+    this step infrequent. Ties keep the words seen first. The result depends on the files and their order, not on the
+    number of workers.
 
     Args:
-      paths: list of UTF-8 text files; a name that ends in .gz is decompressed.
-      lower_case: whether to lower-case and strip accents, as for an uncased model.
-      num_workers: number of processes; None for one a core.
-      max_distinct_words: limit of distinct words held in memory.
-      show_progress: whether to draw a progress bar on standard error.
+      paths: List of paths of UTF-8 text files. Files whose name ends in .gz are decompressed.
+      lower_case: bool. Whether to lowercase and strip accents, as for an uncased model.
+      num_workers: int. Number of processes. Defaults to one per core.
+      max_distinct_words: int. Maximum number of distinct words in memory.
+      show_progress: bool. Whether to draw a progress bar on standard error.
 
     Returns:
       WordCounts.
 
     Raises:
-      InputError: naming the file, where a .gz is damaged.
+      InputError: If a .gz file is damaged. The message names the file.
     """
     words, characters, dropped, num_garbled = collections.Counter(), collections.Counter(), 0, 0
     progress = tqdm(total=sum(map(files.size, paths)), desc="counting words", unit="B", unit_scale=True,
@@ -78,18 +78,18 @@ def count_words(paths, lower_case, num_workers=None, max_distinct_words=5_000_00
 
 
 def _drop_rarest(words, limit):
-    """Where there are over `limit` words, drops the rarest in place, of equals the last seen, until half of it remain.
+    """Drops the rarest words in place if there are over `limit`, until half of it remain; ties keep the first seen.
 
-    `words`: dict from word to number of occurrences, in the order of first occurrence. Returns the occurrences dropped.
+    `words`: Dict of word to number of occurrences, in the order of first occurrence. Returns the occurrences dropped.
     """
     if len(words) <= limit:
         return 0
-    by_count = sorted(words, key=words.get, reverse=True)  # stable: equals stay in their order
+    by_count = sorted(words, key=words.get, reverse=True)  # Stable: ties keep their order.
     return sum(words.pop(word) for word in by_count[limit // 2:])
 
 
 def _count_blocks(paths, lower_case, num_workers):
-    """Yields (words of a block, bytes of the file read for it, garbled lines in it) in the order of the text."""
+    """Yields (words of a block, bytes read from the file for it, garbled lines in it) in the order of the text."""
     num_workers = num_workers or os.cpu_count()
     count = functools.partial(_count_block, lower_case=lower_case)
     blocks = _read_blocks(paths)
@@ -103,13 +103,13 @@ def _count_blocks(paths, lower_case, num_workers):
 
 @dataclasses.dataclass(frozen=True)
 class _Block:
-    """Some bytes of a file that end where a word ends.
+    """Consecutive bytes of a file that end at a word boundary.
 
     Attributes:
-      text: the bytes, decompressed.
-      path: the file.
-      line: the number of the line in which the block begins, from 1.
-      size_in_file: bytes of the file that were read for them, compressed where the file is.
+      text: bytes. Decompressed.
+      path: Path of the file.
+      line: int. 1-based number of the line in which the block begins.
+      size_in_file: int. Bytes read from the file for this block, before decompression.
     """
 
     text: bytes
@@ -135,7 +135,7 @@ def _blocks_of_stream(stream, file, path):
             fresh = stream.read(BLOCK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise InputError(f"{path}: not a gzip file, or one that is damaged: {error}") from error
-        # No word extends over a space or the end of a line, and neither byte occurs inside a UTF-8 character.
+        # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:
             rest += fresh
@@ -151,7 +151,7 @@ def _blocks_of_stream(stream, file, path):
 
 
 def _count_block(block, lower_case):
-    """Words of a block, dict from word to occurrences in the order of first occurrence; size_in_file; garbled lines."""
+    """Returns dict of word to occurrences, in the order of first occurrence; size_in_file; number of garbled lines."""
     decoder = files.LineDecoder()
     text = decoder(block.text)
     if decoder.num_garbled:

@@ -1,4 +1,4 @@
-"""A run of learn_vocab: its settings checked, words counted, entries learned and written."""
+"""The learn_vocab job: checks its settings, counts words, and learns and writes the entries."""
 
 import sys
 import time
@@ -20,9 +20,9 @@ def run(settings):
       settings: VocabularySettings.
 
     Raises:
-      InputError: files and settings that do not go together; text without a word, or too small for the
-        vocabulary's size.
-      OSError: a file that cannot be read or written.
+      InputError: If files or settings are incompatible, or if the text has no words or is too small for the requested
+        vocabulary size.
+      OSError: If a file cannot be read or written.
     """
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
@@ -52,7 +52,7 @@ def run(settings):
 
 
 def read_initial_vocabulary(path, vocab_size):
-    """The entries of `initial_vocab`; InputError if `vocab_size` is given and another number."""
+    """Reads the entries of `initial_vocab`; raises InputError if `vocab_size` is set to a different number."""
     entries = read_vocabulary(path)
     if vocab_size not in (None, len(entries)):
         raise InputError(f"`vocab_size`={vocab_size}: `initial_vocab` has {len(entries)} entries and keeps that "

@@ -1,4 +1,4 @@
-"""WordPiece vocabularies: learned from counted words, or an existing one with a domain's words added."""
+"""WordPiece vocabularies, learned from counted words or extended with the words of a domain."""
 
 import itertools
 import sys
@@ -11,41 +11,41 @@ from bert_tf.tokenization.unicode_rules import is_cjk, is_punctuation
 
 BEFORE_UNUSED, AFTER_UNUSED = ["[PAD]"], ["[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-# Past these the rarest words hardly move a merge, while the learner's memory grows by about 0.5 kB a word.
+# Further, rarer words hardly influence the merges, while the learner's memory grows by about 0.5 kB per word.
 MAX_LEARNED_WORDS = 1_000_000
 
-# Counts of a text of more words than this are divided to add up to it: the learner reads each occurrence, and
-# beyond it would take longer to read them than to learn.
+# The counts of texts with more words are scaled down to this sum. The learner reads each occurrence, which would
+# otherwise take longer than learning.
 MAX_LEARNED_OCCURRENCES = 20_000_000
 
-# TensorFlow Text's WordPiece kernel takes entries of up to 256 bytes, and a character may have four.
+# TensorFlow Text's WordPiece kernel accepts entries of up to 256 bytes, and a character can have four.
 MAX_PIECE_CHARACTERS = 64
 
-REPEATS = 512  # occurrences of a word that the learner is given in one string
+REPEATS = 512  # Maximum occurrences of a word in one string passed to the learner.
 
 
 def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, num_unused=99,
                      show_progress=False):
     """Learns a vocabulary of exactly `vocab_size` entries.
 
-    Entries are, in this order: [PAD], [unused0] to [unused<num_unused - 1>], [UNK], [CLS], [SEP], [MASK];
-    characters; characters as continuations ("##e"); pieces in the order of their merging. Each character that
-    occurs often enough is an entry, also as a continuation unless the tokenizer makes it a word of its own
-    (punctuation, Chinese), so a word of such characters is never [UNK].
+    The order of the entries is: [PAD], [unused0] to [unused<num_unused - 1>], [UNK], [CLS], [SEP], [MASK]; characters;
+    characters as continuations ("##e"); tokens in the order of their merges. Each frequent character is an entry. It is
+    also a continuation entry unless the tokenizer always splits it off as a separate word (punctuation, Chinese). So a
+    word of such characters is never [UNK].
 
     Args:
       counts: WordCounts of the text.
-      vocab_size: number of entries.
-      min_count: words and pieces that occur less often are not learned.
-      min_character_count: characters that occur less often are left out; None for `min_count`.
-      num_unused: number of [unusedN] entries.
-      show_progress: whether the learner draws a progress bar on standard error.
+      vocab_size: int. Number of entries.
+      min_count: int. Minimum number of occurrences of the words and tokens to learn.
+      min_character_count: int. Minimum number of occurrences of the characters to include. Defaults to `min_count`.
+      num_unused: int. Number of [unusedN] entries.
+      show_progress: bool. Whether the learner draws a progress bar on standard error.
 
     Returns:
-      list of `vocab_size` distinct str.
+      List of `vocab_size` distinct str.
 
     Raises:
-      InputError: where the characters alone are too many for `vocab_size`, or the text is too small for it.
+      InputError: If the characters do not fit into `vocab_size`, or if the text is too small for it.
     """
     specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
     characters = _character_entries(counts.characters, min_character_count or min_count)
@@ -63,22 +63,22 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
 
 
 def fill_unused(vocabulary, words, min_count=2, num_unused=0):
-    """Replaces [unusedN] entries of a vocabulary by words of a domain; all other entries keep their ids.
+    """Replaces [unusedN] entries of a vocabulary with words of a domain; all other entries keep their IDs.
 
-    Those words are taken that shorten the text most: occurrences times pieces saved, where a word that would
-    be [UNK] counts as one piece a character. Slots are filled from the first one on.
+    Selects the words that shorten the text most: occurrences times tokens saved. A word that would be [UNK] counts as
+    one token per character. Fills the slots in ascending order.
 
     Args:
-      vocabulary: list of str.
-      words: dict from word to number of occurrences.
-      min_count: words that occur less often are not added.
-      num_unused: number of [unusedN] slots to leave free.
+      vocabulary: List of str.
+      words: Dict of word to number of occurrences.
+      min_count: int. Minimum number of occurrences of the words to add.
+      num_unused: int. Number of [unusedN] slots to leave free.
 
     Returns:
-      list of str, as long as `vocabulary`.
+      List of str, as long as `vocabulary`.
 
     Raises:
-      InputError: where the vocabulary has no more than `num_unused` such slots.
+      InputError: If the vocabulary has at most `num_unused` such slots.
     """
     slots = [index for index, entry in enumerate(vocabulary)
              if entry.startswith("[unused") and entry.endswith("]")]
@@ -98,7 +98,7 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
 
 
 def count_pieces(word, vocabulary):
-    """Number of pieces of a word, longest match first, 0 where it is [UNK]; `vocabulary` is a set."""
+    """Counts the tokens of a word with longest-match-first, 0 if it is [UNK]; `vocabulary` is a set."""
     start, pieces = 0, 0
     while start < len(word):
         end = len(word)
@@ -112,13 +112,13 @@ def count_pieces(word, vocabulary):
 
 
 def write_vocabulary(path, vocabulary):
-    """Writes one entry a line."""
+    """Writes one entry per line."""
     with new_file(path, newline="\n") as file:
         file.writelines(f"{entry}\n" for entry in vocabulary)
 
 
 def describe(vocabulary, words):
-    """One line on how a vocabulary covers counted words: pieces a word and the share of [UNK]."""
+    """Returns a one-line summary of how a vocabulary covers counted words: tokens per word and fraction of [UNK]."""
     known = set(vocabulary)
     total = unknown = pieces = 0
     for word, count in words.items():
@@ -137,11 +137,11 @@ def _character_entries(characters, min_count):
 
 
 def _merge_pieces(words, characters, num_pieces, min_count, show_progress):
-    """`characters`, then the pieces merged from them, `num_pieces` in all or as many as the words give.
+    """Returns `characters` and the tokens merged from them, `num_pieces` in total or as many as the words yield.
 
-    The library's own WordPiece trainer numbers the continuations ("##e") in the order of a hash table, which
-    differs from run to run, and settles ties by these numbers. So each entry of `characters` is written as
-    one code point here, and the learner is plain byte-pair encoding, which sorts its alphabet.
+    The library's own WordPiece trainer numbers the continuations ("##e") in hash table order, which differs from run to
+    run, and breaks ties by these numbers. So this function encodes each entry of `characters` as one code point and
+    learns plain byte-pair encoding, which sorts its alphabet.
     """
     entry_of_symbol = dict(zip(_symbols(len(characters)), characters, strict=True))
     learned_words = _words_to_learn(words, set(characters), min_count)
@@ -165,7 +165,7 @@ def _entries_of_word(word):
 
 
 def _words_to_learn(words, characters, min_count):
-    """The most frequent words and their counts, without those that a rare character makes [UNK] in any case."""
+    """Returns the most frequent words and their counts, without words that a rare character makes [UNK] in any case."""
     frequent = [word for word, count in words.items()
                 if count >= min_count and characters.issuperset(_entries_of_word(word))]
     frequent.sort(key=lambda word: (-words[word], word))
@@ -173,13 +173,13 @@ def _words_to_learn(words, characters, min_count):
 
 
 def _symbols(number):
-    """`number` code points, increasing, none of which is white space or a surrogate."""
+    """Returns `number` code points in increasing order, without white space and surrogates."""
     symbols = (chr(code) for code in range(0x21, sys.maxunicode) if not 0xD800 <= code < 0xE000)
     return list(itertools.islice((symbol for symbol in symbols if not symbol.isspace()), number))
 
 
 def _symbol_text(words, entry_of_symbol, scale):
-    """Yields each word as often as it occurred, divided by `scale`, its characters as the learner's symbols."""
+    """Yields each word once per occurrence, divided by `scale`, with its characters as the learner's symbols."""
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():
         symbols = "".join(map(symbol_of_entry.get, _entries_of_word(word))) + " "

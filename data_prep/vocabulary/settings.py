@@ -1,21 +1,21 @@
-"""The settings of a run of learn_vocab."""
+"""The settings of learn_vocab."""
 
 import dataclasses
 
 from bert_tf.cli import places
 from bert_tf.cli.settings import Settings, setting
 
-DEFAULT_VOCAB_SIZE = 30522  # the original's BERT-Base, Uncased
-DEFAULT_NUM_UNUSED = 99  # as before [UNK] in the original's vocabularies, so [UNK] has id 100
-MOST_ENTRIES = 10_000_000  # of a vocabulary; the largest published have half a million
+DEFAULT_VOCAB_SIZE = 30522  # The original BERT-Base, Uncased.
+DEFAULT_NUM_UNUSED = 99  # The original vocabularies have 99 before [UNK], so [UNK] has ID 100.
+MOST_ENTRIES = 10_000_000  # The largest published vocabularies have half a million entries.
 
 
 @dataclasses.dataclass(frozen=True)
 class VocabularySettings(Settings):
-    """What a vocabulary is learned from, and how.
+    """Settings for learning a vocabulary.
 
     Raises:
-      InputError: on construction, naming the field, its value and what would be right.
+      InputError: On construction. The message names the field, its value, and valid values.
     """
 
     input_file: str | None = setting(

@@ -1,1 +1,1 @@
-"""Examples that are held in arrays: batches for training, several examples in a row, and what a model makes of them."""
+"""Examples in arrays: training batches, packing, and prediction."""

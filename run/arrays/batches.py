@@ -1,7 +1,7 @@
-"""Batches of examples that are held in arrays, examples of similar length together.
+"""Batches of examples in arrays, grouped by similar length.
 
-The order is arithmetic on the seed: batch k of a run can be made without making those before it, so a run that
-was stopped resumes with the batches it would have had.
+The order is a function of the seed. Batch k does not depend on earlier batches having been created, so a resumed run
+continues with the same batches.
 """
 
 import abc
@@ -11,43 +11,43 @@ import tensorflow as tf
 
 from run.training.host_batches import WHOLE
 
-SORTED_BATCHES = 50  # batches whose examples are sorted by length together: more save little, and shuffle less
+SORTED_BATCHES = 50  # Number of batches to sort by length together. More save little time and shuffle less.
 
 
 class RowsOnDisk(abc.ABC):
-    """What may stand among arrays and is read row by row: a sequence of vectors for each example.
+    """Row-wise source that can replace an array: a sequence of embeddings for each example.
 
     Attributes:
-      dtype: NumPy's.
-      shape: (n, S, ...), S of the longest example.
+      dtype: NumPy dtype.
+      shape: (n, S, ...), where S is the length of the longest example.
     """
 
     @abc.abstractmethod
     def read(self, rows, length):
-        """The vectors of examples `rows`, int [B], zeros after each one's last: array [B, length, ...]."""
+        """Reads the embeddings of examples `rows`, int [B]: array [B, length, ...], padded with zeros."""
 
 
 def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=False, share=WHOLE):
-    """Batches for training, endlessly; every example comes once before any comes again.
+    """Creates endless training batches; every example is used once before any is repeated.
 
-    The examples of `SORTED_BATCHES` batches are sorted by length and cut into batches, which then come in random
-    order; each is as long as its longest example. With `static_shapes` the batches are of random examples and all
-    of the arrays' length.
+    The examples of `SORTED_BATCHES` batches are sorted by length and split into batches, which are used in random
+    order. Each batch is as long as its longest example. With `static_shapes`, batches contain random examples and have
+    the arrays' length.
 
     Args:
-      arrays: dict of arrays [n, ...] or RowsOnDisk, with input_mask [n, S] or [n, choices, S].
-      batch_size: examples in a batch, B, over all replicas.
-      seed: int, fixes the order.
-      first_step: number of the first batch.
-      static_shapes: whether all batches are to have one shape, as TPUs and XLA need.
-      share: HostShare, which rows of each batch to give.
+      arrays: Dict of arrays [n, ...] or RowsOnDisk, with input_mask [n, S] or [n, choices, S].
+      batch_size: int. Examples per batch, B, over all replicas.
+      seed: int. Seed of the order.
+      first_step: int. Number of the first batch.
+      static_shapes: bool. Whether all batches have the same shape, as TPUs and XLA require.
+      share: HostShare. Rows of each batch to return.
 
     Returns:
-      Dataset of dicts of name -> [rows, ...], those as wide as input_mask cut to the longest example of the whole
-      batch.
+      Dataset of dicts of name to [rows, ...]. Arrays as wide as input_mask are truncated to the longest example of the
+      entire batch.
     """
     lengths = lengths_of(arrays["input_mask"])
-    # No more than an epoch is sorted: copies of an example would end in the same batch.
+    # Sorts at most one epoch; otherwise copies of an example would be in the same batch.
     sorted_batches = 1 if static_shapes else max(1, min(SORTED_BATCHES, len(lengths) // batch_size))
 
     def batches():
@@ -62,20 +62,20 @@ def training_batches(arrays, batch_size, seed, *, first_step=0, static_shapes=Fa
 
 
 def rows_of_step(num_examples, batch_size, seed, step):
-    """The examples [B] of a batch of training_batches with static shapes."""
+    """Returns the examples [B] of a batch of `training_batches` with static shapes."""
     return _stream(num_examples, seed, step * batch_size, (step + 1) * batch_size)
 
 
 def lengths_of(input_mask):
-    """Pieces of each example, int [n], or of its longest choice: input_mask [n, S] or [n, choices, S]."""
+    """Returns the tokens per example, or of its longest choice: int [n] from input_mask [n, S] or [n, choices, S]."""
     lengths = input_mask.sum(axis=-1)
     return lengths if lengths.ndim == 1 else lengths.max(axis=1)
 
 
 def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
-    """A HostShare of a batch, dict of arrays [B, ...]: `rows` of arrays, cut to the longest of all rows of the batch.
+    """Returns a HostShare of a batch: dict of arrays [B, ...], truncated to the longest of all `rows`.
 
-    With `static_shapes` they are not cut.
+    With `static_shapes` they are not truncated.
     """
     width = arrays["input_mask"].shape[-1]
     longest = width if static_shapes else int(lengths_of(arrays["input_mask"][rows]).max())
@@ -84,7 +84,7 @@ def take_rows(arrays, rows, static_shapes=False, share=WHOLE):
 
 
 def _taken(values, rows, width, longest):
-    """`rows` of an array, or of RowsOnDisk; what is as wide as input_mask, `width`, is cut to `longest`."""
+    """Returns `rows` of an array or of RowsOnDisk. Arrays of input_mask's `width` are truncated to `longest`."""
     if isinstance(values, RowsOnDisk):
         return values.read(rows, longest)
     return values[rows][..., :longest] if _is_wide(values, width) else values[rows]
@@ -95,7 +95,7 @@ def _is_wide(values, width):
 
 
 def _window(lengths, batch_size, seed, window, sorted_batches, skip):
-    """Yields the rows [B] of each batch of a window of `sorted_batches` batches, from batch `skip` on."""
+    """Yields the rows [B] of each batch of a window of `sorted_batches` batches, starting at batch `skip`."""
     first = window * sorted_batches * batch_size
     rows = _stream(len(lengths), seed, first, first + sorted_batches * batch_size)
     if sorted_batches > 1:
@@ -106,7 +106,7 @@ def _window(lengths, batch_size, seed, window, sorted_batches, skip):
 
 
 def _stream(num_examples, seed, start, stop):
-    """Rows at the places start up to stop of all epochs' permutations, one after the other."""
+    """Returns the rows at positions `start` to `stop` of the concatenated permutations of all epochs."""
     epochs = range(start // num_examples, (stop - 1) // num_examples + 1)
     rows = np.concatenate([_rng(seed, 0, epoch).permutation(num_examples) for epoch in epochs])
     offset = epochs[0] * num_examples
@@ -114,12 +114,12 @@ def _stream(num_examples, seed, start, stop):
 
 
 def _rng(seed, *stream):
-    """NumPy's generator of a stream of a seed, any int: it takes none that is negative."""
+    """Creates the NumPy generator for a stream of a seed. NumPy rejects negative seeds, so they are mapped."""
     return np.random.default_rng((seed % 2**64, *stream))
 
 
 def signature(arrays, num_rows, static_shapes=False):
-    """Dict of the tf.TensorSpec of what `take_rows` gives of `num_rows` rows, of any length unless `static_shapes`."""
+    """Returns dict of tf.TensorSpec for `take_rows` of `num_rows` rows, of any length unless `static_shapes`."""
     width = arrays["input_mask"].shape[-1]
 
     def spec(values):

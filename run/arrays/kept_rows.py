@@ -1,7 +1,7 @@
-"""Arrays of varying length, one for each row of some data, kept on disk: a teacher's outputs, an encoder's vectors.
+"""Arrays of varying length on disk, one per row of some data: a teacher's outputs, an encoder's embeddings.
 
-A directory of them has a subdirectory for each set of data and settings, whose name is a fingerprint of both. It
-contains a file for each name, in which the rows' arrays follow one another.
+A directory has one subdirectory per set of data and settings, named with a fingerprint of both. It contains one file
+per name, which is the concatenation of the rows' arrays.
 """
 
 import contextlib
@@ -40,20 +40,20 @@ class Entry:
         return [length if size < 0 else size for size in self.shape]
 
     def get_offsets(self, lengths):
-        """Returns where each row's array begins in the file, and where the last ends, in elements: int64 [n + 1]."""
+        """Returns int64 [n + 1]: the offset of each row's array in the file, and the end of the last, in elements."""
         fixed = math.prod(size for size in self.shape if size >= 0)
         sizes = fixed * np.asarray(lengths, np.int64) ** sum(size < 0 for size in self.shape)
         return np.concatenate([[0], np.cumsum(sizes)])
 
 
 class KeptRows:
-    """The files of a directory.
+    """Files of a directory of arrays.
 
     Args:
       folder: Path of the directory.
-      file_name: Pattern of the files' names: "{}.bin" for plain values, "layer_{}.npy" for NumPy's format, in which
-        all axes except the first are those of a row.
-      entries: Dict of name -> Entry.
+      file_name: Pattern of the file names: "{}.bin" for raw values, "layer_{}.npy" for NumPy's format, in which all
+        axes except the first belong to a row.
+      entries: Dict of name to Entry.
       lengths: int [n]. Length of each row.
     """
 
@@ -61,7 +61,7 @@ class KeptRows:
         self.entries, self.lengths = entries, lengths
         self._folder, self._file_name, self._is_numpy = folder, file_name, file_name.endswith(".npy")
         self._offsets = {name: entry.get_offsets(lengths) for name, entry in entries.items()}
-        self._open = contextlib.ExitStack()  # a remote file is copied once; the copy lives as long as this object
+        self._open = contextlib.ExitStack()  # A remote file is copied once. The copy exists as long as this object.
         self._values = {}
 
     def get_path(self, name):
@@ -72,7 +72,7 @@ class KeptRows:
         """Maps all files, and returns this object.
 
         Args:
-          consequence: Clause for error messages, what happens if the directory is removed.
+          consequence: Clause for error messages: the effect of deleting the directory.
 
         Raises:
           InputError: If a file is missing or damaged.
@@ -88,7 +88,7 @@ class KeptRows:
         return self
 
     def look_up(self, rows, length):
-        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, zeros after each row."""
+        """Reads rows, int [B]: list of arrays [B, ...] in the order of `entries`, padded with zeros."""
         found = []
         for name, entry in self.entries.items():
             values = np.zeros([len(rows), *entry.get_shape(int(length))], entry.dtype)
@@ -100,7 +100,7 @@ class KeptRows:
         return found
 
     def count_missing_bytes(self, folder):
-        """Returns (bytes of all values, free bytes of the disk of `folder`) if the values do not fit there, or None."""
+        """Returns (required bytes, free bytes) if the values do not fit on the disk of `folder`, otherwise None."""
         needed = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
                      for name, entry in self.entries.items())
         free = shutil.disk_usage(folder).free
@@ -110,9 +110,9 @@ class KeptRows:
         """Writes all values.
 
         Args:
-          paths: Dict of name -> path of the local file to create.
-          parts: Iterable of (numbers of rows, dict of name -> sequence of arrays), which together have every row once.
-            An array may be longer than its row.
+          paths: Dict of name to path of the local file to create.
+          parts: Iterable of (row numbers, dict of name to sequence of arrays) that contains every row once. An array
+            may be longer than its row.
         """
         values = {name: self._create(name, path) for name, path in paths.items()}
         for rows, arrays in parts:
@@ -130,7 +130,7 @@ class KeptRows:
         return np.dtype(entry.dtype), (size // math.prod(shape), *shape)
 
     def _map(self, name, path):
-        """Returns the values of a file, a flat array."""
+        """Returns the values of a file as a flat array."""
         dtype, shape = self._get_format(name)
         if self._is_numpy:
             values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
@@ -142,14 +142,14 @@ class KeptRows:
         return np.memmap(self._open.enter_context(files.local_copy(path)), dtype, "r")
 
     def _create(self, name, path):
-        """Returns the values of a new file, a flat array that can be written."""
+        """Creates a file and returns its values as a flat, writable array."""
         create = np.lib.format.open_memmap if self._is_numpy else np.memmap
         dtype, shape = self._get_format(name)
         return create(path, mode="w+", dtype=dtype, shape=shape).reshape(-1)
 
 
 class StackedRows(RowsOnDisk):
-    """Rows of a KeptRows whose entries all have one shape [-1, ...], next to each other on axis 2."""
+    """Rows of a KeptRows whose entries have the same shape [-1, ...], stacked on axis 2."""
 
     def __init__(self, kept):
         self._kept = kept
@@ -158,11 +158,11 @@ class StackedRows(RowsOnDisk):
         self.shape = (len(kept.lengths), int(max(kept.lengths)), len(kept.entries), *first.shape[1:])
 
     def read(self, rows, length):
-        """See RowsOnDisk: [B, length, K, ...]."""
+        """See RowsOnDisk. Shape: [B, length, K, ...]."""
         return np.stack(self._kept.look_up(rows, length), axis=2)
 
 
 def find(folder, metadata):
-    """Returns the path of a subdirectory, which may not exist; metadata: JSON value, what the rows depend on."""
+    """Returns the path of a subdirectory, which may not exist. `metadata`: JSON value that the rows depend on."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])

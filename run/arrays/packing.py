@@ -1,6 +1,6 @@
-"""Batches of which several examples stand in a row, for devices that compute padding: the same examples in each step.
+"""Batches with several examples per row, for devices that compute padding. Steps use the same examples as unpacked.
 
-A batch is packed by itself, first-fit-decreasing, and has as many rows as the fullest batch of the run needs.
+Each batch is packed separately, first-fit-decreasing, and has as many rows as the fullest batch of the run requires.
 """
 
 import numpy as np
@@ -8,30 +8,30 @@ import tensorflow as tf
 
 from run.arrays.batches import lengths_of, rows_of_step
 
-MOST_PACKED = 12  # sequences of a row
+MOST_PACKED = 12  # Maximum number of sequences per row.
 PER_TOKEN = ("input_ids", "input_mask", "segment_ids")
 LABELS = "label_ids"
-NO_LABEL = -1  # of a position, as in data_prep.tasks.conll
+NO_LABEL = -1  # Label of ignored positions, as in data_prep.tasks.conll.
 
 
 def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position=False,
                             first_step=0, multiple=1, share):
-    """Batches for training, endlessly: those of batches.training_batches with static shapes, packed.
+    """Creates endless training batches: packed batches of `batches.training_batches` with static shapes.
 
     Args:
-      arrays: dict of arrays [n, ...], with input_ids, input_mask, segment_ids [n, S], and label_ids [n, ...].
-      batch_size: examples in a batch.
-      seed: int, fixes the order.
-      num_steps: of the run, of whose batches the fullest decides how many rows all have.
-      per_position: whether label_ids are of positions, [n, S].
-      first_step: number of the first batch.
-      multiple: the number of rows is a multiple of this.
-      share: HostShare, which rows of each batch to give.
+      arrays: Dict of arrays [n, ...], with input_ids, input_mask, segment_ids [n, S], and label_ids [n, ...].
+      batch_size: int. Examples per batch.
+      seed: int. Seed of the order.
+      num_steps: int. Steps of the run. The fullest of their batches determines the number of rows, R.
+      per_position: bool. Whether label_ids are per position, [n, S].
+      first_step: int. Number of the first batch.
+      multiple: int. R is a multiple of this number.
+      share: HostShare. Rows of each batch to return.
 
     Returns:
-      Dataset of dicts of R rows: input_ids, segment_ids, positions [R, S]; input_mask [R, S], the number of each
-      token's sequence, from 1; label_ids [R, S] where they are of tokens, else [R, K, ...]; sequence_positions [R, K],
-      where each sequence begins; sequence_weights float32 [R, K], 0 where there is no sequence.
+      Dataset of dicts of R rows with up to K sequences each: input_ids, segment_ids, positions [R, S]; input_mask [R,
+      S], the 1-based number of each token's sequence; label_ids [R, S] if they are per position, otherwise [R, K, ...];
+      sequence_positions [R, K], the start of each sequence; sequence_weights float32 [R, K], 0 if there is no sequence.
     """
     lengths = lengths_of(arrays["input_mask"])
     width = arrays["input_mask"].shape[1]
@@ -58,7 +58,7 @@ def packed_training_batches(arrays, batch_size, seed, num_steps, *, per_position
 
 
 def pack(lengths, width):
-    """Packs sequences, the longest first, each into the first row that has room: list of lists of their numbers."""
+    """Packs sequences, longest first, each into the first row that has space: list of lists of their indices."""
     packs, room = [], []
     for number in np.argsort(-lengths, kind="stable"):
         length = lengths[number]
@@ -73,9 +73,9 @@ def pack(lengths, width):
 
 
 def packed(arrays, lengths, packs, wide):
-    """The features of packs, lists of numbers of examples, as packed_training_batches gives them.
+    """Builds the features of packs, which are lists of example indices. See `packed_training_batches`.
 
-    `wide`: names of those that have something for each position.
+    `wide`: Names of the features with a value for each position.
     """
     num_rows, width = len(packs), arrays["input_mask"].shape[1]
     features = {"positions": np.zeros([num_rows, width], np.int32),

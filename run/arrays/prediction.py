@@ -1,4 +1,4 @@
-"""Answers of a model for examples that are held in arrays."""
+"""Model predictions for examples in arrays."""
 
 import contextlib
 
@@ -14,17 +14,17 @@ from run.training.host_batches import HostShare
 
 
 class Predictor:
-    """Runs a model over arrays of features; traced once for all calls with batches of one size.
+    """Runs a model on arrays of features. It is traced once for all calls with the same batch size.
 
-    Batches are of examples of similar length and as long as their longest, unless shapes are to be static.
+    Batches contain examples of similar length and are as long as the longest, unless shapes are static.
 
     Args:
-      strategy: under whose scope the model was made.
-      model: features -> dict of tensors, the batch on axis 0.
-      per_position: whether the outputs have the positions of the sequence on axis 1.
-      static_shapes: whether every batch is to have one shape, as TPUs and XLA need.
-      network: the model of bert_tf.models that `model` runs; None if it is `model` itself.
-      inputs: names of the features that it takes; input_mask is one of them.
+      strategy: tf.distribute.Strategy under whose scope the model was created.
+      model: Callable of features that returns a dict of tensors, with the batch on axis 0.
+      per_position: bool. Whether axis 1 of the outputs is the position in the sequence.
+      static_shapes: bool. Whether all batches have the same shape, as TPUs and XLA require.
+      network: Model of bert_tf.models that `model` runs. None if it is `model`.
+      inputs: Names of the model's input features, including input_mask.
     """
 
     def __init__(self, strategy, model, *, per_position=False, static_shapes=False, network=None,
@@ -35,7 +35,7 @@ class Predictor:
         self._static_shapes = static_shapes
         self._inputs = inputs
 
-        @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
+        @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
         def answer(features):
             with cast_weights.in_use() if cast_weights else contextlib.nullcontext():
                 return model(features, training=False)
@@ -44,18 +44,18 @@ class Predictor:
             lambda features: strategy.run(answer, args=(features,)), autograph=False, reduce_retracing=True)
 
     def __call__(self, arrays, batch_size, description="predicting"):
-        """Runs over all examples.
+        """Predicts all examples.
 
         Args:
-          arrays: dict of arrays [n, ...] or batches.RowsOnDisk with the inputs, input_mask [n, S] or [n, choices, S].
-          batch_size: examples in a batch, over all replicas; a last, smaller batch is filled up.
-          description: what the progress bar says.
+          arrays: Dict of arrays [n, ...] or `batches.RowsOnDisk` with the inputs; input_mask [n, S] or [n, choices, S].
+          batch_size: int. Examples per batch, over all replicas. A smaller last batch is filled with repeated examples.
+          description: Text of the progress bar.
 
         Returns:
-          Dict of NumPy arrays [n, ...], in the order of the examples; positions that were cut off hold 0.
+          Dict of NumPy arrays [n, ...], in the order of the examples. Truncated positions are 0.
 
         Raises:
-          InputError: there are no examples.
+          InputError: If there are no examples.
         """
         num_examples, width = len(arrays["input_mask"]), arrays["input_mask"].shape[-1]
         outputs = {}
@@ -67,13 +67,13 @@ class Predictor:
         return outputs
 
     def in_parts(self, arrays, batch_size, description="predicting"):
-        """Runs over all examples as a call, and yields what came of each batch.
+        """Predicts all examples, batch by batch.
 
         Yields:
-          Numbers of examples, int [n], and dict of NumPy arrays [n, ...], those with positions as long as the longest.
+          Tuple of int [n], the indices of examples, and dict of NumPy arrays [n, ...], at most as long as the longest.
 
         Raises:
-          InputError: there are no examples.
+          InputError: If there are no examples.
         """
         features = {name: arrays[name] for name in self._inputs}
         num_examples = len(features["input_mask"])
@@ -83,19 +83,19 @@ class Predictor:
             self._cast_weights.refresh()
         replicas = self._strategy.num_replicas_in_sync
         batch_size = min(batch_size, -(-num_examples // replicas) * replicas)
-        if replicas == 1:  # the trace of the first batch, of its length alone, would not do for the others
+        if replicas == 1:  # The trace of the first batch would only be valid for its length.
             self._run.get_concrete_function(batches.signature(features, batch_size, self._static_shapes))
         order = np.argsort(batches.lengths_of(features["input_mask"]), kind="stable")
         with tqdm(total=num_examples, desc=description, unit="example", dynamic_ncols=True,
-                  leave=None) as progress:  # within another bar it vanishes when done
+                  leave=None) as progress:  # If this bar is nested in another, it is cleared at the end.
             for start in range(0, num_examples, batch_size):
                 rows = order[start : start + batch_size]
-                filled = np.resize(rows, batch_size)  # every replica needs its share
+                filled = np.resize(rows, batch_size)  # Every replica requires rows.
                 yield rows, self._answers(features, filled, len(rows))
                 progress.update(len(rows))
 
     def _answers(self, features, rows, num_real):
-        """The model's outputs for a batch, the first `num_real` of `rows` of features: dict of NumPy arrays."""
+        """Returns the outputs for the first `num_real` of a batch of `rows` as a dict of NumPy arrays."""
         def part_of_replica(context):
             share = HostShare(context.replica_id_in_sync_group, self._strategy.num_replicas_in_sync)
             part = batches.take_rows(features, rows, self._static_shapes, share)
@@ -106,7 +106,7 @@ class Predictor:
 
 
 def _cast_weights(strategy, network):
-    """CastWeights of a model in 16 bits on one CPU; None for any other, which casts at each use or not at all."""
+    """Creates CastWeights for a 16-bit model on one CPU. Returns None otherwise."""
     is_one_cpu = strategies.device_type(strategy) == "CPU" and strategy.num_replicas_in_sync == 1
     if not is_one_cpu or tf.as_dtype(getattr(network, "compute_dtype", tf.float32)) == tf.float32:
         return None

@@ -1,1 +1,1 @@
-"""Jobs that make a model smaller, a package for each way, and the comparison of what came out."""
+"""Jobs that compress a model, and a comparison of the results."""

@@ -1,4 +1,4 @@
-"""Models of one task side by side: sizes, scores, and latencies of their exports, as a table and a picture."""
+"""Comparison of models of one task: sizes, scores, and latencies of their exports, as a table and a plot."""
 
 import csv
 import dataclasses
@@ -23,7 +23,7 @@ from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models
 from run.tasks import TASKS
 
-TEXTS_TOGETHER = (1, 8)  # that latency is measured with
+TEXTS_TOGETHER = (1, 8)  # Batch sizes to measure latency with.
 WARM_UP_CALLS = 2
 NAME = "comparison"
 HEADER = ("model", "format", "parameters", "megabytes", "size_divided_by", "{metric}", "kept",
@@ -35,12 +35,12 @@ class Measured:
     """A row of the comparison.
 
     Attributes:
-      model: its short name.
-      format: one of run.compression.settings.FORMATS.
-      parameters: how many weights are trained, the task's head among them.
-      size: of the export in bytes.
-      score: of the task's metric.
-      seconds: dict of number of texts -> median seconds of an answer to so many; of taking the ids, without tokenizing.
+      model: str. Short name of the model.
+      format: str. One of run.compression.settings.FORMATS.
+      parameters: int. Number of trainable weights, including the task head.
+      size: int. Size of the export in bytes.
+      score: float. The task's metric.
+      seconds: Dict of number of texts to median latency in seconds for this many, from token IDs, without tokenization.
     """
 
     model: str
@@ -51,15 +51,15 @@ class Measured:
     seconds: dict
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Exports, scores and times all models, and writes the report.
+    """Exports, scores, and times all models, and writes the report.
 
     Args:
       settings: ComparisonSettings, resolved.
 
     Raises:
-      InputError: as bert_tf.serving.checkpoint.load's; models of different kinds, or without development data.
+      InputError: See bert_tf.serving.checkpoint.load. Also if models are of different kinds, or lack development data.
     """
     exports = []
     given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
@@ -80,7 +80,7 @@ def run(settings):
 
 
 def _check_kinds(models, kinds):
-    """Raises InputError unless all models, paths, are of one fine-tuned task."""
+    """Raises InputError unless all models, paths, are fine-tuned for the same task."""
     for path, kind in zip(models, kinds, strict=True):
         if kind not in TASKS:
             raise InputError("of a model that is no fine-tuned task's there is no score", "models", path)
@@ -89,7 +89,7 @@ def _check_kinds(models, kinds):
 
 
 def _export(servable, model, kind, place):
-    """Writes a model as an export; returns its path."""
+    """Exports a model; returns the path."""
     if kind == "saved_model":
         return export.save(servable, place, version=1)[0]
     static, _ = checkpoint.load(model, static_length=True)
@@ -101,19 +101,19 @@ def _export(servable, model, kind, place):
 
 
 class _Timed:
-    """An export that is asked by features, and its median times."""
+    """An export that is queried with features, and its median latencies."""
 
     def __init__(self, path):
         self._model = feature_models.open_export(path)
         self._seconds = {count: [] for count in TEXTS_TOGETHER}
 
     def outputs(self, task, batch_size):
-        """The outputs for the development data."""
+        """Returns the outputs for the development data."""
         features = {name: task.eval_features[name] for name in FEATURES}
         return self._model(features, batch_size)
 
     def answer(self, features, keep):
-        """Answers a batch; with `keep` its time counts."""
+        """Runs a batch, and records its latency if `keep` is True."""
         start = time.perf_counter()
         self._model.answer(features)
         if keep:
@@ -125,7 +125,7 @@ class _Timed:
 
 
 def _scored(name, kind, parameters, path, task, batch_size):
-    """(Measured without times, _Timed, Task) of an export."""
+    """Scores an export; returns tuple of Measured without latencies, _Timed, and Task."""
     model = _Timed(path)
     score = task.score(model.outputs(task, batch_size))[task.metric]
     size = sum(map(files.size, files.files_below(path))) if files.is_dir(path) else files.size(path)
@@ -134,7 +134,7 @@ def _scored(name, kind, parameters, path, task, batch_size):
 
 
 def _time(exports, settings):
-    """Has the models answer the same texts in turn, so that what else the machine does slows all of them."""
+    """Times the models on the same texts in turns, so that other load on the machine affects all of them."""
     for count in TEXTS_TOGETHER:
         num_rows = min(len(task.eval_features["input_ids"]) for _, task in exports)
         rows = np.random.default_rng(settings.random_seed % 2**64).permutation(num_rows)[: settings.timed_texts]
@@ -149,12 +149,12 @@ def _time(exports, settings):
 
 
 def _write(folder, measured, metric):
-    """Writes comparison.txt, .tsv and .png into a folder, and prints the table.
+    """Writes comparison.txt, .tsv, and .png, and prints the table.
 
     Args:
-      folder: made if missing.
-      measured: list of Measured; all are compared with the first.
-      metric: name of the score.
+      folder: Path of the directory, created if it does not exist.
+      measured: List of Measured. All are compared with the first.
+      metric: Name of the score.
     """
     files.make_dirs(folder)
     table = rows(measured)
@@ -171,7 +171,7 @@ def _write(folder, measured, metric):
 
 
 def rows(measured):
-    """A list for each Measured of the values of HEADER, beside the first of them."""
+    """Returns a list of the values of HEADER for each Measured, relative to the first."""
     first = measured[0]
     return [[each.model, each.format, each.parameters, each.size / 1e6, first.size / each.size, each.score,
              each.score / first.score if first.score else float("nan"),
@@ -181,7 +181,7 @@ def rows(measured):
 
 
 def as_text(table, header):
-    """The rows as a table of text."""
+    """Formats the rows as a text table."""
     formats = ("", "", ",", ".1f", ".2f", ".4f", ".1%", *(".2f", ".2f") * len(TEXTS_TOGETHER))
     cells = [list(header), *([format(value, spec) for value, spec in zip(row, formats, strict=True)] for row in table)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

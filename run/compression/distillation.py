@@ -1,4 +1,4 @@
-"""Distillation: the fine-tuning or the pre-training job of the student, with one more technique."""
+"""Distillation: the fine-tuning or pre-training job of the student with an additional technique."""
 
 import tensorflow as tf
 
@@ -12,15 +12,15 @@ from run.pretraining import job as pretraining
 from run.tasks import TASKS
 from run.techniques.distillation import Distillation, TaskDistillation
 
-MASKED_LM_HEAD = "cls/predictions/"  # how the names of its variables begin
+MASKED_LM_HEAD = "cls/predictions/"  # Prefix of the names of its variables.
 
 
 def run(settings):
-    """Trains, evaluates and predicts as resolved DistillationSettings or GeneralSettings say.
+    """Trains, evaluates, and predicts. `settings`: DistillationSettings or GeneralSettings, resolved.
 
     Raises:
-      InputError: as the job's of fine-tuning or of pre-training; a teacher that does not suit the data, or without the
-        masked LM head whose answers are to be learned; answers of another teacher.
+      InputError: See the fine-tuning or pre-training job. Also if the teacher does not match the data, if it lacks a
+        required masked LM head, or if saved outputs belong to another teacher.
     """
     (_pretrain if isinstance(settings, GeneralSettings) else _fine_tune)(settings)
 

@@ -1,4 +1,4 @@
-"""Settings for distillation, of a fine-tuned model and on pre-training records: no TensorFlow here."""
+"""Settings for distillation of a fine-tuned model or on pre-training records. Does not import TensorFlow."""
 
 import dataclasses
 from typing import ClassVar
@@ -22,7 +22,7 @@ from run.techniques.settings import AnswerSettings, LossSettings, StudentSetting
 
 @dataclasses.dataclass(frozen=True)
 class TeachingDataSettings(DataSettings):
-    """The data, of the task that the teacher was trained for; what else shapes features is as in its run."""
+    """Data of the teacher's task. Other settings of the features are as in the teacher's run."""
 
     test_file: str | None = setting(None, "Of a tagger or of multiple choice: file to predict.",
                                     place=places.INPUT)
@@ -35,10 +35,10 @@ class TeachingDataSettings(DataSettings):
 
 @dataclasses.dataclass(frozen=True)
 class DistillationSettings(FineTuningSettings):
-    """A distillation: a fine-tuning run of the student, and what it learns beside labels.
+    """A distillation: a fine-tuning run of the student with a teacher in addition to labels.
 
     Attributes:
-      taught_by: the Teacher, once resolved; `model` has the student's config then.
+      taught_by: Teacher, once resolved. Then `model` has the student's config.
     """
 
     told_from: ClassVar = "teacher"
@@ -52,7 +52,7 @@ class DistillationSettings(FineTuningSettings):
 
     @property
     def splits(self):
-        """See FineTuningSettings; texts without labels replace the training data."""
+        """See FineTuningSettings. Texts without labels replace the training data."""
         return [split for split in super().splits if not (split == "train" and self.data.unlabeled_file)]
 
     def check(self):
@@ -66,8 +66,8 @@ class DistillationSettings(FineTuningSettings):
         """See Settings.
 
         Raises:
-          InputError: a teacher that is no fine-tuned model, or of another task; data of another task; a student that
-            cannot be made, or of another vocabulary.
+          InputError: If the teacher is not fine-tuned, if the data belong to another task, or if the student is invalid
+            or has another vocabulary.
         """
         teacher, kept = read_teacher(self.student.teacher, self.model.bert_config_file)
         asked = self.data.task_name
@@ -79,17 +79,17 @@ class DistillationSettings(FineTuningSettings):
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 
     def check_files(self):
-        """See Settings; InputError too for a student and a teacher that cannot be compared."""
+        """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
         super().check_files()
         check_sizes(self.losses, self.model.config, self.taught_by.config, self.tokenizer.max_seq_length)
 
 
 @dataclasses.dataclass(frozen=True)
 class GeneralSettings(PretrainingSettings):
-    """A pre-training run of a student, and what it learns of a pre-trained teacher beside the records.
+    """A pre-training run of a student with a pre-trained teacher in addition to the records.
 
     Attributes:
-      teacher_config: BertConfig of the teacher, once resolved; `model` has the student's then.
+      teacher_config: BertConfig of the teacher, once resolved. Then `model` has the student's config.
     """
 
     told_from: ClassVar = "teacher"
@@ -106,12 +106,12 @@ class GeneralSettings(PretrainingSettings):
             raise InputError("goes with run_distillation", "replacing_rate", self.losses.replacing_rate)
 
     def completed(self):
-        """See Settings; InputError for a student that cannot be made."""
+        """See Settings. Raises InputError for an invalid student."""
         teacher = read_config(self.model.bert_config_file, 1)
         return dataclasses.replace(self, teacher_config=teacher, model=start_of(self.student, teacher))
 
     def check_files(self):
-        """See Settings; InputError too for a student and a teacher that cannot be compared."""
+        """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
         super().check_files()
         config, teacher = self.model.config, self.teacher_config
         check_sizes(self.losses, config, teacher, self.longest_sequence)
@@ -121,10 +121,10 @@ class GeneralSettings(PretrainingSettings):
 
 
 def read_teacher(path, bert_config_file):
-    """The Teacher of a checkpoint, and a dict of what its run was started with.
+    """Returns the Teacher of a checkpoint, and a dict of the settings that its run was started with.
 
     Raises:
-      InputError: it is no fine-tuned model.
+      InputError: If it is not a fine-tuned model.
     """
     with paths.errors_of("teacher"):
         metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
@@ -136,15 +136,15 @@ def read_teacher(path, bert_config_file):
 
 
 def start_of(student, teacher, vocab_file=None):
-    """The ModelSettings of what a student starts from, with its config.
+    """Returns the ModelSettings of a student's initialization, with its config.
 
     Args:
       student: StudentSettings.
       teacher: BertConfig.
-      vocab_file: the teacher's, which that of a `student_checkpoint` must be; None for any.
+      vocab_file: Path of the teacher's vocabulary, which a `student_checkpoint` must have. None for any vocabulary.
 
     Raises:
-      InputError: a layer that the teacher lacks, a config that cannot be read, another vocabulary.
+      InputError: If the teacher lacks a layer, if a config is invalid, or if the vocabularies differ.
     """
     if student.student_layers:
         check_layers("student_layers", student.student_layers, teacher.num_hidden_layers)
@@ -166,9 +166,9 @@ def start_of(student, teacher, vocab_file=None):
 
 
 def check_sizes(losses, config, teacher, max_seq_length=1):
-    """Raises InputError for the BertConfigs of a student and a teacher that LossSettings cannot compare.
+    """Raises InputError if LossSettings cannot compare a student's and a teacher's BertConfig.
 
-    That is also if one of them is made for shorter sequences than `max_seq_length`.
+    It also raises InputError if one of them does not support sequences of length `max_seq_length`.
     """
     weights, rate = losses.weights, losses.replacing_rate
     for name, each in (("teacher", teacher), ("student", config)):

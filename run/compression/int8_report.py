@@ -1,4 +1,4 @@
-"""Evaluates a fine-tuned model with one of its matrices in int8 after the other, and with all of them."""
+"""Evaluation of a fine-tuned model with one matrix in int8 at a time, and with all of them."""
 
 import csv
 
@@ -13,15 +13,15 @@ from run.settings import TrainingSettings
 HEADINGS = ("in int8", "score", "change", "decisions changed", "largest difference of logits")
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Prints a table, and writes it if a file is named.
+    """Prints a table, and writes it if `output_file` is set.
 
     Args:
       settings: QuantizationSettings, resolved.
 
     Raises:
-      InputError: data that do not suit the model, layers that cannot be quantised.
+      InputError: If the data do not match the model, or if layers cannot be quantized.
     """
     opened = FineTuned.open(settings, training=TrainingSettings(eval_batch_size=settings.eval_batch_size))
     metric, rows = opened.task.metric, list(_measure(opened))
@@ -33,7 +33,7 @@ def run(settings):
 
 
 def _measure(opened):
-    """Yields a row of HEADINGS for a FineTuned as it is, with each matrix in int8 alone, and with all."""
+    """Yields a row of HEADINGS for a FineTuned unchanged, with each single matrix in int8, and with all."""
     model, task = opened.make_model(), opened.task
     names = sorted(quantizable(model), key=_place)
     whole = opened.predict(model)
@@ -50,7 +50,7 @@ def _measure(opened):
 
 
 def _place(name):
-    """A key by which the word table comes first, then the layers in order, the pooler and the head."""
+    """Returns a sort key: the word embedding matrix first, then the layers in order, the pooler, and the head."""
     parts = name.split("/")
     layer = next((int(part.removeprefix("layer_")) for part in parts if part.startswith("layer_")), None)
     if layer is not None:
@@ -60,7 +60,7 @@ def _place(name):
 
 
 def as_text(rows, metric):
-    """The table as text; rows: of HEADINGS."""
+    """Formats the table as text. `rows`: Rows of HEADINGS."""
     width = max(len(row[0]) for row in rows)
     lines = [f"{'in int8':{width}}  {metric:>15}   change  decisions changed  largest difference of logits"]
     lines += [f"{name:{width}}  {score:15.4f}  {change:+7.4f}  {changed:17,}  {difference:28.4f}"

@@ -1,7 +1,7 @@
-"""Prunes a fine-tuned model: measures, takes out, trains on, judges, round after round.
+"""Pruning of a fine-tuned model in rounds: measure importance, prune, fine-tune, and evaluate.
 
-Each round has a folder in output_dir, `round_1` and so on: the pruned model, and below it, in `tuned`, what training
-made of it. A command that was stopped goes on with the round that has no scores yet. What comes out lies in output_dir.
+Each round has a directory in output_dir, such as `round_1`, with the pruned model, and below it, in `tuned`, the model
+after fine-tuning. An interrupted command resumes with the first round without scores. The final model is in output_dir.
 """
 
 import dataclasses
@@ -30,20 +30,20 @@ from run.techniques.distillation import TaskDistillation
 from run.techniques.settings import StudentSettings, Teacher
 from run.training import model_files, strategies
 
-SETTINGS_FILE = "prune.json"  # what a pruning was started with, with which alone it goes on
+SETTINGS_FILE = "prune.json"  # The settings that a pruning was started with, which a resumed command must match.
 ROUND, TUNED, SCORES_FILE, REPORT_FILE = "round_{}", "tuned", "scores.json", "pruning.json"
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Prunes as `settings` say.
+    """Prunes a model.
 
     Args:
       settings: PruneModelSettings, resolved.
 
     Raises:
-      InputError: settings or data that do not suit the model or each other, another pruning in output_dir; no model
-        reaches `least_score`, and then the best one has been written all the same.
+      InputError: If settings or data do not match the model or each other, if output_dir contains another pruning, or
+        if no model reaches `least_score`. In the last case, the best one is still written.
     """
     output_dir = settings.training.output_dir
     strategy = strategies.make_strategy(DeviceSettings())
@@ -71,9 +71,9 @@ def run(settings):
 
 
 def _make_distillation(settings, whole):
-    """The TaskDistillation from a FineTuned, the model before anything is taken out; settings: PruneModelSettings."""
+    """Creates the TaskDistillation from the original model, a FineTuned. `settings`: PruneModelSettings."""
     path, pruning, losses = whole.path, settings.pruning, settings.losses
-    student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # heads and neurons decide about no loss but one
+    student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, whole.config)
     if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
         raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "
@@ -83,13 +83,13 @@ def _make_distillation(settings, whole):
 
 
 class _Pruning:
-    """A pruning under way.
+    """A pruning in progress.
 
     Args:
       settings: PruneModelSettings.
-      whole: FineTuned, the model before anything is taken out.
+      whole: FineTuned. The original model.
       strategy: tf.distribute.Strategy to train with.
-      techniques: Technique objects to train with.
+      techniques: Techniques to train with.
     """
 
     def __init__(self, settings, whole, strategy, techniques):
@@ -102,7 +102,7 @@ class _Pruning:
         self._length = whole.task.settings.tokenizer.max_seq_length
 
     def run(self, vocabulary):
-        """Prunes, and writes what comes out; vocabulary: the ids of the pieces that stay, int [n], None for all."""
+        """Prunes, and writes the final model. `vocabulary`: int [n]. IDs of tokens to keep, None for all."""
         whole, metric, least = self._whole, self._task.metric, self._settings.least_score
         start = whole if vocabulary is None else self._with_vocabulary(vocabulary)
         scores = start.score()
@@ -129,7 +129,7 @@ class _Pruning:
         self._say_what_came_out(chosen, entries)
 
     def _round(self, number, before):
-        """Round `number`, of the FineTuned `before`. Returns a FineTuned and its scores."""
+        """Runs round `number` on the FineTuned `before`; returns a FineTuned and its scores."""
         folder = os.path.join(self._output_dir, ROUND.format(number))
         finished = os.path.join(folder, SCORES_FILE)
         tuned = os.path.join(folder, TUNED)
@@ -148,7 +148,7 @@ class _Pruning:
         return model, scores
 
     def _pruned(self, folder, before, number):
-        """The FineTuned of the pruned model of a round, made unless the folder has it whole."""
+        """Returns the FineTuned of a round's pruned model, created unless it already exists completely."""
         mark = os.path.join(folder, REPORT_FILE)
         if exists(mark):
             config = model_folder.read_config(model_folder.find_config(folder))
@@ -169,14 +169,14 @@ class _Pruning:
         return model
 
     def _with_vocabulary(self, ids):
-        """The FineTuned with the pieces that stay."""
+        """Creates the FineTuned with the tokens `ids`."""
         whole = self._whole
         tensors, config = keep_pieces(whole.read_tensors(), whole.config, ids)
         print(f"vocabulary: {len(ids):,} of {whole.config.vocab_size:,} pieces stay")
         return whole.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
 
     def _without_layers_and_table(self, model):
-        """A FineTuned without `drop_layers`, its word table factorised to `embedding_size`; itself without either."""
+        """Drops `drop_layers` and factorizes the word embedding matrix to `embedding_size`; returns the FineTuned."""
         settings = self._settings
         if not (settings.drop_layers or settings.embedding_size):
             return model
@@ -188,7 +188,7 @@ class _Pruning:
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
-        """Trains a FineTuned in a folder; goes on where a run there was stopped. Returns a FineTuned and its scores."""
+        """Trains a FineTuned in a directory, or resumes its run there; returns a FineTuned and its scores."""
         task = self._task
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path),
@@ -203,7 +203,7 @@ class _Pruning:
         return dataclasses.replace(model, path=folder), scores
 
     def _choose(self, entries):
-        """The number of the round that comes out: the last that reaches the floor, else the best."""
+        """Returns the number of the final round: the last that reaches `least_score`, otherwise the best."""
         metric, least = self._task.metric, self._settings.least_score
         values = [each["scores"][metric] for each in entries]
         rounds = range(1, len(entries))
@@ -221,7 +221,7 @@ class _Pruning:
 
 
 def _started_with(settings, task, techniques):
-    """Dict of what a pruning is started with, with which alone it goes on."""
+    """Returns the settings of a pruning that a resumed command must match, as a dict."""
     return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
@@ -234,13 +234,13 @@ def _started_with(settings, task, techniques):
 
 
 def _entry(config, scores, whole, length):
-    """What there is to say of a model: dict that JSON can hold.
+    """Describes a model as a dict of JSON values.
 
     Args:
-      config: its BertConfig.
-      scores: dict of name -> float.
-      whole: BertConfig of the model before pruning.
-      length: of a text in pieces, by which operations are counted.
+      config: BertConfig of the model.
+      scores: Dict of name to float.
+      whole: BertConfig of the original model.
+      length: int. Tokens per text, to count FLOPs.
     """
     operations = flops(config, length)
     return {"heads": [heads for heads, _ in config.layer_sizes],
@@ -251,11 +251,11 @@ def _entry(config, scores, whole, length):
 
 
 def _as_text(entries, metric):
-    """A table: a line for each model, the whole one first.
+    """Formats a table with one line per model, the original first.
 
     Args:
-      entries: of `_entry`, for the whole model and each round.
-      metric: name of a score.
+      entries: List of dicts from `_entry`, for the original model and each round.
+      metric: Name of a score.
     """
     lines = [f"{'round':>5}  {'heads':>9}  {'neurons':>13}  {'parameters':>11}  {'FLOPs':>6}  {metric}"]
     first = entries[0]

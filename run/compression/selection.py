@@ -1,4 +1,4 @@
-"""Which heads and neurons stay, by their importance and by what is asked for."""
+"""Selection of the heads and neurons to keep, by importance and the requested size."""
 
 import numpy as np
 
@@ -6,30 +6,30 @@ from bert_tf.compression.pruning import Kept, most_important, pruned_config
 from bert_tf.errors import InputError
 from run.training.utilisation import encoder_flops
 
-SHARES = 1000  # steps of a share in which one is looked for that fits a number of operations
+SHARES = 1000  # Resolution of the search for the largest fraction that fits a number of FLOPs.
 
 
 def flops(config, length):
-    """Floating point operations of an encoder for a text of `length` pieces, int."""
+    """Returns the FLOPs of an encoder for a text of `length` tokens, int."""
     return encoder_flops(config, 1, length)
 
 
 def select(importance, config, whole, settings, part, length):
-    """What stays after a part of a pruning.
+    """Selects the heads and neurons to keep after a part of a pruning.
 
     Args:
-      importance: bert_tf.compression.importance.Importance of the model as it now is.
-      config: its BertConfig.
-      whole: BertConfig of the model before the first round, of which shares are.
+      importance: bert_tf.compression.importance.Importance of the current model.
+      config: BertConfig of the current model.
+      whole: BertConfig of the original model, which fractions refer to.
       settings: PruningSettings.
-      part: how much of the pruning is to be done by now, in (0, 1].
-      length: of a text, by which operations are counted.
+      part: float in (0, 1]. Fraction of the pruning to have completed.
+      length: int. Tokens per text, to count FLOPs.
 
     Returns:
       bert_tf.compression.pruning.Kept.
 
     Raises:
-      InputError: `keep_flops` is less than the smallest encoder takes.
+      InputError: If `keep_flops` is less than the smallest encoder requires.
     """
     values = importance.normalised()
 
@@ -49,7 +49,7 @@ def select(importance, config, whole, settings, part, length):
     if takes(0) > allowed:
         raise InputError(f"`keep_flops`={settings.keep_flops:g}: with one head and one neuron a layer the encoder "
                          f"takes {takes(0):,} operations for {length} pieces, {takes(0) / most:.3f} of the whole")
-    least, beyond = 0, SHARES + 1  # the shares that fit begin at 0
+    least, beyond = 0, SHARES + 1  # 0 is the smallest fraction that fits.
     while beyond - least > 1:
         middle = (least + beyond) // 2
         least, beyond = (middle, beyond) if takes(middle) <= allowed else (least, middle)
@@ -57,7 +57,7 @@ def select(importance, config, whole, settings, part, length):
 
 
 def _stays(values, number, whole, share, by_layer):
-    """The numbers that stay in each layer; number: of what the values are of in BertConfig.layer_sizes."""
+    """Returns the indices to keep in each layer. `number`: Position of the unit type in BertConfig.layer_sizes."""
     sizes = np.asarray(whole.layer_sizes)[:, number]
     if not by_layer:
         return most_important(values, round(share * int(sizes.sum())))

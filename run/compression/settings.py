@@ -1,4 +1,4 @@
-"""Settings for jobs that compress models and compare them. Scripts define their flags from them: no TensorFlow here."""
+"""Settings for jobs that compress and compare models. Scripts define flags from it; does not import TensorFlow."""
 
 import dataclasses
 import os
@@ -12,12 +12,12 @@ from run.finetuning.settings import FineTunedSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
 from run.techniques.settings import AnswerSettings, LossSettings
 
-FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")  # of a comparison
+FORMATS = ("saved_model", "litert_float32", "litert_float16", "litert_int8")  # Formats of a comparison.
 
 
 @dataclasses.dataclass(frozen=True)
 class PruningSettings(Settings):
-    """What to take out, by what, and what follows."""
+    """Parts to prune, criteria, and subsequent fine-tuning."""
 
     keep_heads: float = setting(
         1.0, "Share of the model's attention heads that stay, the most important; a layer keeps one at least.",
@@ -58,13 +58,13 @@ class PruningSettings(Settings):
 
     @property
     def takes_out_units(self):
-        """Whether heads or neurons go."""
+        """True if heads or neurons are pruned."""
         return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
 
 
 @dataclasses.dataclass(frozen=True)
 class PruneModelSettings(FineTunedSettings):
-    """A pruning: the model, its data, what to take out, and how to train on."""
+    """A pruning: the model, its data, the parts to prune, and the fine-tuning."""
 
     needs_of_groups: ClassVar = {"losses": "distill", "answers": "distill"}
 
@@ -81,7 +81,7 @@ class PruneModelSettings(FineTunedSettings):
             raise InputError("is of run_distillation alone", "replacing_rate", self.losses.replacing_rate)
 
     def check_files(self):
-        """See Settings; InputError too if output_dir is the model's folder, or holds a training run."""
+        """See Settings. Also raises InputError if output_dir is the model's directory, or contains a training run."""
         output_dir = self.training.output_dir
         paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):
@@ -96,7 +96,7 @@ class PruneModelSettings(FineTunedSettings):
 
 @dataclasses.dataclass(frozen=True)
 class QuantizationSettings(FineTunedSettings):
-    """A fine-tuned model, its development data, and where the table goes."""
+    """A fine-tuned model, its development data, and the output file."""
 
     eval_batch_size: int = setting(32, "Examples in an evaluation step.", lower=1)
     output_file: str | None = setting(None, "TSV file for the table that is printed.", place=places.OUTPUT_FILE)
@@ -104,7 +104,7 @@ class QuantizationSettings(FineTunedSettings):
 
 @dataclasses.dataclass(frozen=True)
 class ComparisonSettings(Settings):
-    """Fine-tuned models of one task, and the development data that they are judged on."""
+    """Fine-tuned models of one task, and the development data to evaluate them on."""
 
     models: tuple[str, ...] = setting(
         (), "Folders or checkpoints of fine-tuned models of one task, as --init_checkpoint of the other scripts; what "
@@ -142,7 +142,7 @@ class ComparisonSettings(Settings):
 
     @property
     def names(self):
-        """A short name for each model: its folder's, as far up as tells it from the others."""
+        """Short unique names of the models: as many final path components as necessary."""
         parts = [os.path.normpath(path).split(os.sep) for path in self.models]
         for count in range(1, max(map(len, parts)) + 1):
             names = ["/".join(each[-count:]) for each in parts]

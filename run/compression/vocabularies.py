@@ -1,4 +1,4 @@
-"""The pieces of a vocabulary that texts use."""
+"""Reduction of a vocabulary to the tokens that texts use."""
 
 import atexit
 import os
@@ -17,7 +17,7 @@ LINES_AT_ONCE = 4096
 
 
 def write_vocabulary(tokenizer, ids):
-    """Writes a part of a vocabulary, int [n], to a file that lives as long as the process. Returns its path."""
+    """Writes part of a vocabulary, int [n], to a file that is deleted at process exit; returns its path."""
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     path = os.path.join(folder, VOCABULARY_NAME)
@@ -27,21 +27,21 @@ def write_vocabulary(tokenizer, ids):
 
 
 def ids_in_use(corpus, tokenizer):
-    """The ids of the pieces that stay: those that a corpus uses, special ones, and the corpus' single characters.
+    """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single characters.
 
-    WordPiece takes the longest piece that fits: without those that no word of the corpus uses, its words are cut as
-    before. Its characters stay as pieces, within words too, so that other words of the same alphabet can be spelled
-    out; a word with a character that the corpus lacks becomes [UNK].
+    WordPiece matches the longest token first, so removing unused tokens does not change how the corpus's words are
+    split. Its characters are kept as tokens, also within words, so that other words of the same alphabet can be
+    spelled. A word with a character that the corpus lacks becomes [UNK].
 
     Args:
-      corpus: paths of UTF-8 text files, such as training data.
+      corpus: Paths of UTF-8 text files, such as training data.
       tokenizer: BertTokenizer.
 
     Returns:
       int [n], ascending.
 
     Raises:
-      InputError: naming `prune_vocabulary` and the file, where one is missing.
+      InputError: If a file does not exist; names `prune_vocabulary` and the file.
     """
     used = np.zeros(tokenizer.vocab_size, bool)
     for path in corpus:

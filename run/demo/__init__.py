@@ -1,1 +1,1 @@
-"""The whole line on real text: `python -m run.demo --output_dir=FOLDER`."""
+"""The complete pipeline on real text: `python -m run.demo --output_dir=FOLDER`."""

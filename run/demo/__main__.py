@@ -1,8 +1,8 @@
-"""BERT from raw text to a served model, on CPython's documentation, in a few minutes on two CPU cores.
+"""Runs BERT from raw text to a served model, on CPython's documentation, in a few minutes on two CPU cores.
 
   python -m run.demo --output_dir=demo_output
 
-Every step is a public script with flags that a user would type; the demo prints each command before it runs it.
+Every step is a public script with flags that a user would type. The demo prints each command before it runs it.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from bert_tf.cli.settings import Settings, setting
 
 @dataclasses.dataclass(frozen=True)
 class DemoSettings(Settings):
-    """Where the demo works, and for how long."""
+    """Output directory and duration of the demo."""
 
     output_dir: str = setting(
         "demo_output", "Folder for everything the demo makes; replaced if an earlier demo made it.")

@@ -1,4 +1,4 @@
-"""What the demo's results are held against: prediction by frequency alone."""
+"""Baselines for the demo's results: prediction by frequency."""
 
 import collections
 import csv
@@ -10,15 +10,15 @@ from data_prep import records
 
 
 def unigram_loss(tokenizer, corpus_file, record_file, features):
-    """Mean loss, in nats, of predicting each masked token of the records by its frequency in a corpus.
+    """Computes the mean loss, in nats, of predicting masked tokens by their frequency in a corpus.
 
-    Counts are smoothed by one, so that a token the corpus lacks has a finite loss.
+    Counts are smoothed by one, so that a token that the corpus lacks has a finite loss.
 
     Args:
       tokenizer: BertTokenizer.
-      corpus_file: text that the frequencies are of.
-      record_file: TFRecord file of pre-training records.
-      features: of data_prep.records.pretraining_features.
+      corpus_file: Path of the text to count.
+      record_file: Path of a TFRecord file of pre-training records.
+      features: Features from data_prep.records.pretraining_features.
     """
     with open(corpus_file, encoding="utf-8") as file:
         ids = tokenizer.tokenize(file.read().splitlines()).flat_values.numpy()
@@ -29,13 +29,13 @@ def unigram_loss(tokenizer, corpus_file, record_file, features):
 
 
 def majority_next_sentence(record_file, features):
-    """Accuracy of always giving the commoner next-sentence label."""
+    """Computes the accuracy of always predicting the more common next-sentence label."""
     labels = _read(record_file, features)["next_sentence_labels"]
     return float(max(labels.mean(), 1 - labels.mean()))
 
 
 def majority_label(train_file, dev_file):
-    """Accuracy on a dev TSV of always giving the commonest label of the training TSV, and that label."""
+    """Computes the accuracy on a dev TSV of the most common label of the training TSV; also returns that label."""
     label = collections.Counter(_labels(train_file)).most_common(1)[0][0]
     dev = _labels(dev_file)
     return dev.count(label) / len(dev), label

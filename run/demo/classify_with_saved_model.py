@@ -1,6 +1,6 @@
-"""Loads an exported classifier the way a server does, and classifies the sentences given as arguments.
+"""Loads an exported classifier as a server does, and classifies the sentences given as arguments.
 
-Imports TensorFlow and TensorFlow Text, and nothing of this project.
+Imports TensorFlow and TensorFlow Text, and nothing from this project.
 """
 
 import os
@@ -13,7 +13,7 @@ import tensorflow_text  # noqa: F401, registers the tokenizer's kernels
 
 
 def main(path, *sentences):
-    """path: of a SavedModel; sentences: one str or more."""
+    """Classifies sentences, one or more str, with the SavedModel at `path`."""
     classify = tf.saved_model.load(path).signatures["serving_default"]
     answers = classify(text=tf.constant(sentences))
     for sentence, label, probabilities in zip(

@@ -1,4 +1,4 @@
-"""The steps of the demo: each runs public scripts, as a user would, and prints the commands."""
+"""The steps of the demo. Each runs public scripts, as a user would, and prints the commands."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from bert_tf.tokenization import BertTokenizer
 from data_prep import records
 from run.demo import baselines, topics
 
-MARKER = ".bert_tf_demo"  # in a folder that an earlier demo made, and this one may replace
+MARKER = ".bert_tf_demo"  # Marks a directory that an earlier demo created and this one may overwrite.
 MAX_SEQ_LENGTH, MAX_PREDICTIONS = 64, 10
 VOCAB_SIZE = 2000
 BERT_CONFIG = {"vocab_size": VOCAB_SIZE, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -25,7 +25,7 @@ SERVED_SENTENCES = 5
 
 
 def run(settings):
-    """Runs all steps of DemoSettings, then prints what was reached beside what frequency alone reaches."""
+    """Runs all steps of DemoSettings, then prints the results next to frequency baselines."""
     started, folder = time.monotonic(), settings.output_dir
     make_folder(folder)
     announce("CPython's documentation topics as a corpus and as a classification task")
@@ -39,7 +39,7 @@ def run(settings):
 
 
 def make_folder(folder):
-    """Makes an empty folder; InputError for a remote one, and if one with other things in it is there."""
+    """Creates an empty directory; raises InputError if it is remote, or exists with other files."""
     if is_remote(folder):
         raise InputError(f"`output_dir`={folder}: the demo works in a local folder")
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
@@ -50,7 +50,7 @@ def make_folder(folder):
 
 
 def prepare(folder):
-    """Corpus -> vocabulary -> records for training and for the held-out part."""
+    """Creates the vocabulary from the corpus, and records for training and for the held-out part."""
     announce("A vocabulary learned from the training part")
     run_script("data_prep.learn_vocab", folder, input_file="train.txt", vocab_file="vocab.txt",
                vocab_size=VOCAB_SIZE, num_unused=0)
@@ -64,7 +64,7 @@ def prepare(folder):
 
 
 def pretrain(folder, num_train_steps):
-    """Records -> pre-trained model, evaluated on the held-out records."""
+    """Pre-trains a model on the records, and evaluates it on the held-out records."""
     announce("Pre-training, then evaluation on the held-out part")
     run_script("run.run_pretraining", folder, bert_config_file="bert_config.json", input_file="train.tfrecord",
                eval_input_file="held_out.tfrecord", output_dir="pretrained", do_train=True, do_eval=True,
@@ -74,7 +74,7 @@ def pretrain(folder, num_train_steps):
 
 
 def fill_masks(folder):
-    """Asks the pre-trained model for words of held-out sentences."""
+    """Predicts words of held-out sentences with the pre-trained model."""
     announce("Masked words of held-out sentences")
     texts, hidden_words = zip(*masked_sentences(os.path.join(folder, "held_out.txt")), strict=True)
     run_script("run.fill_mask", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
@@ -83,7 +83,7 @@ def fill_masks(folder):
 
 
 def masked_sentences(path):
-    """Short sentences of a corpus file with one longer word each masked, and that word, a few spread over it."""
+    """Yields short sentences from across a corpus file, each with one longer word masked, and that word."""
     with open(path, encoding="utf-8") as file:
         sentences = [line.strip() for line in file]
     sentences = [sentence for sentence in sentences if 8 <= len(sentence.split()) <= 16 and '"' not in sentence]
@@ -93,7 +93,7 @@ def masked_sentences(path):
 
 
 def fine_tune(folder, num_train_epochs):
-    """Pre-trained model -> classifier of sentences by chapter, evaluated on held-out sentences."""
+    """Fine-tunes the pre-trained model to classify sentences by chapter, and evaluates it on held-out sentences."""
     announce("Fine-tuning: which chapter is a sentence from?")
     run_script("run.run_classifier", folder, task_name="own", text_a_column="sentence", data_dir="task",
                vocab_file="vocab.txt", bert_config_file="bert_config.json", init_checkpoint="pretrained",
@@ -102,7 +102,7 @@ def fine_tune(folder, num_train_epochs):
 
 
 def serve(folder):
-    """Classifier -> SavedModel -> answers, in a process that knows nothing of this project."""
+    """Exports the classifier to a SavedModel, and queries it in a process that does not import this project."""
     announce("Export, and a process that imports only TensorFlow and TensorFlow Text")
     run_script("run.export_saved_model", folder, bert_config_file="bert_config.json", vocab_file="vocab.txt",
                init_checkpoint="classifier", export_dir="served", max_seq_length=MAX_SEQ_LENGTH)
@@ -115,7 +115,7 @@ def serve(folder):
 
 
 def report(folder, seconds):
-    """Prints what was reached on held-out text, each figure beside what frequency alone reaches."""
+    """Prints the results on held-out text, each next to its frequency baseline."""
     def path(*names):
         return os.path.join(folder, *names)
 
@@ -139,7 +139,7 @@ def report(folder, seconds):
 
 
 def read_results(path):
-    """The `name = value` lines of an eval_results.txt as a dict of floats."""
+    """Reads the `name = value` lines of an eval_results.txt into a dict of floats."""
     with open(path, encoding="utf-8") as file:
         return {name: float(value) for name, value in (line.split(" = ") for line in file)}
 
@@ -150,7 +150,7 @@ def announce(title):
 
 
 def run_script(module, folder, **options):
-    """Runs a script of this project in `folder` with flags; a tuple gives a flag several times."""
+    """Runs a script of this project in `folder` with flags. A tuple repeats a flag."""
     arguments = []
     for name, value in options.items():
         if value is True:
@@ -161,7 +161,7 @@ def run_script(module, folder, **options):
 
 
 def run_command(command, folder):
-    """Prints a command and runs it in `folder`; its failure ends the demo."""
+    """Prints a command and runs it in `folder`. A failure ends the demo."""
     print(f"$ {shlex.join(['python', *command[1:]])}", flush=True)
     status = subprocess.run(command, cwd=folder, check=False).returncode
     if status:

@@ -1,6 +1,6 @@
-"""The demo's text: CPython's documentation topics, which every Python has, as a corpus and as a classification task.
+"""The demo's text: CPython's documentation topics, part of every Python, as a corpus and as a classification task.
 
-Many topics repeat parts of others, so a sentence is kept where it stands first: no held-out sentence is in the
+Many topics repeat parts of others, so only the first occurrence of a sentence is kept. No held-out sentence is in the
 training text.
 """
 
@@ -9,9 +9,9 @@ import os
 import pydoc_data.topics
 import re
 
-MIN_WORDS = 5  # shorter paragraphs are headings and scraps of code
-SECTION_SENTENCES = 30  # held out or kept as a whole
-HELD_OUT_EVERY = 9  # one section in so many is held out
+MIN_WORDS = 5  # Shorter paragraphs are headings and fragments of code.
+SECTION_SENTENCES = 30  # Sections are held out or kept completely.
+HELD_OUT_EVERY = 9  # One section per this number is held out.
 
 # Topics of the classification task: each class is one chapter of Python's reference.
 CHAPTERS = {
@@ -27,10 +27,10 @@ CHAPTERS = {
 
 
 def read_sections():
-    """The topics' prose, split in training and held-out sections.
+    """Splits the topics' prose into training and held-out sections.
 
     Returns:
-      Two lists, of training and of held-out sections; a section is a pair of its topic's name and a list of
+      Tuple of two lists, the training and the held-out sections. A section is a tuple of its topic's name and a list of
       consecutive sentences.
     """
     seen = set()
@@ -46,7 +46,7 @@ def read_sections():
 
 
 def split_sentences(text):
-    """The sentences of a documentation topic's paragraphs; code, tables and headings are left out."""
+    """Splits a documentation topic's paragraphs into sentences; omits code, tables, and headings."""
     sentences = []
     for paragraph in re.split(r"\n\s*\n", text):
         paragraph = " ".join(paragraph.split())
@@ -56,7 +56,7 @@ def split_sentences(text):
 
 
 def write_corpus(sections, path):
-    """Writes sections as create_pretraining_data reads them: a sentence a line, a blank line between topics."""
+    """Writes sections for create_pretraining_data: one sentence per line, a blank line between topics."""
     with open(path, "w", encoding="utf-8") as file:
         for _, group in itertools.groupby(sections, key=lambda section: section[0]):
             file.writelines(f"{sentence}\n" for _, sentences in group for sentence in sentences)
@@ -64,7 +64,7 @@ def write_corpus(sections, path):
 
 
 def write_task(sections, path):
-    """Writes sentences of CHAPTERS with their chapter, as a TSV file with the columns sentence and label."""
+    """Writes sentences of CHAPTERS with their chapter to a TSV file with the columns sentence and label."""
     chapter_of = {topic: chapter for chapter, topics in CHAPTERS.items() for topic in topics}
     with open(path, "w", encoding="utf-8") as file:
         file.write("sentence\tlabel\n")
@@ -74,7 +74,7 @@ def write_task(sections, path):
 
 
 def write_all(folder):
-    """Writes train.txt, held_out.txt, and task/train.tsv, task/dev.tsv into `folder`."""
+    """Writes train.txt, held_out.txt, task/train.tsv, and task/dev.tsv to `folder`."""
     training, held_out = read_sections()
     os.makedirs(os.path.join(folder, "task"), exist_ok=True)
     write_corpus(training, os.path.join(folder, "train.txt"))

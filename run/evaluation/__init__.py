@@ -1,1 +1,1 @@
-"""Scores of predictions, result files and pictures."""
+"""Scores of predictions, result files, and plots."""

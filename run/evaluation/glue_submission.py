@@ -1,4 +1,4 @@
-"""Predictions in the files that the GLUE benchmark's server takes."""
+"""Prediction files in the format of the GLUE benchmark's server."""
 
 import os
 
@@ -7,26 +7,26 @@ from bert_tf.files import new_file
 
 FILES = {"cola": "CoLA.tsv", "sst-2": "SST-2.tsv", "mrpc": "MRPC.tsv", "sts-b": "STS-B.tsv", "qqp": "QQP.tsv",
          "mnli": "MNLI-m.tsv", "mnli-mm": "MNLI-mm.tsv", "qnli": "QNLI.tsv", "rte": "RTE.tsv", "wnli": "WNLI.tsv"}
-LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # of STS-B, whose server refuses others
+LOWEST_SIMILARITY, HIGHEST_SIMILARITY = 0, 5  # STS-B's server rejects other values.
 
 
 def check_task(name):
-    """Raises InputError unless GLUE has a task of that name."""
+    """Raises InputError unless GLUE has a task with this name."""
     if name not in FILES:
         raise InputError(f"`glue_submission`: GLUE has no task {name}: it has {', '.join(FILES)}")
 
 
 def write(folder, task, guids, predictions):
-    """Writes the task's file, with the columns index and prediction, into `folder`.
+    """Writes the task's file, with the columns index and prediction.
 
     Args:
-      folder: of the file.
-      task: ClassificationTask, one of GLUE's.
-      guids: of the examples, ending in "-" and the row's index.
-      predictions: label ids, int [n], or numbers of a regression, float [n].
+      folder: Path of the directory to write to.
+      task: ClassificationTask. A task of GLUE.
+      guids: Sequence of str. IDs of the examples, which end in "-" and the row's index.
+      predictions: int [n] label IDs, or float [n] predicted numbers.
 
     Returns:
-      The path of the file.
+      Path of the file.
     """
     path = os.path.join(folder, FILES[task.name])
     if task.regression:

@@ -1,4 +1,4 @@
-"""The official metrics of classification and regression tasks, by name."""
+"""Official metrics of classification and regression tasks, by name."""
 
 import numpy as np
 from scipy import stats
@@ -6,14 +6,14 @@ from sklearn import metrics
 
 
 def _correlation(statistic):
-    """A function of scipy as a metric; 0 where labels or predictions are all one number, as scikit-learn's Matthews."""
+    """Wraps a SciPy function. Constant labels or predictions score 0, as in scikit-learn's Matthews correlation."""
     def metric(labels, predictions):
         return statistic(labels, predictions).statistic if np.ptp(labels) and np.ptp(predictions) else 0.0
 
     return metric
 
 
-# Each takes labels and predictions: ids [n]; 0 or 1 for each label [n, labels]; or numbers [n].
+# Functions of labels and predictions: IDs [n], 0 or 1 per label [n, labels], or numbers [n].
 METRICS = {
     "accuracy": metrics.accuracy_score,
     "f1": metrics.f1_score,
@@ -26,12 +26,12 @@ METRICS = {
 
 
 def score(names, labels, predictions):
-    """{"eval_" + name: float} for each metric name."""
+    """Returns dict of "eval_" + name to float for the named metrics."""
     return {f"eval_{name}": float(METRICS[name](labels, predictions)) for name in names}
 
 
 def predictions_of(logits, regression=False, multi_label=False):
-    """What logits [n, outputs] say: numbers float32 [n]; int32 [n, labels], 1 where the label holds; or ids [n]."""
+    """Converts logits [n, outputs] to float32 [n] numbers, int32 [n, labels] 0 or 1 per label, or int [n] label IDs."""
     if regression:
         return logits[:, 0]
     if multi_label:
@@ -40,7 +40,7 @@ def predictions_of(logits, regression=False, multi_label=False):
 
 
 def probabilities_of(logits, regression=False, multi_label=False):
-    """Probabilities of logits [n, outputs]: softmax, or sigmoid if several labels may hold; numbers stay."""
+    """Applies softmax to logits [n, outputs], or sigmoid if `multi_label`; returns numbers unchanged."""
     if regression:
         return logits
     if multi_label:

@@ -1,9 +1,9 @@
-"""Pictures of results."""
+"""Plots of results."""
 
 import os
 
 import numpy as np
-from matplotlib.figure import Figure  # not pyplot: it would look for a screen
+from matplotlib.figure import Figure  # pyplot would require a display
 from sklearn import metrics
 
 from bert_tf.files import new_file
@@ -13,12 +13,12 @@ MOST_CELLS_WITH_NUMBERS = 400
 
 
 def confusion_matrix(path, labels, predictions, names):
-    """Draws how often each label was taken for each other into a PNG file.
+    """Plots the counts of predicted labels for each true label to a PNG file.
 
     Args:
-      path: of the file.
-      labels, predictions: ids, int [n].
-      names: the label names in the order of their ids.
+      path: Path of the file.
+      labels, predictions: int [n]. Label IDs.
+      names: Sequence of str. Label names in the order of their IDs.
     """
     counts = metrics.confusion_matrix(labels, predictions, labels=range(len(names)))
     shares = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
@@ -38,11 +38,11 @@ def confusion_matrix(path, labels, predictions, names):
 
 
 def loss_curves(folder, training, evaluation):
-    """Draws `loss.png`: losses in one panel, an evaluation's other metrics in one below; a run without steps has none.
+    """Plots losses, and below them other metrics of the evaluation, to `loss.png`. Skips runs without steps.
 
     Args:
-      folder: of the run.
-      training, evaluation: run.training.metrics_log.Log.
+      folder: Path of the run's directory.
+      training, evaluation: `run.training.metrics_log.Log`.
     """
     if not training.rows:
         return
@@ -69,13 +69,13 @@ def loss_curves(folder, training, evaluation):
 
 
 def search_results(path, trials, metric):
-    """Draws the scores of a search into a PNG file: a panel for each batch size, in it a cell for each trial.
+    """Plots the scores of a search to a PNG file: one panel per batch size, one cell per trial.
 
     Args:
-      path: of the file.
-      trials: list of (batch size, learning rate, epochs, score), all combinations of some values; the score is None
-        where there is none.
-      metric: its name.
+      path: Path of the file.
+      trials: List of (batch size, learning rate, epochs, score), for all combinations of some values. A missing score
+        is None.
+      metric: Name of the metric.
     """
     sizes, rates, epochs = (list(dict.fromkeys(values)) for values in list(zip(*trials, strict=True))[:3])
     scores = np.full([len(sizes), len(epochs), len(rates)], np.nan)
@@ -101,12 +101,12 @@ def search_results(path, trials, metric):
 
 
 def score_over_latency(path, points, metric):
-    """Draws scores over latencies into a PNG file: a point for each model and format, those of a format in one colour.
+    """Plots scores over latencies to a PNG file: one point per model and format, one color per format.
 
     Args:
-      path: of the file.
-      points: list of (model, format, milliseconds, score).
-      metric: name of the score.
+      path: Path of the file.
+      points: List of (model, format, milliseconds, score).
+      metric: Name of the score.
     """
     figure = Figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
@@ -117,7 +117,7 @@ def score_over_latency(path, points, metric):
             panel.annotate(model, (latency, score), xytext=(5, 4), textcoords="offset points", fontsize=8)
     panel.set(xscale="log", xlabel="milliseconds of an answer to one text", ylabel=metric.replace("_", " "),
               title="Score over latency")
-    panel.margins(x=0.15, y=0.1)  # room for the names
+    panel.margins(x=0.15, y=0.1)  # Space for the names.
     for formatted in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
         formatted("{x:g}")
     panel.grid(alpha=0.3, which="both")

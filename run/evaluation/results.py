@@ -1,4 +1,4 @@
-"""The result files of the original: scores by name, predictions a row each."""
+"""Result files of the original BERT: scores by name, and predictions with one row per example."""
 
 import os
 
@@ -7,7 +7,7 @@ from bert_tf.files import new_file, read_text
 
 
 def write_results(path, results):
-    """Writes and prints `name = value` lines, sorted by name, as the original's eval_results.txt."""
+    """Writes and prints `name = value` lines sorted by name, like eval_results.txt of the original BERT."""
     text = "".join(f"{name} = {results[name]}\n" for name in sorted(results))
     with new_file(path) as file:
         file.write(text)
@@ -15,7 +15,7 @@ def write_results(path, results):
 
 
 def read_results(path):
-    """What write_results wrote: dict of name -> float; InputError for a file that is none of its."""
+    """Reads a file of `write_results` into a dict of name to float; raises InputError if it is invalid."""
     lines = [line.partition(" = ") for line in read_text(path).splitlines()]
     try:
         return {name: float(value) for name, _, value in lines}
@@ -24,7 +24,7 @@ def read_results(path):
 
 
 def write_predictions(folder, probabilities):
-    """Writes test_results.tsv, as the original: a row for each example of `probabilities` [n, outputs]."""
+    """Writes test_results.tsv as the original BERT does: one row per example of `probabilities` [n, outputs]."""
     path = os.path.join(folder, "test_results.tsv")
     with new_file(path) as file:
         for row in probabilities:

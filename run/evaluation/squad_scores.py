@@ -1,4 +1,4 @@
-"""How many questions are answered right: the official evaluations of SQuAD 1.1 and 2.0, and KorQuAD's."""
+"""Official evaluations of question answering: SQuAD 1.1, SQuAD 2.0, and KorQuAD."""
 
 import collections
 import re
@@ -8,12 +8,12 @@ from official.nlp.tools import squad_evaluate_v1_1, squad_evaluate_v2_0
 
 from bert_tf.errors import InputError
 
-# What KorQuAD's evaluation takes for a space: quotation marks and brackets.
+# Quotation marks and brackets, which KorQuAD's evaluation replaces with spaces.
 _KORQUAD_MARKS = re.compile("['\"《》<>〈〉()‘’]")
 
 
 def check_answers(examples, version_2_with_negative):
-    """Raises InputError unless the examples can be scored, all of them having answers in their file."""
+    """Raises InputError unless all examples have reference answers."""
     without = sum(not (example.answers or (version_2_with_negative and example.answers is not None))
                   for example in examples)
     if without:
@@ -22,17 +22,17 @@ def check_answers(examples, version_2_with_negative):
 
 
 def score(examples, answers, null_score_diff_threshold, metric="squad"):
-    """Compares answers with those of the file.
+    """Compares predicted with reference answers.
 
     Args:
-      examples: list of Example that `check_answers` takes.
+      examples: List of Example that passes `check_answers`.
       answers: data_prep.tasks.squad.Answers.
-      null_score_diff_threshold: null odds above which a question of SQuAD 2.0 has no answer.
-      metric: "squad"; or "korquad", whose F1 counts characters, for questions that all have an answer.
+      null_score_diff_threshold: float. For SQuAD 2.0: null odds above which a question has no answer.
+      metric: "squad", or "korquad", whose F1 counts characters and requires an answer for each question.
 
     Returns:
-      Dict of name -> float in percent: for SQuAD 1.1 and KorQuAD exact_match and f1; for 2.0 exact and f1, the same of
-      questions with and without answer (HasAns_, NoAns_), and what `best_thresholds` gives.
+      Dict of name to float in percent. For SQuAD 1.1 and KorQuAD: exact_match and f1. For SQuAD 2.0: exact and f1, both
+      also for questions with and without answer (HasAns_, NoAns_), and the results of `best_thresholds`.
     """
     chosen = answers.choose(null_score_diff_threshold)
     if metric == "korquad":
@@ -46,17 +46,17 @@ def score(examples, answers, null_score_diff_threshold, metric="squad"):
 
 
 def best_thresholds(examples, answers):
-    """The thresholds of the null odds that answer most questions of SQuAD 2.0 right (the paper's section 4.3).
+    """Finds the null odds thresholds that give the best scores on SQuAD 2.0 (section 4.3 of the paper).
 
     Returns:
-      Dict: best_exact and best_f1, float in percent; best_exact_thresh and best_f1_thresh, with which they are reached.
+      Dict of best_exact and best_f1, float in percent, and their thresholds best_exact_thresh and best_f1_thresh.
     """
-    # Each threshold is judged by the best answers that it would let through.
+    # Scores each threshold with the best answers that it would accept.
     scores = squad_evaluate_v2_0.evaluate(_dataset(examples), answers.best_texts(), answers.null_odds)
     best = {f"best_{name}": scores[f"final_{name}"] for name in ("exact", "exact_thresh", "f1", "f1_thresh")}
     all_null = 100 * sum(not example.answers for example in examples) / len(examples)
     for name in ("best_exact", "best_f1"):
-        if best[name] <= all_null:  # the official evaluation then says 0, which may let answers through
+        if best[name] <= all_null:  # The official evaluation returns 0 here, which may accept answers.
             best[f"{name}_thresh"] = min(0.0, *answers.null_odds.values()) - 1
     return best
 
@@ -68,7 +68,7 @@ def _dataset(examples):
 
 
 def _korquad(examples, chosen):
-    """Means over questions of the best match with any of the right answers."""
+    """Averages the best match with any of the reference answers over the questions."""
     exact = f1 = 0
     for example in examples:
         answer = _korquad_words(chosen[example.qas_id])
@@ -84,6 +84,6 @@ def _korquad_words(text):
 
 
 def _overlap(answer, right):
-    """F1 of the characters of one str in another."""
+    """Computes the F1 of the characters of two strings."""
     same = sum((collections.Counter(answer) & collections.Counter(right)).values())
     return 2 * same / (len(answer) + len(right)) if same else 0

@@ -1,1 +1,1 @@
-"""Fine-tuning: the job, its runs over seeds, and the search."""
+"""Fine-tuning: the job, its runs over seeds, and the hyperparameter search."""

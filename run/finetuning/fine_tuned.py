@@ -1,4 +1,4 @@
-"""A fine-tuned model with the data of its task: to score it, to look inside it, and to derive other models from it."""
+"""A fine-tuned model with the data of its task, to evaluate it, to analyze it, and to derive other models from it."""
 
 import dataclasses
 import json
@@ -25,10 +25,10 @@ from run.training.model_files import VOCAB_FILE
 
 @dataclasses.dataclass(frozen=True)
 class FineTuned:
-    """A fine-tuned model. Models that are derived from it have the same task.
+    """A fine-tuned model. Models derived from it have the same task.
 
     Attributes:
-      path: Directory or prefix of its checkpoint.
+      path: Path of its checkpoint, a directory or prefix.
       config: BertConfig.
       task: Task that has read its data.
     """
@@ -46,7 +46,7 @@ class FineTuned:
           **groups: Groups of FineTuningSettings that `settings` does not have.
 
         Raises:
-          InputError: If the data or the vocabulary do not suit the model, or the development data has no answers.
+          InputError: If the data or the vocabulary do not match the model, or the development data has no answers.
         """
         groups |= {field.name: getattr(settings, field.name) for field in dataclasses.fields(FineTuningSettings)
                    if hasattr(settings, field.name)}
@@ -56,14 +56,14 @@ class FineTuned:
         return cls(path, config, task)
 
     def read_tensors(self):
-        """Returns the weights, dict of canonical name -> StoredTensor."""
+        """Returns the weights, dict of canonical name to StoredTensor."""
         return open_checkpoint(self.path).tensors
 
     def make_model(self, *, remove_padding=True):
-        """Returns the task's model with its weights.
+        """Creates the task's model with its weights.
 
         Raises:
-          InputError: If the checkpoint lacks weights of the task, or has them of another shape.
+          InputError: If the checkpoint lacks weights of the task, or has them in another shape.
         """
         encoder = FastEncoder(self.config, Fast(remove_padding=remove_padding))
         model = self.task.make_model(encoder, self.task.metadata)
@@ -74,27 +74,27 @@ class FineTuned:
         return model
 
     def predict(self, model):
-        """Returns the outputs of a model for the development data, dict of arrays. Traces the model again."""
+        """Returns the outputs of a model for the development data, dict of arrays. Retraces the model."""
         predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self.task.per_position)
         return predictor(self.task.eval_features, self.task.eval_batch_size, "evaluating")
 
     def score(self):
-        """Returns the scores on the development data, dict of name -> float."""
+        """Returns the scores on the development data, dict of name to float."""
         return self.task.score(self.predict(self.make_model()))
 
     def measure_importance(self, num_examples, seed):
-        """Returns the Importance of heads and neurons over this many training examples, rounded up to whole batches."""
+        """Returns the Importance of heads and neurons on `num_examples` training examples, rounded up to batches."""
         num_batches = -(-num_examples // self.task.settings.training.train_batch_size)
         batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(num_batches)
         return importance(self.make_model(remove_padding=False), self.task.loss, tqdm(
             batches, total=num_batches, desc="measuring importance", unit="batch", dynamic_ncols=True))
 
     def write(self, folder, tensors, config):
-        """Writes a derived model. Its directory is all that evaluation, export, and training require.
+        """Writes a derived model. Its directory contains everything that evaluation, export, and training require.
 
         Args:
           folder: Path of the directory, created if it does not exist. Files of the same names are overwritten.
-          tensors: Dict of canonical name -> StoredTensor.
+          tensors: Dict of canonical name to StoredTensor.
           config: BertConfig.
 
         Returns:

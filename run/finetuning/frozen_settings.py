@@ -1,4 +1,4 @@
-"""Settings for token classification by frozen features. Free of TensorFlow: scripts define their flags from it."""
+"""Settings for token classification by frozen features. Scripts define flags from it; does not import TensorFlow."""
 
 import dataclasses
 import os
@@ -10,17 +10,17 @@ from data_prep.tasks import token_classifier
 from run.finetuning.settings import FineTuningSettings
 
 LAST_FOUR = 4
-# How the vectors of several layers become one, for each kind of frozen features (table 7 of the paper).
+# Combination of the embeddings of several layers, for each kind of frozen features (table 7 of the paper).
 ALONE, SUM, MIX, SIDE_BY_SIDE = "alone", "sum", "mix", "side by side"
 WAYS = {"embeddings": ALONE, "last": ALONE, "second_to_last": ALONE, "sum_last_four": SUM,
         "weighted_sum_last_four": MIX, "concat_last_four": SIDE_BY_SIDE, "weighted_sum_all": MIX}
 KINDS = tuple(WAYS)
-VECTORS_FOLDER = "vectors"  # of an output_dir
+VECTORS_FOLDER = "vectors"  # Within output_dir.
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
 EITHER = "frozen_features or all_features"
 ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the vectors"
-RUNS = 5  # of a row of the table, as the paper's numbers are of
-OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and what there is in their place
+RUNS = 5  # Runs per row of the table, as in the paper.
+OF_FINE_TUNING = {  # Settings of a group that do not apply to a BiLSTM -> their replacement, or None.
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
     "tuning": {"num_train_epochs": "`frozen_epochs`", "keep_head": None, "pack_sequences": None},
     "step": {"jit_compile": None, "recompute_activations": None},
@@ -33,7 +33,7 @@ OF_FINE_TUNING = {  # settings of a group that mean nothing to a BiLSTM, and wha
 
 @dataclasses.dataclass(frozen=True)
 class FrozenSettings(Settings):
-    """The vectors of an encoder that is not trained, and the BiLSTM that is."""
+    """The embeddings of a frozen encoder, and the trained BiLSTM."""
 
     frozen_features: str | None = setting(
         None, "Train no encoder but a two-layer BiLSTM on its vectors: those of its embeddings, of its last or its "
@@ -65,29 +65,29 @@ class FrozenSettings(Settings):
 
     @property
     def is_used(self):
-        """Whether there is anything to do with frozen features."""
+        """True if frozen features are used."""
         return self.all_features or self.frozen_features is not None
 
 
 @dataclasses.dataclass(frozen=True)
 class FrozenTaggerSettings(FineTuningSettings):
-    """A run of a tagger by frozen features; rate and epochs are those of the groups of every run."""
+    """A run of a tagger by frozen features. The usual groups contain its learning rate and number of epochs."""
 
     task: token_classifier.Settings = dataclasses.field(default_factory=token_classifier.Settings)
     frozen: FrozenSettings = dataclasses.field(default_factory=FrozenSettings)
 
     @property
     def vectors_dir(self):
-        """Where vectors are kept."""
+        """Path of the directory for embeddings."""
         return self.frozen.vectors_dir or os.path.join(self.training.output_dir, VECTORS_FOLDER)
 
 
 @dataclasses.dataclass(frozen=True)
 class TaggerSettings(FrozenTaggerSettings):
-    """What run_tagger is told: a fine-tuned tagger, or one by frozen features."""
+    """Settings for run_tagger: a fine-tuned tagger, or one by frozen features."""
 
     def check(self):
-        """See Settings; InputError for settings of fine-tuning where frozen features are asked for."""
+        """See Settings. Raises InputError if frozen features are combined with settings of fine-tuning."""
         super().check()
         if not self.frozen.is_used:
             return
@@ -101,7 +101,7 @@ class TaggerSettings(FrozenTaggerSettings):
                                      name, value)
 
     def of_run(self, kind=None):
-        """The FrozenTaggerSettings of a run by a kind of features, or the FineTuningSettings of a fine-tuned tagger."""
+        """Returns FrozenTaggerSettings for a kind of features, or FineTuningSettings for a fine-tuned tagger."""
         groups = {field.name: getattr(self, field.name) for field in dataclasses.fields(FineTuningSettings)}
         if kind is None:
             return FineTuningSettings(**groups)
@@ -111,7 +111,7 @@ class TaggerSettings(FrozenTaggerSettings):
             self.frozen, frozen_features=kind, vectors_dir=self.vectors_dir, all_features=False, runs_per_row=RUNS))
 
     def of_row(self, kind, folder):
-        """As `of_run`, of a row of the table in a folder of its own."""
+        """Returns the settings of a row of the table in its own directory. See `of_run`."""
         of_run = self.of_run(kind)
         return dataclasses.replace(
             of_run, training=dataclasses.replace(self.training, output_dir=folder, keep_checkpoint_max=1),
@@ -119,10 +119,10 @@ class TaggerSettings(FrozenTaggerSettings):
 
 
 def layers_of(kind, num_layers):
-    """The layers of one of KINDS in a model with so many: tuple of int, 0 the embeddings, `num_layers` the last.
+    """Returns the layers of one of KINDS in a model with `num_layers`: tuple of int, where 0 is the embeddings.
 
     Raises:
-      InputError: the model has too few.
+      InputError: If the model has too few layers.
     """
     needed = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
     if num_layers < needed:

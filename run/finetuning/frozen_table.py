@@ -1,8 +1,7 @@
-"""What run_tagger does: a fine-tuned tagger, one by frozen features, or table 7 of the paper, which compares all these.
+"""The job of run_tagger: a fine-tuned tagger, one by frozen features, or table 7 of the paper, which compares them.
 
-A row is a run over seeds in a folder of its own. It has come to its end when its eval_results.txt is there and its
-checkpoints go, which is when its other reports are written too: a table that was stopped goes on with the first row
-that has not.
+A row is a run over seeds in its own directory. It is finished when its eval_results.txt exists and deletion of its
+checkpoints has started; its other reports exist by then. An interrupted table resumes with the first unfinished row.
 """
 
 import csv
@@ -19,25 +18,25 @@ from run.finetuning.frozen_task import TECHNIQUES, FrozenTokenClassifierTask
 from run.training import checkpoints
 
 FINE_TUNED = "fine_tuned"
-DEVIATION = "_std"  # at the end of the name of a result over several runs
+DEVIATION = "_std"  # Suffix of the names of standard deviations over runs.
 NOT_SHOWN = ("global_step", "loss")
 
 
 class RowByFrozenFeatures(FrozenTokenClassifierTask):
-    """The task of a row; the first one computes the vectors of all."""
+    """The task of a row. The first row computes the embeddings for all."""
 
     computes_all_layers = True
 
 
 def run(settings):
-    """Trains, evaluates and predicts as `settings` say.
+    """Trains, evaluates, and predicts.
 
     Args:
       settings: TaggerSettings, resolved.
 
     Raises:
-      InputError: as run.finetuning.job's; an encoder with too few layers; vectors that are damaged; output_dir holds a
-        table of other settings.
+      InputError: See run.finetuning.job. Also if the encoder has too few layers, if embeddings are damaged, or if
+        output_dir contains a table with other settings.
     """
     kind = settings.frozen.frozen_features
     if settings.frozen.all_features:
@@ -49,7 +48,7 @@ def run(settings):
 
 
 def _fill_table(settings):
-    """Trains and evaluates each row that has not come to its end, and writes and prints the table."""
+    """Trains and evaluates each unfinished row, and writes and prints the table."""
     for kind in KINDS:
         layers_of(kind, settings.model.config.num_hidden_layers)
     output_dir = settings.training.output_dir
@@ -66,7 +65,7 @@ def _fill_table(settings):
 
 
 def _finish(name, settings, state):
-    """Results of a row, dict of name -> float: those it has, or what training comes to, after `state` has begun."""
+    """Returns the results of a row, dict of name to float. Trains it if necessary, after `state` has begun."""
     path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
     if not exists(path) or all(holds_run(each.training.output_dir) for each in settings.runs):
         state.begin()
@@ -74,13 +73,13 @@ def _finish(name, settings, state):
         tuned = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)
         tuned.free()
     found = results.read_results(path)
-    for each in settings.runs:  # a row that was stopped after its end may have left some
+    for each in settings.runs:  # A row that was interrupted at its end may have left some.
         checkpoints.remove(each.training.output_dir)
     return found
 
 
 def _started_with(settings):
-    """Dict of all that a table's scores depend on."""
+    """Returns a dict of everything that a table's scores depend on."""
     task, frozen = dataclasses.asdict(settings.task), dataclasses.asdict(settings.frozen)
     for name in ("train_file", "dev_file"):
         task[name] = fingerprint([task[name]])
@@ -95,13 +94,13 @@ def _started_with(settings):
 
 
 def _columns(rows):
-    """Names of the results, those by which a tagger is judged first, without the names of deviations."""
+    """Returns the names of the results, primary metrics first, without the names of deviations."""
     names = {name for row in rows.values() for name in row if name not in NOT_SHOWN and not name.endswith(DEVIATION)}
     return sorted(names, key=lambda name: (name not in ("eval_f1", "eval_accuracy"), name != "eval_f1", name))
 
 
 def _write(path, rows):
-    """Writes the table: a row a kind, of each result its mean and, over several runs, its standard deviation."""
+    """Writes the table: one row per kind, with the mean of each result and, over several runs, its deviation."""
     names = [each for name in _columns(rows) for each in (name, f"{name}{DEVIATION}")
              if any(each in row for row in rows.values())]
     with new_file(path, newline="") as file:
@@ -121,6 +120,6 @@ def _lines(rows):
 
 
 def _cell(row, name):
-    """A mean, with its deviation where there is one."""
+    """Formats a mean, with its deviation if there is one."""
     deviation = f" ± {row[f'{name}{DEVIATION}']:.4f}" if f"{name}{DEVIATION}" in row else ""
     return f"{row[name]:.4f}{deviation}" if name in row else "-"

@@ -1,6 +1,6 @@
-"""The model on frozen features: layers into one vector a word, a BiLSTM of two layers, a classifier; no CRF.
+"""The model on frozen features: combines layers to one embedding per word; two-layer BiLSTM, classifier, no CRF.
 
-Shape legend: B sentences, W words, K layers of the encoder, H its width, C labels.
+Shape legend: B sentences, W words, K layers of the encoder, H hidden size of the encoder, C labels.
 """
 
 import itertools
@@ -12,21 +12,21 @@ from bert_tf.layers import BiLSTM, ScalarMix, SeededDropout
 from run.finetuning.frozen_settings import MIX, SIDE_BY_SIDE, SUM
 
 NUM_LAYERS = 2
-SEEDS = 2 * NUM_LAYERS + 1  # of initial weights: each direction's of each layer, the classifier's
-LARGEST_SEED = 2**24  # Keras takes seeds of 31 bits
+SEEDS = 2 * NUM_LAYERS + 1  # Seeds of initial weights: one per direction of each layer, one for the classifier.
+LARGEST_SEED = 2**24  # Keras accepts 31-bit seeds.
 
 
 class FrozenTagger(tf_keras.Model):
-    """A tagger of words by vectors of an encoder.
+    """A tagger of words on the embeddings of an encoder.
 
     Args:
-      way: how the layers become one vector, of run.finetuning.frozen_settings.
-      num_layers: K.
-      input_width: H.
-      num_labels: C.
-      width: of each direction of the BiLSTM's layers.
-      dropout_rate: of the inputs of each of its layers, and of the classifier.
-      seed: int; fixes initial weights and dropout.
+      way: Combination of the layers, a constant of run.finetuning.frozen_settings.
+      num_layers: int. K.
+      input_width: int. H.
+      num_labels: int. C.
+      width: int. Size of the BiLSTM's layers in each direction.
+      dropout_rate: float. Dropout on the inputs of each BiLSTM layer and of the classifier.
+      seed: int. Seed of initial weights and dropout.
     """
 
     def __init__(self, way, num_layers, input_width, num_labels, *, width, dropout_rate, seed):
@@ -46,14 +46,14 @@ class FrozenTagger(tf_keras.Model):
         self.head.build([None, widths[-1]])
 
     def call(self, features, training=False):
-        """Scores the labels of words.
+        """Computes logits of the labels of words.
 
         Args:
-          features: dict with vectors, floats [B, W, K, H], and input_mask, int32 [B, W], 0 after a row's last word.
-          training: bool, whether dropout is applied.
+          features: Dict of vectors, float [B, W, K, H], and input_mask, int32 [B, W], 1 for words, 0 for padding.
+          training: bool. Whether to apply dropout.
 
         Returns:
-          {"logits": float32 [B, W, C]}.
+          Dict of logits, float32 [B, W, C].
         """
         x = self._combined(tf.cast(features["vectors"], tf.float32))  # [B, W, H or K * H]
         mask = tf.cast(features["input_mask"], tf.bool)
@@ -64,7 +64,7 @@ class FrozenTagger(tf_keras.Model):
         return {"logits": self.head(self.dropout(x, seed=seeds[-1]))}
 
     def _combined(self, vectors):
-        """vectors [B, W, K, H] -> [B, W, H], or side by side [B, W, K * H]."""
+        """Combines [B, W, K, H] to [B, W, H], or concatenates to [B, W, K * H]."""
         if self._way == MIX:
             return self.mix(vectors, axis=2)
         if self._way == SUM:
@@ -74,6 +74,6 @@ class FrozenTagger(tf_keras.Model):
 
     @property
     def flops_of_a_word(self):
-        """Multiplications and additions of the matrix products, forward, for a word."""
+        """Forward FLOPs of the matmuls per word, int."""
         return 2 * sum(variable.shape.num_elements() for variable in self.trainable_variables
                                        if len(variable.shape) == 2)

@@ -1,6 +1,6 @@
-"""Token classification by frozen features as a fine-tuning task: it trains a BiLSTM, which reads vectors from disk.
+"""Token classification by frozen features as a fine-tuning task: trains a BiLSTM on embeddings read from disk.
 
-Shape legend: n rows, W words of the longest, S pieces, K layers, H width of the encoder.
+Shape legend: n rows, W words of the longest, S tokens, K layers, H hidden size of the encoder.
 """
 
 import functools
@@ -23,12 +23,12 @@ from run.tasks import TokenClassifierTask
 from run.techniques.base import Technique
 from run.training import strategies, utilisation
 
-VERSION = 1  # of what is computed: to be raised where the same encoder and data are to give other vectors
+VERSION = 1  # Increase it if the same encoder and data produce other embeddings.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
 
 
 class TaggerTraining(Technique):
-    """The training of a FrozenTagger, as far as it differs."""
+    """The differences in training a FrozenTagger."""
 
     def build(self, build):
         """See Technique."""
@@ -41,23 +41,23 @@ TECHNIQUES = (TaggerTraining(),)
 class FrozenTokenClassifierTask(TokenClassifierTask):
     """The task of FrozenTaggerSettings.
 
-    A row of the encoder is as in fine-tuning; a row of the BiLSTM is a sentence, or a part of one where it has more
-    words than an input has pieces.
+    A row of the encoder is as in fine-tuning. A row of the BiLSTM is a sentence, or a part of a sentence that has more
+    words than an input has tokens.
     """
 
-    kind = "frozen_token_classifier"  # which no other script takes for a model of its own
+    kind = "frozen_token_classifier"  # Other scripts do not load this kind.
     no_model = "holds no tagger by frozen features; train one first"
     inputs = ("vectors", "input_mask")
-    init_checkpoint = None  # of the BiLSTM's weights, which are new
-    computes_all_layers = False  # where one is missing that is needed: for taggers of other kinds that come after
+    init_checkpoint = None  # The BiLSTM is initialized randomly.
+    computes_all_layers = False  # If True and a layer is missing, computes all layers, for later kinds of taggers.
 
     def __init__(self, settings, kept):
         super().__init__(settings, kept)
-        self._vectors_dir = settings.vectors_dir  # of the command, whatever run of it this task is for
+        self._vectors_dir = settings.vectors_dir  # The command's directory, shared by its runs.
         self._of_encoder, self._lengths = {}, {}
 
     def read(self, tokenizer, ignore_padding):
-        """See Task; InputError too where the run that is used is of other vectors."""
+        """See Task. Also raises InputError if the run to use was trained on other embeddings."""
         super().read(tokenizer, ignore_padding)
         config = self._config = self.settings.model.config
         self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
@@ -78,7 +78,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
 
     @functools.cached_property
     def _encoder_files(self):
-        """Dict that tells the encoder's weights from others."""
+        """Dict that identifies the encoder's weights."""
         return fingerprint(checkpoint_files(self.settings.model.init_checkpoint), whole=True)
 
     def head_shapes(self, config):
@@ -91,7 +91,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
             width=frozen.lstm_width, dropout_rate=frozen.lstm_dropout, seed=self.settings.training.random_seed)
 
     def write_training_data(self, folder):
-        """Computes the vectors of all splits, unless they are there."""
+        """Computes the embeddings of all splits, unless they exist."""
         for split in self.features:
             self._add_vectors(split)
 
@@ -106,7 +106,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         super().predict(predictor, eval_outputs, folder)
 
     def _add_vectors(self, split):
-        """Puts the vectors of a split among its features, computed if they are not kept."""
+        """Adds the embeddings of a split to its features, and computes them if they are not saved."""
         if "vectors" in self.features[split]:
             return
         told = self._told(self._of_encoder[split])
@@ -121,7 +121,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
             path, self._layers, self._lengths[split], self._config.hidden_size)
 
     def _told(self, features):
-        """Dict of all that shapes vectors: encoder, inputs, the words' places in them, precision."""
+        """Returns a dict of everything that determines embeddings: encoder, inputs, positions of words, precision."""
         data = hashlib.sha256()
         for name in ENCODER_INPUTS:
             data.update(np.ascontiguousarray(features[name]).tobytes())
@@ -132,10 +132,10 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                 **({"allow_tf32": True} if self.settings.devices.allow_tf32 else {})}
 
     def _compute(self, path, told, split, layers):
-        """Writes the vectors of the words of a split, those of some layers."""
+        """Writes the embeddings of the words of a split for the given layers."""
         strategy, features = tf.distribute.get_strategy(), self._of_encoder[split]
         encoder = self._load_encoder(strategy)
-        are_words = features["label_ids"] != conll.IGNORED  # [rows, S]: their first pieces
+        are_words = features["label_ids"] != conll.IGNORED  # [rows, S]: first tokens of words.
 
         def encode(features, training):
             encoded = encoder(features, training=training)
@@ -148,14 +148,14 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                     features, self.settings.training.eval_batch_size, f"vectors of the {split} file"):
                 length = outputs["layers"].shape[1]
                 yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
-                    rows, outputs["layers"], strict=True)]  # [words, K, H] each
+                    rows, outputs["layers"], strict=True)]  # [words, K, H] each.
 
         frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
         strategies.free(encoder.variables)
         print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
 
     def _load_encoder(self, strategy):
-        """The encoder with its weights."""
+        """Creates the encoder with its weights."""
         fast = strategies.choose_fast(
             strategy, self._config, remove_padding=strategies.may_group_by_length(self.settings, strategy))
         encoder = FastEncoder(self._config, fast, dtype=self.settings.step.dtype_policy)

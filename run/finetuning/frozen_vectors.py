@@ -1,9 +1,9 @@
-"""Vectors of words that an encoder gave, kept on disk and read row by row; see run.arrays.kept_rows.
+"""Word embeddings from an encoder, saved to disk and read row by row. See run.arrays.kept_rows.
 
-`vectors.json` tells what they are of. Beside it is a file for each layer that was asked for, float16 [words, H] in the
-order of the data, which appears when it is complete.
+`vectors.json` identifies the encoder and the data. Next to it is one file per computed layer, float16 [words, H] in the
+order of the data, which exists only when it is complete.
 
-Shape legend: K layers, H width of the encoder.
+Shape legend: K layers, H hidden size of the encoder.
 """
 
 import contextlib
@@ -16,46 +16,46 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from run.arrays.kept_rows import Entry, KeptRows, StackedRows
 
-DTYPE = np.dtype(np.float16)  # half the memory, and no classifier sees the difference
+DTYPE = np.dtype(np.float16)  # Half the memory, without an effect on classifiers.
 TOLD_FILE, LAYER_FILE = "vectors.json", "layer_{}.npy"
 
 
 def read(folder, layers, lengths, width):
-    """Opens the vectors of rows of words.
+    """Opens the embeddings of rows of words.
 
     Args:
-      folder: of `write`.
-      layers: those to read, tuple of int.
-      lengths: int [n], words of each row; together all words of the files.
-      width: H.
+      folder: Path of the directory. See `write`.
+      layers: Tuple of int. Layers to read.
+      lengths: int [n]. Words per row, in total the words of the files.
+      width: int. H.
 
     Returns:
       RowsOnDisk, float16 [n, longest row, K, H].
 
     Raises:
-      InputError: a file is missing or damaged.
+      InputError: If a file is missing or damaged.
     """
     return StackedRows(_make_rows(folder, layers, lengths, width).open("the vectors are computed again"))
 
 
 def missing(folder, layers):
-    """Those of `layers` that a folder lacks, tuple of int."""
+    """Returns the layers among `layers` that a directory lacks, tuple of int."""
     return tuple(layer for layer in layers if not files.exists(os.path.join(folder, LAYER_FILE.format(layer))))
 
 
 def write(folder, told, layers, lengths, width, parts):
-    """Writes vectors of layers, all of them whole, or none.
+    """Writes the embeddings of layers, all of them or none.
 
     Args:
-      folder: of `run.arrays.kept_rows.find`, made if missing.
-      told: dict to keep in vectors.json.
-      layers: tuple of int.
-      lengths: int [n], words of each row of the encoder.
-      width: H.
-      parts: iterable of (numbers of rows, list of arrays [words, K, H], one for each), together every row once.
+      folder: Path from `run.arrays.kept_rows.find`, created if it does not exist.
+      told: Dict to save in vectors.json.
+      layers: Tuple of int.
+      lengths: int [n]. Words per row of the encoder.
+      width: int. H.
+      parts: Iterable of (row numbers, list of arrays [words, K, H], one per row) that contains every row once.
 
     Raises:
-      InputError: the disk has not enough space, or another process writes there.
+      InputError: If the disk does not have enough space, or another process is writing to the directory.
     """
     kept = _make_rows(folder, layers, lengths, width)
     with files.folder_for(folder), files.only_writer("vectors_dir", folder), contextlib.ExitStack() as unfinished:

@@ -1,6 +1,6 @@
-"""The head of a checkpoint that training starts from: whether it is taken over, or only the encoder is.
+"""The head of the initial checkpoint: whether to load it, or only the encoder.
 
-The head is the last layer, the task's own. A classifier of three labels starts from one of two by its encoder alone.
+The head is the task-specific last layer. A classifier of three labels loads only the encoder of one with two.
 """
 
 from bert_tf.checkpoints import open_checkpoint
@@ -9,25 +9,25 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 
 MOST_LABELS_SHOWN = 8
-NUMBER_OF_LABELS = {False: "one label", True: "any number of labels"}  # by multi_label
+NUMBER_OF_LABELS = {False: "one label", True: "any number of labels"}  # By multi_label.
 
 
 def new_variables(task, checkpoint, keep_head, config):
-    """Decides about the head of a checkpoint that holds one, and says so in a line.
+    """Decides whether to load the task head of a checkpoint, and prints the decision.
 
-    Unless told, it is taken if it fits and nothing says that it was trained for other labels.
+    By default, it is loaded if it fits and task.json does not say that it was trained for other labels.
 
     Args:
       task: Task that has read its data.
-      checkpoint: what open_checkpoint reads, or None.
-      keep_head: whether to take it, None to decide.
+      checkpoint: Path for open_checkpoint, or None.
+      keep_head: bool. Whether to load the head. None decides.
       config: BertConfig.
 
     Returns:
-      Tuple of the head's variables that are to keep their initial values though the checkpoint may hold them.
+      Tuple of the names of head variables that keep their initial values, even if the checkpoint contains them.
 
     Raises:
-      InputError: with `keep_head`, the checkpoint has no head for this task, or one that does not fit.
+      InputError: With `keep_head`, if the checkpoint has no head for this task, or one that does not fit.
     """
     if not checkpoint:
         return ()
@@ -40,7 +40,7 @@ def new_variables(task, checkpoint, keep_head, config):
                              f"{', '.join(missing)}")
         return ()
     if any(tensors[name].shape[1:] != shape[1:] for name, shape in shapes.items()):
-        return ()  # of another width, as all of that model: loading says so
+        return ()  # The hidden size of the entire model differs, which loading reports.
     fits = all(tensors[name].shape == shape for name, shape in shapes.items())
     difference = _difference(task, checkpoint) if fits else _other_number(tensors, shapes)
     if keep_head and not fits:
@@ -54,13 +54,13 @@ def new_variables(task, checkpoint, keep_head, config):
 
 
 def _other_number(tensors, shapes):
-    """How many outputs the heads of a checkpoint and of this task have, by one of their variables."""
+    """Describes the different numbers of outputs of a checkpoint's and this task's head."""
     name, shape = next(iter(shapes.items()))
     return f"it has {tensors[name].shape[0]} outputs, and this task needs {shape[0]}"
 
 
 def _difference(task, checkpoint):
-    """What the task.json of a checkpoint says that the head was trained for, and this task is not; None if nothing."""
+    """Describes how the head's task in a checkpoint's task.json differs from this task, or returns None."""
     kept, metadata = task_metadata.read(checkpoint), task.metadata
     if kept is None:
         return None

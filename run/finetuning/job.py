@@ -1,6 +1,6 @@
-"""Fine-tuning from settings to results: data, model, runs over seeds, evaluation, the best weights, predictions.
+"""The fine-tuning job: data, model, runs over seeds, evaluation, the best weights, predictions.
 
-`run_task` does what all tasks share; what is a task's own it asks of a run.tasks.base.Task.
+`run_task` is independent of the task. It calls a run.tasks.base.Task for everything task-specific.
 """
 
 import atexit
@@ -28,17 +28,17 @@ from run.techniques.trained_weights import TrainedWeights
 from run.techniques.weight_pruning import WeightPruning
 from run.training import model_files, strategies
 
-# Of a task, with which alone a run is resumed; lengths may change.
+# Attributes of a task that a resumed run must match. Lengths may change.
 KEPT = ("kind", "labels", "pairs", "multi_label", "do_lower_case", "strip_accents", "window_pooling")
 
 
 def run(settings):
-    """Trains, evaluates and predicts the task whose settings FineTuningSettings have; see `run_task`."""
+    """Trains, evaluates, and predicts the task in FineTuningSettings. See `run_task`."""
     return run_task(TASKS[settings.task.kind], settings, choose_techniques(settings))
 
 
 def choose_techniques(settings, *others):
-    """Returns the Technique objects that FineTuningSettings ask for, and `others`, those of the command."""
+    """Returns the Techniques that FineTuningSettings require, and `others`, the command's own."""
     techniques = [TrainedWeights(settings.trained_weights), *others]
     if settings.weight_pruning.weight_pruning:
         techniques.append(WeightPruning(settings.weight_pruning))
@@ -47,27 +47,27 @@ def choose_techniques(settings, *others):
     return tuple(techniques)
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run_task(task_class, settings, techniques, metadata=None):
-    """Trains, evaluates and predicts as `settings` say.
+    """Trains, evaluates, and predicts.
 
     Args:
-      task_class: a subclass of Task.
+      task_class: Subclass of Task.
       settings: FineTuningSettings, resolved.
-      techniques: tuple of Technique objects.
-      metadata: TaskMetadata that the task follows; None for the one of the weights, if they are used untrained.
+      techniques: Tuple of Technique.
+      metadata: TaskMetadata that the task follows. If None, uses the metadata of the weights if they are not trained.
 
     Returns:
-      runs.TrainedModel: what was evaluated and predicts, the best of several runs.
+      runs.TrainedModel. The model that was evaluated and predicts: the best of several runs.
 
     Raises:
-      InputError: settings or data that do not suit each other, the devices, or the run that output_dir holds; a
-        loss that is not finite; nothing is trained, and there is no checkpoint.
+      InputError: If settings or data are incompatible with each other, the devices, or the run in output_dir; if a loss
+        is not finite; or if there is no training and no checkpoint.
     """
     config = settings.model.config
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _kept_metadata(settings, task_class.kind))
-    strategy = make_strategy(settings, task)  # TensorFlow may compute nothing before, as it does for a tokenizer
+    strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
     for note in settings.devices.notes():
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
@@ -95,13 +95,13 @@ def run_task(task_class, settings, techniques, metadata=None):
 
 
 def _begin(settings, shared, states, folder):
-    """Writes what is written before training, once the first model has its weights, and prints changed settings.
+    """Writes the files that training requires, once the first model has its weights; prints changed settings.
 
     Args:
       settings: FineTuningSettings.
       shared: runs.Shared.
-      states: dict of folder -> RunState, of `_check`.
-      folder: for training data.
+      states: Dict of directory to RunState, from `_check`.
+      folder: Path of the directory for training data.
     """
     if shared.writes:
         for changes in dict.fromkeys(state.changes for state in states.values()):
@@ -117,7 +117,7 @@ def _begin(settings, shared, states, folder):
 
 
 def _with_batch_that_fits(settings, task, strategy):
-    """Settings with a smaller batch where there are too few examples for one; says so on standard error."""
+    """Returns settings with a smaller batch if there are too few examples; prints a note to standard error."""
     if not settings.tuning.do_train or settings.search.search:
         return settings
     fitting = settings.fitting(task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)
@@ -128,14 +128,14 @@ def _with_batch_that_fits(settings, task, strategy):
 
 
 def _check(settings, shared):
-    """Checks all that can be checked before anything is written.
+    """Runs all checks that are possible before anything is written.
 
     Args:
       settings: FineTuningSettings.
-      shared: runs.Shared, whose `new_variables` are not decided yet.
+      shared: runs.Shared, without its final `new_variables`.
 
     Returns:
-      runs.Shared, and a dict of each folder that is written to -> RunState.
+      Tuple of runs.Shared and dict of output directory to RunState.
     """
     task, does_train = shared.task, settings.tuning.do_train
     if does_train:
@@ -157,7 +157,7 @@ def _check(settings, shared):
 
 
 def check_metadata(output_dir, metadata):
-    """Raises InputError if the run of another task is in `output_dir`."""
+    """Raises InputError if `output_dir` contains the run of another task."""
     if not holds_run(output_dir):
         return
     there = task_metadata.read(output_dir)
@@ -169,7 +169,7 @@ def check_metadata(output_dir, metadata):
 
 
 def make_strategy(settings, task):
-    """The tf.distribute.Strategy of FineTuningSettings, with the batch sizes in use checked against its replicas."""
+    """Creates the strategy of FineTuningSettings, and checks the batch sizes in use against its replicas."""
     strategy = strategies.make_strategy(settings.devices)
     tuning, training = settings.tuning, settings.training
     if tuning.do_train:
@@ -185,9 +185,9 @@ def make_strategy(settings, task):
 
 
 def _kept_metadata(settings, kind):
-    """The TaskMetadata of the weights that are used without training: of the run in output_dir, or init_checkpoint.
+    """Returns the TaskMetadata of weights that are used without training, from output_dir or init_checkpoint.
 
-    None in training, and where none of that kind is kept with them.
+    Returns None in training, and if the metadata do not exist or are of another kind.
     """
     if settings.tuning.do_train:
         return None
@@ -198,7 +198,7 @@ def _kept_metadata(settings, kind):
 
 
 def _results_dir(settings, strategy):
-    """Where to write results: output_dir; a temporary folder for a worker that only computes them along."""
+    """Returns the directory for results: output_dir, or a temporary directory for non-chief workers."""
     if strategies.is_chief(strategy):
         return settings.training.output_dir
     folder = tempfile.mkdtemp(prefix="worker_")
@@ -207,11 +207,11 @@ def _results_dir(settings, strategy):
 
 
 def _kept_of_runs(settings, shared):
-    """Yields each run's folder, and `started_with` and `may_change` of its RunState, empty without training."""
+    """Yields each run's directory, and `started_with` and `may_change` of its RunState, empty without training."""
     if not settings.tuning.do_train:
         yield from ((each.training.output_dir, ({}, {})) for each in settings.runs)
         return
-    # Results of several runs are compared, so that all of them must begin alike; of one run its checkpoint counts.
+    # Results of several runs are compared, so all must start alike. A single run only depends on its own checkpoint.
     of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
                   "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
     resumed = dict(shared.task.kept_settings)
@@ -228,14 +228,14 @@ def _kept_of_runs(settings, shared):
             "random_seed": each.training.random_seed,
             **collect(FIXED, each.trained_weights, each.weight_pruning),
         }
-        if each.weight_pruning.weight_pruning:  # whose schedule counts the epochs
+        if each.weight_pruning.weight_pruning:  # Its schedule depends on the epochs.
             started_with["num_train_epochs"] = each.tuning.num_train_epochs
         may_change = collect(MAY_CHANGE, each.optimizer, each.step, each.tuning, each.int8)
         yield each.training.output_dir, (started_with, may_change)
 
 
 def _check_search(settings):
-    """Raises InputError if output_dir holds a search and none is to be made, or the other way round."""
+    """Raises InputError if output_dir contains a search and `search` is not set, or vice versa."""
     folder = settings.training.output_dir
     holds_search = exists(os.path.join(folder, SEARCH_FOLDER))
     if holds_search and not settings.search.search:

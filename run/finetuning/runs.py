@@ -1,4 +1,4 @@
-"""Runs of a task: one, from its model to its results, and several over seeds."""
+"""Runs of a task: a single run from its model to its results, and several runs over seeds."""
 
 import dataclasses
 import os
@@ -26,16 +26,16 @@ RESULTS_FILE = "eval_results.txt"
 
 @dataclasses.dataclass(frozen=True)
 class Shared:
-    """What all runs of a command have in common.
+    """State that all runs of a command share.
 
     Attributes:
       strategy: tf.distribute.Strategy.
       config: BertConfig.
       task: Task that has read its data.
-      techniques: Technique objects, in the order in which they change a Build.
-      new_variables: names of the model's variables that init_checkpoint is not to give.
-      begin: called before each training, when its model has its first weights: nothing is written before that, so that
-        a checkpoint that is refused changes no file.
+      techniques: Tuple of Technique, in the order in which they change a Build.
+      new_variables: Names of the model's variables that are not loaded from init_checkpoint.
+      begin: Callable without arguments, called before each training, when its model is initialized. Nothing is written
+        before that, so a rejected checkpoint changes no files.
     """
 
     strategy: tf.distribute.Strategy
@@ -47,22 +47,22 @@ class Shared:
 
     @property
     def writes(self):
-        """Whether this process, of several that train together, is the one that writes files."""
+        """True if this process is the worker that writes files."""
         return strategies.is_chief(self.strategy)
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedModel:
-    """A model to use.
+    """A trained model, ready for use.
 
     Attributes:
-      model: of bert_tf.models, with the weights to use.
-      optimizer: that it was trained with.
-      predictor: Predictor of it.
-      folder: of the run.
-      step: int, of the weights.
-      results: dict of name -> float; empty without evaluation.
-      eval_outputs: the model's outputs for the development data, dict of arrays; None without evaluation.
+      model: Model of bert_tf.models with its final weights.
+      optimizer: Optimizer that it was trained with.
+      predictor: Predictor of the model.
+      folder: Path of the run's directory.
+      step: int. Step of the weights.
+      results: Dict of name to float. Empty without evaluation.
+      eval_outputs: Dict of arrays, outputs for the development data. None without evaluation.
     """
 
     model: object
@@ -74,19 +74,19 @@ class TrainedModel:
     eval_outputs: dict | None
 
     def free(self):
-        """Gives the memory of weights and moments back; the model is of no use after that."""
+        """Frees the memory of weights and optimizer state. The model cannot be used afterwards."""
         strategies.free([*self.model.variables, *self.optimizer.variables])
 
 
 def over_seeds(settings, shared):
-    """Trains and evaluates, once for each seed, and writes eval_results.txt.
+    """Trains and evaluates once per seed, and writes eval_results.txt.
 
     Args:
       settings: FineTuningSettings.
       shared: Shared.
 
     Returns:
-      TrainedModel: the run with the best metric, the first without evaluation.
+      TrainedModel. The run with the best metric, or the first without evaluation.
     """
     metric = shared.task.metric
     best, all_results = None, []
@@ -105,18 +105,18 @@ def over_seeds(settings, shared):
 
 
 def one_run(settings, shared):
-    """Trains and evaluates one run, as far as `settings` say, in its folder.
+    """Runs the training and evaluation that `settings` request, in the run's directory.
 
     Args:
-      settings: FineTuningSettings, of the same data as those that `shared.task` was made with.
+      settings: FineTuningSettings, with the same data as `shared.task`.
       shared: Shared.
 
     Returns:
       TrainedModel.
 
     Raises:
-      InputError: there is nothing to train, and no trained model to use.
-      DivergedError: a loss that is not finite.
+      InputError: If there is nothing to train, and no trained model to use.
+      DivergedError: If a loss is not finite.
     """
     strategy, tuning, output_dir = shared.strategy, settings.tuning, settings.training.output_dir
     task = shared.task.with_settings(settings)
@@ -129,7 +129,7 @@ def one_run(settings, shared):
     training_run = _open_training_run(settings, shared, build)
     if tuning.do_train:
         shared.begin()
-        task = shared.task.with_settings(settings)  # which may have written its training data
+        task = shared.task.with_settings(settings)  # `begin` may have written its training data.
         try:
             training_run.train(
                 _make_dataset_function(task, settings, shared, static_shapes=not is_dynamic),
@@ -143,7 +143,7 @@ def one_run(settings, shared):
     step = best_step or training_run.step
     restored = os.path.join(output_dir, BEST_FOLDER if best_step else "")
     if step and not tuning.do_train and holds_adapters(restored):
-        load_pretrained(model, restored)  # which merges them
+        load_pretrained(model, restored)  # Merges them.
     for technique in shared.techniques:
         technique.finish(build, output_dir, shared.writes)
     results, outputs = {}, None
@@ -154,7 +154,7 @@ def one_run(settings, shared):
 
 
 def _build(settings, shared, task):
-    """The Build of a run: the model and the optimizer, and what the techniques make of them."""
+    """Creates the Build of a run: the model and the optimizer, with the changes of the techniques."""
     steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else None
     with shared.strategy.scope():
         model = task.new_model(lambda: _encoder(settings, shared))
@@ -167,7 +167,7 @@ def _build(settings, shared, task):
 
 
 def _encoder(settings, shared):
-    """The encoder of a run; to be created in the strategy's scope."""
+    """Creates the encoder of a run. Call it in the strategy's scope."""
     fast = strategies.choose_fast(
         shared.strategy, shared.config, settings.step.jit_compile, recompute=settings.step.recompute_activations,
         remove_padding=strategies.may_group_by_length(settings, shared.strategy))
@@ -175,7 +175,7 @@ def _encoder(settings, shared):
 
 
 def _make_dataset_function(task, settings, shared, static_shapes):
-    """The `make_dataset` of a task's training, see loop.TrainingRun.train: of examples one a row, or packed."""
+    """Returns the `make_dataset` of a task's training, packed or not. See loop.TrainingRun.train."""
     def make_dataset(first_step, share):
         seed = settings.training.random_seed
         if settings.tuning.pack_sequences:
@@ -190,13 +190,13 @@ def _make_dataset_function(task, settings, shared, static_shapes):
 
 
 def write_results(folder, shared, results):
-    """Writes and prints eval_results.txt, where there are results and this process writes."""
+    """Writes and prints eval_results.txt if there are results and this process writes files."""
     if shared.writes and results:
         evaluation_results.write_results(os.path.join(folder, RESULTS_FILE), results)
 
 
 def _open_training_run(settings, shared, build):
-    """The loop.TrainingRun of a Build."""
+    """Creates the loop.TrainingRun of a Build."""
     task, eval_steps = shared.task.with_settings(settings), settings.tuning.eval_steps
     evaluations = loop.Evaluations(
         eval_steps, task.metric if eval_steps else None, settings.tuning.early_stopping_evals,
@@ -209,7 +209,7 @@ def _open_training_run(settings, shared, build):
 
 
 def _check_trained(settings, missing):
-    """Raises InputError unless init_checkpoint has all of a task model; `missing`: the variables it lacks."""
+    """Raises InputError unless init_checkpoint has all task variables. `missing`: Names of variables it lacks."""
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
         hint = "train first, or give `init_checkpoint`"
@@ -224,7 +224,7 @@ def _check_trained(settings, missing):
 
 
 def _mean_and_deviation(all_results):
-    """The mean of each result over runs, and its standard deviation as NAME_std."""
+    """Computes the mean of each result over runs, and its standard deviation as NAME_std."""
     results = {}
     for name in all_results[0]:
         values = [each[name] for each in all_results]

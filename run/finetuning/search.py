@@ -1,7 +1,7 @@
-"""The paper's search (appendix A.3): training with every combination of batch size, learning rate and epochs.
+"""The hyperparameter search of the paper (appendix A.3): all combinations of batch size, learning rate, and epochs.
 
-A combination is a trial, a run in a folder of its own. What it came to is kept there as trial.json: a search that was
-stopped goes on with the trial that has none. Checkpoints stay of the best trial and of the one under way, no others.
+A combination is a trial, a run in its own directory. Its results are saved there as trial.json: an interrupted search
+resumes with the first trial without it. Only the best trial and the current one keep their checkpoints.
 """
 
 import csv
@@ -18,17 +18,17 @@ from run.techniques.settings import TrainedWeightsSettings, WeightPruningSetting
 from run.training import checkpoints
 from run.training.loop import DivergedError
 
-TABLE_FILE, PICTURE_FILE = "search.tsv", "search.png"  # in SEARCH_FOLDER
+TABLE_FILE, PICTURE_FILE = "search.tsv", "search.png"  # In SEARCH_FOLDER.
 SETTINGS = ("train_batch_size", "learning_rate", "num_train_epochs")
 
 
 @dataclasses.dataclass(frozen=True)
 class Trial:
-    """A combination, and what training with it came to.
+    """A combination of hyperparameters, and the results of training with it.
 
     Attributes:
       settings: FineTuningSettings of its run.
-      results: dict of name -> float; empty where its loss was not finite; None before its end.
+      results: Dict of name to float. Empty if its loss was not finite. None if the trial is unfinished.
     """
 
     settings: FineTuningSettings
@@ -36,17 +36,17 @@ class Trial:
 
     @property
     def folder(self):
-        """Of its run."""
+        """Path of the run's directory."""
         return self.settings.training.output_dir
 
     @property
     def name(self):
-        """Of its folder."""
+        """Name of the run's directory."""
         return os.path.basename(self.folder)
 
     @property
     def values(self):
-        """Batch size, learning rate and epochs, as `SETTINGS` names them."""
+        """Tuple of batch size, learning rate, and epochs, in the order of `SETTINGS`."""
         return (self.settings.training.train_batch_size, self.settings.optimizer.learning_rate,
                 self.settings.tuning.num_train_epochs)
 
@@ -57,17 +57,17 @@ class Trial:
 
 
 def run(settings, shared):
-    """Trains and evaluates each trial that has not come to its end, and uses the best by the task's metric.
+    """Trains and evaluates each unfinished trial, and uses the best by the task's metric.
 
     Args:
       settings: FineTuningSettings, whose `runs` are the trials.
       shared: runs.Shared.
 
     Returns:
-      runs.TrainedModel: the best trial. Its weights and its results are also in output_dir, as of a run there.
+      runs.TrainedModel. The best trial. Its weights and results are also written to output_dir, in the form of a run.
 
     Raises:
-      InputError: no trial has a score.
+      InputError: If no trial has a score.
     """
     metric, output_dir = shared.task.metric, settings.training.output_dir
     trials = [_with_kept_results(Trial(each)) for each in settings.runs]
@@ -87,12 +87,12 @@ def run(settings, shared):
 
 
 def _use(best, settings, shared, trials):
-    """The TrainedModel of the best trial; keeps its weights and results in output_dir and draws the picture."""
+    """Returns the TrainedModel of the best trial; saves its weights and results in output_dir and plots the search."""
     metric, output_dir = shared.task.metric, settings.training.output_dir
     print(f"best of {len(trials)} trials by {metric}: {best.folder}; {output_dir} has its weights")
-    if not exists(os.path.join(best.folder, "checkpoint")):  # one that an earlier search, of more values, found better
+    if not exists(os.path.join(best.folder, "checkpoint")):  # An earlier, larger search preferred another one.
         print(f"{best.folder}: trained again, its weights are not kept any more")
-        if shared.writes:  # so that it is taken for unfinished, should this process be killed
+        if shared.writes:  # Marks it as unfinished in case this process is killed.
             remove(os.path.join(best.folder, TRIAL_FILE))
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             shared.task, settings.model.init_checkpoint, settings.tuning.keep_head, shared.config))
@@ -109,7 +109,7 @@ def _use(best, settings, shared, trials):
 
 
 def _with_kept_results(trial):
-    """The Trial with the results that its folder holds, as it is if there are none; InputError for a damaged file."""
+    """Returns a Trial with the results in its directory, unchanged if there are none; raises InputError if damaged."""
     state = trial.state
     if not state.is_resumed:
         return trial
@@ -121,14 +121,14 @@ def _with_kept_results(trial):
 
 
 def _finish(trial, shared):
-    """Trains and evaluates a trial, or resumes it; returns it with its results, which are kept in its folder."""
+    """Trains and evaluates a trial, or resumes it; returns it with its results, which are saved to its directory."""
     try:
         tuned = runs.one_run(trial.settings, shared)
         results = tuned.results
         tuned.free()
         runs.write_results(trial.folder, shared, results)
     except DivergedError as error:
-        print(f"{trial.name}: {error.event}")  # no advice, and no checkpoint is kept of it
+        print(f"{trial.name}: {error.event}")  # Without the advice, since its checkpoints are deleted.
         results = {}
     if shared.writes:
         trial.state.finish("results", results)
@@ -136,7 +136,7 @@ def _finish(trial, shared):
 
 
 def _best(trials, metric):
-    """The Trial with the highest metric, the first of equals; None if none has any."""
+    """Returns the Trial with the highest metric, the first if equal, or None if none has results."""
     return max((trial for trial in trials if trial.results), key=lambda trial: trial.results[metric], default=None)
 
 
@@ -147,13 +147,13 @@ def _remove_checkpoints(trials, best):
 
 
 def _columns(trials, metric):
-    """Names of the results of trials, the metric first."""
+    """Returns the names of the trials' results, the metric first."""
     names = {name for trial in trials for name in trial.results or ()}
     return sorted(names, key=lambda name: (name != metric, name == "global_step", name))
 
 
 def _write_table(path, trials, metric):
-    """Writes search.tsv: a row for each trial that has come to its end."""
+    """Writes search.tsv: one row per finished trial."""
     names = _columns(trials, metric)
     with new_file(path, newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")

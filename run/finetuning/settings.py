@@ -17,16 +17,16 @@ from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
-OF_PACKS = {"pack_sequences"}  # flags that scripts for tasks whose examples cannot be packed do not have
-SEARCH_FOLDER = "search"  # of an output_dir, with a folder for each trial of a search
-# What runs of all tasks write into output_dir, beside files for which no data could be taken.
+OF_PACKS = {"pack_sequences"}  # Flags that scripts do not have if examples of their task cannot be packed.
+SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
+# Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
            r"test_results\.tsv|(training|eval)_log\.csv|train\.tf_record|table\.(json|tsv)")
 
 
 @dataclasses.dataclass(frozen=True)
 class TuningSettings(Settings):
-    """What to do, for how long, how often; and how batches are made."""
+    """Steps to run, training schedule, and batching."""
 
     do_train: bool = setting(False, "Whether to train.")
     do_eval: bool = setting(False, "Whether to evaluate on the development data.")
@@ -59,14 +59,14 @@ class TuningSettings(Settings):
 
     @property
     def splits(self):
-        """The data that is read: "train", "dev" and "test", as far as there is something to do with them."""
+        """The splits to read: a list of "train", "dev", and "test", according to the steps to run."""
         wanted = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
         return [split for split, is_wanted in wanted.items() if is_wanted]
 
 
 @dataclasses.dataclass(frozen=True)
 class SearchSettings(Settings):
-    """Which combinations of batch size, learning rate and epochs to try (appendix A.3 of the paper)."""
+    """Hyperparameter search over batch size, learning rate, and epochs (appendix A.3 of the paper)."""
 
     search: bool = setting(
         False, "Train with every combination of --search_batch_sizes, --search_learning_rates and --search_epochs, in "
@@ -91,7 +91,7 @@ class SearchSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTuningSettings(Settings):
-    """A fine-tuning run; `task` holds the settings of its task, of data_prep.tasks."""
+    """A fine-tuning run. `task` contains the settings of its task, from data_prep.tasks."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -114,7 +114,7 @@ class FineTuningSettings(Settings):
         check_positions("predict_batch_size", self.tuning.predict_batch_size, length)
 
     def check_files(self):
-        """See Settings; InputError too if there is nothing to do, or data lie where files are written."""
+        """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
         if not self.tuning.splits:
             raise InputError("nothing to do: give `do_train`, `do_eval` or `do_predict`")
         names = ("train_file", "dev_file", "test_file", "predict_file")
@@ -123,12 +123,12 @@ class FineTuningSettings(Settings):
 
     @property
     def splits(self):
-        """The data that the task reads, see TuningSettings."""
+        """The splits that the task reads. See TuningSettings."""
         return self.tuning.splits
 
     @property
     def runs(self):
-        """The FineTuningSettings of each run: itself, one for each seed, or the trials of a search."""
+        """List of FineTuningSettings, one per run: itself, one per seed, or the trials of a search."""
         if self.search.search:
             return [self._trial(*values) for values in itertools.product(*map(
                 dict.fromkeys, (self.search.search_batch_sizes, self.search.search_learning_rates,
@@ -138,14 +138,14 @@ class FineTuningSettings(Settings):
         return [self._run_of_seeds(number) for number in range(self.tuning.num_runs)]
 
     def _run_of_seeds(self, number):
-        """The settings of run `number`, from 0, of those over seeds."""
+        """Returns the settings of run `number`, 0-based, of the runs over seeds."""
         training = dataclasses.replace(
             self.training, output_dir=os.path.join(self.training.output_dir, f"run_{number + 1}"),
             random_seed=self.training.random_seed + number)
         return dataclasses.replace(self, training=training, tuning=dataclasses.replace(self.tuning, num_runs=1))
 
     def _trial(self, batch_size, learning_rate, num_epochs):
-        """The settings of a trial of the search; its own search nothing."""
+        """Returns the settings of a trial of the search, with `search` disabled."""
         name = f"batch{batch_size}_lr{short(learning_rate)}_epochs{short(num_epochs)}"
         training = dataclasses.replace(
             self.training, output_dir=os.path.join(self.training.output_dir, SEARCH_FOLDER, name),
@@ -156,7 +156,7 @@ class FineTuningSettings(Settings):
             tuning=dataclasses.replace(self.tuning, num_train_epochs=num_epochs))
 
     def num_train_steps(self, num_examples):
-        """Steps that make up `num_train_epochs`, as in the original; InputError if they are none; see `fitting`."""
+        """Returns the steps in `num_train_epochs`, as in the original BERT; raises InputError if 0. See `fitting`."""
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps > LARGEST_NUMBER:
@@ -168,11 +168,11 @@ class FineTuningSettings(Settings):
         return steps
 
     def fitting(self, num_examples, multiple=1):
-        """These settings, with a batch of all examples where those of all epochs together would not fill one.
+        """Returns settings with a batch of all examples if all epochs together would not fill a batch.
 
         Args:
           num_examples: int.
-          multiple: of which the size of a batch must be one.
+          multiple: int. The batch size must be a multiple of this number.
         """
         batch_size, smaller = self.training.train_batch_size, num_examples // multiple * multiple
         steps = lambda size: int(num_examples / size * self.tuning.num_train_epochs)
@@ -182,7 +182,7 @@ class FineTuningSettings(Settings):
 
 
 def short(number):
-    """A number as text that tells it from all others, without a .0 at its end: 2, 0.5, 5e-05."""
+    """Formats a number unambiguously and without a trailing .0: 2, 0.5, 5e-05."""
     return str(number).removesuffix(".0")
 
 
@@ -202,12 +202,12 @@ class DataSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class FineTunedSettings(Settings):
-    """A fine-tuned model, and the data of its task; see run.finetuning.fine_tuned.
+    """A fine-tuned model, and the data of its task. See run.finetuning.fine_tuned.
 
     Attributes:
-      metadata: TaskMetadata of the model, once resolved; None if it has none and `needs_task` is False.
+      metadata: TaskMetadata of the model, once resolved. None if it has none and `needs_task` is False.
       task: TaskSettings, once resolved.
-      tuning: TuningSettings, once resolved. They say which data are read, and how a derived model is trained.
+      tuning: TuningSettings, once resolved. They select the data to read, and the training of a derived model.
     """
 
     always_required: ClassVar = ("init_checkpoint",)
@@ -235,7 +235,7 @@ class FineTunedSettings(Settings):
         return own
 
     def completed(self):
-        """See Settings; InputError for a model that was not fine-tuned, or data of another task."""
+        """See Settings. Raises InputError if the model was not fine-tuned, or for data of another task."""
         checkpoint = self.model.init_checkpoint
         with paths.errors_of("init_checkpoint"):
             metadata, started_with = task_metadata.read(checkpoint), task_metadata.read_run(checkpoint)
@@ -251,5 +251,5 @@ class FineTunedSettings(Settings):
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())
 
     def choose_tuning(self):
-        """Returns the TuningSettings, see `tuning`."""
+        """Returns the TuningSettings. See `tuning`."""
         return TuningSettings(do_eval=True)

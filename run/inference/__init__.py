@@ -1,1 +1,1 @@
-"""Models that answer: from a checkpoint or an export, in the terminal or into files."""
+"""Inference from a checkpoint or an export, in the terminal or with files."""

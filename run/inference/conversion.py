@@ -1,4 +1,4 @@
-"""Converts a checkpoint into another format."""
+"""Conversion of checkpoints between formats."""
 
 import sys
 
@@ -9,7 +9,7 @@ from bert_tf.model_folder.finding import as_vocab_txt
 
 
 def run(settings):
-    """Converts, and prints what was written, as resolved ConversionSettings say."""
+    """Converts a checkpoint and prints what it wrote. `settings`: ConversionSettings, resolved."""
     config = model_folder.read_config(settings.bert_config_file) if settings.bert_config_file else None
     model_folder.check_no_pickle(settings.input)
     tokenizer = _find_tokenizer(settings.input)
@@ -20,12 +20,12 @@ def run(settings):
             task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
             max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
-    if kept and kept.source == TASK_FILE and settings.format == "tf1":  # other formats name the task, or have no heads
+    if kept and kept.source == TASK_FILE and settings.format == "tf1":  # Others specify the task, or have no heads.
         task_metadata.keep(settings.output, kept)
 
 
 def _find_tokenizer(source):
-    """The TokenizerFiles beside a checkpoint; none, and a note, where this project does not compute its tokenizer."""
+    """Finds the TokenizerFiles of a checkpoint; prints a note and returns none if the tokenizer is unsupported."""
     try:
         return model_folder.find_tokenizer(source)
     except InputError as error:

@@ -1,6 +1,6 @@
-"""Scores an exported model on development data beside the checkpoint that it was made from.
+"""Evaluation of an exported model on development data, compared with its source checkpoint.
 
-Both see the same features and are judged by the task's own metrics, so that a difference is the export's.
+Both models get the same features and are scored by the task's metrics, so the export causes all differences.
 """
 
 import json
@@ -19,16 +19,16 @@ from run.inference import feature_models
 from run.tasks import TASKS
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Evaluates both, prints a table, and writes it if a file is named.
+    """Evaluates both models, prints a table, and writes it if `output_file` is set.
 
     Args:
       settings: ExportEvaluationSettings, resolved.
 
     Raises:
-      InputError: as bert_tf.serving.checkpoint.load's; a task without development data; data that do not suit it; an
-        export of another kind; a score that fell by more than `most_lost`.
+      InputError: See bert_tf.serving.checkpoint.load. Also if the task has no development data, if the data do not
+        match it, if the export is of another kind, or if a score decreased by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
     kind = settings.card.kind
@@ -57,15 +57,15 @@ def run(settings):
 
 
 def compare(task, whole, export):
-    """What two models come to on the development data of a task.
+    """Compares two models on the development data of a task.
 
     Args:
-      task: Task that has read it.
-      whole, export: of each model its outputs, dict of arrays, and the seconds they took.
+      task: Task that has read the data.
+      whole, export: Tuples of a model's outputs, dict of arrays, and their duration in seconds.
 
     Returns:
-      Dict that JSON can hold: "scores", dict of metric -> "checkpoint", "export" and "difference"; "decisions" and
-      "equal_decisions", how many there are and how many are the same; "seconds" of each.
+      Dict of JSON values: "scores", dict of metric to "checkpoint", "export", and "difference"; "decisions" and
+      "equal_decisions", the number of decisions and of identical ones; "seconds" of each model.
     """
     scores = [task.score(outputs) for outputs, _ in (whole, export)]
     decisions = [task.decisions(outputs) for outputs, _ in (whole, export)]
@@ -79,7 +79,7 @@ def compare(task, whole, export):
 
 
 def as_text(report):
-    """A table of what `compare` gave."""
+    """Formats the result of `compare` as a table."""
     width = max(map(len, report["scores"]))
     lines = [f"{'':{width}}  checkpoint    export  difference"]
     lines += [f"{name:{width}}  {row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}"
@@ -91,7 +91,7 @@ def as_text(report):
 
 
 def _timed(model, *arguments):
-    """What a model gives, and the seconds that it took."""
+    """Returns the outputs of a model and the seconds it took."""
     start = time.perf_counter()
     outputs = model(*arguments)
     return outputs, time.perf_counter() - start

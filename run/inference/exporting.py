@@ -1,4 +1,4 @@
-"""Writes a trained model as a file that answers raw text, and says what it is."""
+"""Export of a trained model that accepts raw text, with a summary of the result."""
 
 import os
 import tempfile
@@ -13,9 +13,9 @@ from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Loads a checkpoint and exports it, as resolved ExportSettings say; InputError as checkpoint.load's."""
+    """Exports a checkpoint. `settings`: ExportSettings, resolved. Raises InputError like checkpoint.load."""
     if settings.format != "saved_model":
         export_litert(settings)
         return
@@ -26,7 +26,7 @@ def run(settings):
 
 
 def export_saved_model(servable, card, settings, litert_content=None):
-    """Writes the SavedModel of a Servable, and the bytes of a LiteRT model into it."""
+    """Writes the SavedModel of a Servable, including the bytes of a LiteRT model."""
     path, has_warmup = export.save(servable, settings.export_dir, version=settings.version, weights=settings.weights,
                                    litert=litert_content)
     labels = f", labels {', '.join(card.labels)}" if card.labels else ""
@@ -40,7 +40,7 @@ def export_saved_model(servable, card, settings, litert_content=None):
 
 
 def export_litert(settings):
-    """Writes the LiteRT model; says how large it is and how near to the whole one."""
+    """Writes the LiteRT model; prints its size and its largest difference from the original model."""
     servable, content = convert(settings, settings.weights)
     files.make_dirs(settings.export_dir)
     path = os.path.join(settings.export_dir, f"model_{settings.weights}.tflite")
@@ -57,7 +57,7 @@ def export_litert(settings):
 
 
 def convert(settings, weights):
-    """(Servable, bytes of its LiteRT model); arguments as `run`'s, and the kind of weights."""
+    """Returns a Servable and the bytes of its LiteRT model. `weights`: Storage format of the weights."""
     servable, _ = checkpoint.load(settings, static_length=True)
     return servable, litert.convert(servable, weights, settings.lengths, settings.batch_sizes)
 

@@ -1,4 +1,4 @@
-"""Writes the vectors that a BERT gives each token of a text, of any of its layers."""
+"""Extraction of contextual embeddings of each token of a text, from any layers of a BERT."""
 
 import itertools
 import re
@@ -16,13 +16,13 @@ from run.settings import DTYPE_POLICIES
 from run.training import strategies
 
 MEAN_TOKEN = "[MEAN]"
-WINDOW_BYTES = 1 << 29  # most memory for vectors that wait to be put into the order of the input
+WINDOW_BYTES = 1 << 29  # Maximum memory for embeddings that wait to be reordered to the order of the input.
 PAIR = re.compile(r"(.*) \|\|\| (.*)")
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings):
-    """Loads the model once, and goes through the input window by window.
+    """Loads the model once, and processes the input window by window.
 
     Args:
       settings: ExtractionSettings, resolved.
@@ -30,7 +30,7 @@ def run(settings):
     config = settings.model.config
     layers = settings.parse_layers(config.num_hidden_layers)
     extractor = Extractor(settings, config, layers, settings.compute, settings.use_one_hot_embeddings)
-    # A window of texts is read before its first vectors are there.
+    # A window of texts is read before its first embeddings exist.
     decoder = LineDecoder()
     asked, texts = itertools.tee(read_texts(settings.input_file, decoder))
     rows = (pool(*row, settings.pooling) for row in extractor(asked))
@@ -43,24 +43,24 @@ def run(settings):
 
 
 class Extractor:
-    """An encoder that gives the vectors of texts.
+    """An encoder that computes the embeddings of texts.
 
     Args:
-      settings: with the groups `model`, `tokenizer` and `devices`, and `batch_size`.
+      settings: Settings with the groups `model`, `tokenizer`, and `devices`, and `batch_size`.
       config: BertConfig.
-      layers: indexes of layers, list of int.
-      compute: as `compute` of ExtractionSettings.
-      use_one_hot_embeddings: as that of ExtractionSettings.
+      layers: List of int. Indices of layers.
+      compute: str. See ExtractionSettings.
+      use_one_hot_embeddings: bool. See ExtractionSettings.
 
     Attributes:
       cut: CutTexts of all texts so far.
 
     Raises:
-      InputError: a vocabulary or a checkpoint that does not suit the config; devices that are not there.
+      InputError: If a vocabulary or checkpoint does not match the config, or if devices do not exist.
     """
 
     def __init__(self, settings, config, layers, compute="float32", use_one_hot_embeddings=False):
-        strategy = strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
+        strategy = strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
         strategies.check_batch_size("batch_size", settings.batch_size, strategy)
         for note in settings.devices.notes():
             print(note)
@@ -80,7 +80,7 @@ class Extractor:
         self.cut = CutTexts(self._tokenizer, self._max_seq_length)
 
     def __call__(self, texts):
-        """Yields what `extract` does for an iterable of (text_a, text_b)."""
+        """Yields the results of `extract` for an iterable of (text_a, text_b)."""
         yield from extract(texts, self._tokenizer, self._predictor, self._max_seq_length, self._batch_size,
                            max(1, WINDOW_BYTES // self._batch_bytes), self.cut)
 
@@ -88,9 +88,9 @@ class Extractor:
 def read_texts(path, decoder=None):
     """Yields (text_a, text_b) for each line of a file, or of standard input for "-"; text_b may be empty.
 
-    As the original's `read_examples`: bytes that are not UTF-8 are dropped, which `decoder`, a LineDecoder, counts,
-    white space around a line too, and the last ` ||| ` divides it. An empty line is an empty text, so that line numbers
-    stay.
+    Like `read_examples` of the original BERT, it drops invalid UTF-8 bytes, which `decoder`, a LineDecoder, counts, and
+    whitespace around a line, and splits at the last ` ||| `. An empty line is an empty text, so line numbers are
+    unchanged.
     """
     decoder = decoder or LineDecoder()
     with sys.stdin.buffer if path == "-" else open_bytes(path) as file:
@@ -101,11 +101,11 @@ def read_texts(path, decoder=None):
 
 
 class CutTexts:
-    """Counts the lines that are longer than the model takes; as a string, says how many there were.
+    """Counts the lines that exceed the model's length. Its string reports their number.
 
     Args:
       tokenizer: BertTokenizer.
-      max_seq_length: length that lines are cut to.
+      max_seq_length: int. Maximum length of a line in tokens.
     """
 
     def __init__(self, tokenizer, max_seq_length):
@@ -113,7 +113,7 @@ class CutTexts:
         self._num_cut = self._num_pieces = 0
 
     def count(self, texts, features):
-        """Takes a list of (text_a, text_b) and their features, dict of arrays [n, S]."""
+        """Adds a list of (text_a, text_b) and their features, dict of arrays [n, S]."""
         is_full = features["input_mask"].all(axis=1)
         full = [pair for pair, each in zip(texts, is_full, strict=True) if each]
         if not full:
@@ -132,14 +132,14 @@ class CutTexts:
 
 
 def chosen_layers(encoder, layers):
-    """A model that gives the outputs of some of an encoder's layers, for run.arrays.prediction.
+    """Creates a model that returns the outputs of some of an encoder's layers, for run.arrays.prediction.
 
     Args:
       encoder: BertEncoder.
-      layers: indexes of layers, list of int.
+      layers: List of int. Indices of layers.
 
     Returns:
-      (features, training) -> {"vectors": float32 [B, S, layers, H]}.
+      Callable (features, training) -> dict of vectors, float32 [B, S, layers, H].
     """
     def model(features, training=False):
         outputs = encoder(features, training=training)["encoder_outputs"]
@@ -149,15 +149,15 @@ def chosen_layers(encoder, layers):
 
 
 def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batches, cut):
-    """Yields the pieces of each text, list of str, and their vectors, float32 [pieces, layers, H].
+    """Yields the tokens of each text, list of str, and their embeddings, float32 [tokens, layers, H].
 
     Args:
-      texts: iterable of (text_a, text_b).
+      texts: Iterable of (text_a, text_b).
       tokenizer: BertTokenizer.
       predictor: run.arrays.prediction.Predictor of `chosen_layers`.
-      max_seq_length: length that texts are cut to.
-      batch_size: texts that go through the model together.
-      window_batches: how many batches of consecutive texts are sorted by length together.
+      max_seq_length: int. Maximum length of a text in tokens.
+      batch_size: int. Texts per batch.
+      window_batches: int. Number of batches of consecutive texts to sort by length together.
       cut: CutTexts.
     """
     texts = iter(texts)
@@ -172,7 +172,7 @@ def extract(texts, tokenizer, predictor, max_seq_length, batch_size, window_batc
 
 
 def pool(pieces, vectors, pooling):
-    """The pieces of a line, list of str, and their vectors [pieces, layers, H], as `--pooling` leaves them."""
+    """Applies `--pooling` to the tokens of a line, list of str, and their embeddings [tokens, layers, H]."""
     if pooling == "cls":
         return pieces[:1], vectors[:1]
     if pooling == "mean":

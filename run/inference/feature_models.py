@@ -1,4 +1,4 @@
-"""Exports asked by features, not by texts: so they can be judged as checkpoints are."""
+"""Exported models that are queried with features instead of texts, so that they are comparable to checkpoints."""
 
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
@@ -11,20 +11,20 @@ from bert_tf.serving import exports, saved_model
 from bert_tf.tasks import KINDS
 from run.arrays.prediction import Predictor
 
-ROWS_AT_A_TIME = 512  # of a LiteRT file, between two steps of the progress bar
+ROWS_AT_A_TIME = 512  # Rows of a LiteRT model per step of the progress bar.
 
 
 class SavedModelOfFeatures:
     """The signature "ids" of a SavedModel.
 
     Args:
-      path: folder of the SavedModel, with version or without.
+      path: Path of the SavedModel's directory, with or without version.
 
     Attributes:
-      kind: of the model, a key of KINDS.
+      kind: str. Kind of the model, a key of KINDS.
 
     Raises:
-      InputError: no SavedModel, or not one of these scripts.
+      InputError: If this is not a SavedModel, or was not exported by these scripts.
     """
 
     def __init__(self, path):
@@ -33,10 +33,10 @@ class SavedModelOfFeatures:
         self.kind = saved_model.kind_of(signature.structured_outputs if signature else {})
         if self.kind is None or "ids" not in loaded.signatures:
             raise InputError(f"`model`={path}: is not of a model of these scripts")
-        self._loaded, self._signature = loaded, loaded.signatures["ids"]  # the first keeps the variables
+        self._loaded, self._signature = loaded, loaded.signatures["ids"]  # `_loaded` keeps the variables alive.
 
     def __call__(self, features, batch_size):
-        """features as Predictor's -> logits as of the model that it was made from, dict of arrays [n, ...]."""
+        """Returns the logits of the original model, dict of arrays [n, ...]. `features`: See Predictor."""
         static_length = self._static_length
         if static_length not in (None, features["input_ids"].shape[-1]):
             raise InputError(f"`max_seq_length`={features['input_ids'].shape[-1]}: the export takes {static_length}")
@@ -49,7 +49,7 @@ class SavedModelOfFeatures:
         return KINDS[self.kind].logits_of(predictor(features, batch_size, "export"))
 
     def answer(self, features):
-        """A call for one batch alone, without anything around it, to be timed."""
+        """Runs a single batch without overhead, for timing."""
         return {name: value.numpy() for name, value in self._numbers(features).items()}
 
     @property
@@ -62,16 +62,16 @@ class SavedModelOfFeatures:
 
 
 class LiteRTModelOfFeatures:
-    """The graphs of a LiteRT file, whose batch sizes are its own.
+    """The graphs of a LiteRT file, which determine the batch sizes.
 
     Args:
-      path: of the file.
+      path: Path of the file.
 
     Attributes:
-      kind: as SavedModelOfFeatures'.
+      kind: str. See SavedModelOfFeatures.
 
     Raises:
-      InputError: a file of another kind.
+      InputError: If the file does not exist, or is not a LiteRT model of these scripts.
     """
 
     def __init__(self, path):
@@ -82,7 +82,7 @@ class LiteRTModelOfFeatures:
         self.kind = self._model.kind
 
     def __call__(self, features, batch_size):
-        """features as Predictor's -> logits as of the model that it was made from, dict of arrays [n, ...]."""
+        """Returns the logits of the original model, dict of arrays [n, ...]. `features`: See Predictor."""
         shape, flat = features["input_ids"].shape, self._flat(features)  # [n, S] or [n, choices, S]
         with tqdm(total=shape[0], desc="export", unit="example", dynamic_ncols=True) as progress:
             outputs = self._model.numbers(flat, ROWS_AT_A_TIME,
@@ -92,14 +92,14 @@ class LiteRTModelOfFeatures:
         return outputs
 
     def answer(self, features):
-        """A call for one batch alone, without anything around it, to be timed."""
+        """Runs a single batch without overhead, for timing."""
         return self._model.numbers(self._flat(features))
 
     def _flat(self, features):
-        """Features with a row for each text."""
+        """Reshapes features to one row per text."""
         return {name: values.reshape([-1, values.shape[-1]]) for name, values in features.items()}
 
 
 def open_export(path):
-    """The export at a path: a .tflite file, or a folder of a SavedModel."""
+    """Opens an export: a .tflite file, or the directory of a SavedModel."""
     return (LiteRTModelOfFeatures if path.endswith(exports.LITERT_SUFFIX) else SavedModelOfFeatures)(path)

@@ -1,4 +1,4 @@
-"""The lines of a file whose pooled vectors are nearest to a query's, by cosine: what run.nearest does."""
+"""The job of run.nearest: the lines of a file nearest to a query, by the cosine of their pooled embeddings."""
 
 import sys
 import zipfile
@@ -10,17 +10,17 @@ from bert_tf import files
 from bert_tf.errors import InputError
 from run.inference import extraction, terminal
 
-LEAST_NORM = 1e-12  # of the vector of an empty direction
+LEAST_NORM = 1e-12  # Lower bound for the norm of an embedding.
 
 
 def run(settings):
-    """Reads the lines, and prints those nearest to each query.
+    """Reads the lines, and prints the nearest to each query.
 
     Args:
       settings: NearestSettings, resolved.
 
     Raises:
-      InputError: as Extractor's; a file without lines; vectors that are not those of the lines.
+      InputError: See Extractor. Also if a file has no lines, or if embeddings do not match the lines.
     """
     config, decoder = settings.model.config, files.LineDecoder()
     lines = list(extraction.read_texts(settings.input_file, decoder))
@@ -43,7 +43,7 @@ def run(settings):
 
 
 def _pooled(extractor, texts, settings, description=None):
-    """float32 [n, H]: the pooled vector of each text."""
+    """Returns float32 [n, H], the pooled embedding of each text."""
     rows = extractor(texts)
     if description:
         rows = tqdm(rows, desc=description, total=len(texts), unit="line", dynamic_ncols=True)
@@ -51,19 +51,19 @@ def _pooled(extractor, texts, settings, description=None):
 
 
 def _units(vectors):
-    """Vectors float32 [n, H], made of length 1."""
+    """Normalizes embeddings, float32 [n, H], to length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), LEAST_NORM)
 
 
 def _read(settings, num_lines, width):
-    """The vectors of a file of extract_features, float32 [n, H]; InputError unless they are one for each line."""
+    """Reads float32 [n, H] from a file of extract_features; raises InputError unless it has one row per line."""
     path = settings.vectors
     try:
         with files.local_copy(path) as local, np.load(local, allow_pickle=False) as arrays:
             vectors, layers = arrays["vectors"], arrays["layers"].tolist()
         if vectors.dtype.kind != "f" or vectors.ndim != 3 or len(layers) != vectors.shape[1]:
             raise ValueError(f"it holds {vectors.dtype} {list(vectors.shape)} of the layers {layers}")
-    except (ValueError, KeyError, EOFError, OSError, TypeError, zipfile.BadZipFile) as error:  # TypeError: of one array
+    except (ValueError, KeyError, EOFError, OSError, TypeError, zipfile.BadZipFile) as error:  # TypeError: one array.
         raise InputError(f"`vectors`={path}: is no .npz of extract_features: {error}") from error
     if settings.layer not in layers:
         raise InputError(f"`layer`={settings.layer}: {path} holds the layers {', '.join(map(str, layers))}")

@@ -1,4 +1,4 @@
-"""Answers a whole file of texts by any model: what run.predict does."""
+"""The job of run.predict: predictions for a file of texts with any model."""
 
 import itertools
 
@@ -9,17 +9,17 @@ from bert_tf.errors import InputError
 from bert_tf.serving import open_model
 from run.inference.formats import answer_files, request_files
 
-WINDOW_BATCHES = 32  # batches of consecutive requests that are sorted by length together
+WINDOW_BATCHES = 32  # Number of batches of consecutive requests to sort by length together.
 
 
 def run(settings):
-    """Reads, answers and writes, window by window: memory does not grow with the file.
+    """Reads, predicts, and writes window by window: memory does not grow with the file.
 
     Args:
       settings: PredictionSettings, resolved.
 
     Raises:
-      InputError: as bert_tf.serving.open_model's and request_files.read's; the file holds nothing.
+      InputError: See bert_tf.serving.open_model and request_files.read. Also if the file is empty.
     """
     model = open_model(settings)
     decoder = files.LineDecoder()
@@ -42,12 +42,12 @@ def run(settings):
 
 
 def answers(model, requests, batch_size):
-    """Yields the answer to each request, in their order, as Kind.rows makes them.
+    """Yields the prediction for each request, in order, as a row of Kind.rows.
 
     Args:
       model: bert_tf.serving.LoadedModel.
-      requests: iterable of dicts of text.
-      batch_size: requests that go through the model together.
+      requests: Iterable of dicts of text.
+      batch_size: int. Requests per batch.
     """
     requests = iter(requests)
     while window := list(itertools.islice(requests, WINDOW_BATCHES * batch_size)):

@@ -1,6 +1,6 @@
-"""What models that answer are told. Free of TensorFlow: scripts define their flags of it.
+"""Settings for inference. Scripts define their flags from this module, so it does not import TensorFlow.
 
-A folder that a fine-tuning script wrote says in task.json what its model does. It comes before the defaults.
+The task.json in the directory of a fine-tuning run takes precedence over the defaults.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ LATENCY_CALLS = 20
 
 @dataclasses.dataclass(frozen=True)
 class SavedModelSettings(Settings):
-    """An export in place of a checkpoint, and how fast it is."""
+    """An export instead of a checkpoint, and latency measurement."""
 
     model: str | None = setting(
         None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; "
@@ -68,7 +68,7 @@ class FillMaskSettings(AnyModelSettings):
 
     @property
     def texts(self):
-        """The texts given, list of str."""
+        """Texts from the flag, list of str."""
         return list(map(_without_other_bytes, self.text))
 
 
@@ -91,7 +91,7 @@ class AnswerSettings(AnyModelSettings):
 
     @property
     def questions(self):
-        """The questions given, list of str."""
+        """Questions from the flag, list of str."""
         return list(map(_without_other_bytes, self.question))
 
     def check_files(self):
@@ -100,7 +100,7 @@ class AnswerSettings(AnyModelSettings):
             raise InputError("either `context` or `context_file` is required")
 
     def read_context(self):
-        """The text of `context` or `context_file`."""
+        """Reads the text of `context` or `context_file`."""
         if self.context is not None:
             return _without_other_bytes(self.context)
         return read_bytes(self.context_file).decode("utf-8", "ignore")
@@ -108,7 +108,7 @@ class AnswerSettings(AnyModelSettings):
 
 @dataclasses.dataclass(frozen=True)
 class ExportSettings(CheckpointSettings):
-    """A model to be written as a file that answers raw text."""
+    """A model to export for raw text."""
 
     export_dir: str | None = setting(
         None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model without one "
@@ -162,7 +162,7 @@ class ExportSettings(CheckpointSettings):
 
 @dataclasses.dataclass(frozen=True)
 class PredictionSettings(LoadSettings):
-    """A file of texts that a model is to answer."""
+    """A file of texts to predict."""
 
     task_without_card: ClassVar = None
 
@@ -187,13 +187,13 @@ class PredictionSettings(LoadSettings):
 
     @property
     def writes_table(self):
-        """Whether answers become a table."""
+        """True if predictions are written as a table."""
         return bool(self.output_file) and self.output_file.lower().endswith(".tsv")
 
 
 @dataclasses.dataclass(frozen=True)
 class ExportedModelSettings(Settings):
-    """The export that is looked at."""
+    """The export to evaluate."""
 
     model: str | None = setting(
         None, "A .tflite file or a folder that export_saved_model wrote, with version or without. Needed.",
@@ -202,7 +202,7 @@ class ExportedModelSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluatedTokenizerSettings(TokenizerSettings):
-    """The length alone is a flag; all else is as the checkpoint's folder says."""
+    """Tokenizer settings from the checkpoint's directory. Only the length is a flag."""
 
     max_seq_length: int | None = setting(
         None, "Longest sequence in WordPiece tokens; unset means that of the checkpoint's task.json.", lower=4)
@@ -210,7 +210,7 @@ class EvaluatedTokenizerSettings(TokenizerSettings):
 
 @dataclasses.dataclass(frozen=True)
 class ExportEvaluationSettings(ServedSettings):
-    """An export, the fine-tuned checkpoint that it was made from, and development data."""
+    """An export, its source checkpoint, and development data."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     export: ExportedModelSettings = dataclasses.field(default_factory=ExportedModelSettings)
@@ -234,7 +234,7 @@ EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASI
 
 @dataclasses.dataclass(frozen=True)
 class ExtractionSettings(Settings):
-    """Texts whose vectors are to be written."""
+    """Texts to extract embeddings from."""
 
     always_required: ClassVar = ("init_checkpoint",)
 
@@ -274,7 +274,7 @@ class ExtractionSettings(Settings):
         self.parse_layers(self.model.config.num_hidden_layers)
 
     def parse_layers(self, num_layers):
-        """The indexes of `layers`, list of int as given; InputError if one is no layer of a model of `num_layers`."""
+        """Returns `layers` as a list of int; raises InputError if a model of `num_layers` does not have one."""
         try:
             layers = [int(layer) for layer in self.layers.split(",")]
         except ValueError:
@@ -288,13 +288,13 @@ class ExtractionSettings(Settings):
 
 
 def _without_other_bytes(text):
-    """An argument without the bytes that are not UTF-8, which Python holds as surrogates: the tokenizer drops them."""
+    """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the tokenizer does."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
 @dataclasses.dataclass(frozen=True)
 class ConversionSettings(Settings):
-    """What to convert into what."""
+    """Input and output of a conversion."""
 
     input: str | None = setting(
         None, "The checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a folder that holds one "
@@ -332,7 +332,7 @@ class ConversionSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class NearestSettings(Settings):
-    """Lines, queries, and which vectors they are compared by."""
+    """Lines, queries, and the embeddings to compare."""
 
     always_required: ClassVar = ("init_checkpoint",)
 

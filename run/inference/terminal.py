@@ -1,4 +1,4 @@
-"""Texts from the terminal, answers into it, by any model: what fill_mask and answer do. Free of TensorFlow."""
+"""The job of fill_mask and answer: predictions for texts from the terminal. Does not import TensorFlow."""
 
 import itertools
 import statistics
@@ -13,7 +13,7 @@ from run.inference.settings import LATENCY_CALLS
 
 
 def run(settings):
-    """Loads the model once and answers, as resolved FillMaskSettings or AnswerSettings say."""
+    """Loads the model once and queries it. `settings`: FillMaskSettings or AnswerSettings, resolved."""
     model = open_model(settings)
     if settings.task == MaskedLM.name:
         last = fill_masks(model, settings.texts or lines(), settings.top_k)
@@ -24,7 +24,7 @@ def run(settings):
 
 
 def lines():
-    """Yields the lines of standard input; bytes that are not UTF-8 are dropped, as the tokenizer drops them."""
+    """Yields the lines of standard input; drops invalid UTF-8 bytes, as the tokenizer does."""
     sys.stdin.reconfigure(errors="ignore")
     for line in sys.stdin:
         yield line.rstrip("\n")
@@ -35,7 +35,7 @@ def fill_masks(model, texts, top_k):
     last = None
     for text in texts:
         print(text)
-        if MASK not in text:  # the next line may be better
+        if MASK not in text:  # The next line may be valid.
             print(f"  --text={text}: has no {MASK}")
             continue
         last = {"text": [text]}
@@ -68,7 +68,7 @@ def answer_questions(model, questions, context, top_k):
 
 
 def report_latency(model, request):
-    """Prints the median time of LATENCY_CALLS answers to a request."""
+    """Prints the median latency of LATENCY_CALLS calls with a request."""
     seconds = []
     for _ in range(LATENCY_CALLS):
         start = time.perf_counter()
@@ -78,5 +78,5 @@ def report_latency(model, request):
 
 
 def _limit(model):
-    """What limits the length of a text: the option of a checkpoint, or the export."""
+    """Returns what limits the length of a text: the flag for a checkpoint, or the export."""
     return model.place if is_export(model.place) else f"--max_seq_length={model.limit}"

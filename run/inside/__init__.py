@@ -1,1 +1,1 @@
-"""Looking inside a model: attention as a page, what heads do over a corpus, which of them matter, probes of layers."""
+"""Analysis of a model: attention pages, head behavior over a corpus, head importance, and probes of layers."""

@@ -1,7 +1,7 @@
-"""Reads a corpus and a treebank and says what each head does: what run.analyze_attention does.
+"""The job of run.analyze_attention: describes the behavior of each head over a corpus and a treebank.
 
-What is summed up is kept in output_dir after each window of texts. A command that was stopped goes on there, and ends
-as an undisturbed one, to the last bit.
+It saves its sums to output_dir after each window of texts. An interrupted command resumes there and gives bit-identical
+results.
 """
 
 import dataclasses
@@ -19,19 +19,19 @@ from run.inside import corpus_reading, corpus_results, importance
 from run.inside.corpus_sums import Sums, relations_of
 from run.inside.observing import Observer
 
-SETTINGS_FILE = "analysis.json"  # what an analysis was started with, with which alone it goes on
-SHOWN = 12  # relations that are printed
+SETTINGS_FILE = "analysis.json"  # The settings that an analysis was started with, which a resumed command must match.
+SHOWN = 12  # Number of relations to print.
 
 
 def run(settings):
-    """Reads all there is and writes what it comes to.
+    """Reads all inputs and writes the results.
 
     Args:
       settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
-      InputError: as Observer's; a file that cannot be read or holds nothing; another analysis in output_dir, or one of
-        another process; data that do not suit the model.
+      InputError: See Observer. Also if a file is invalid or empty, if output_dir contains another analysis or is used
+        by another process, or if the data do not match the model.
     """
     matters = importance.Job(settings) if settings.importance.importance_examples else None
     observer = Observer(settings, answers=False)
@@ -40,7 +40,7 @@ def run(settings):
         raise InputError(f"`input_file`={corpus.input_file}: holds no text")
     if corpus.treebank:
         decoder = files.LineDecoder()
-        for _ in treebank.read_sentences(corpus.treebank, decoder):  # before anything is written
+        for _ in treebank.read_sentences(corpus.treebank, decoder):  # Before anything is written.
             pass
         decoder.tell(corpus.treebank)
     _keep_settings(settings, observer)
@@ -52,7 +52,7 @@ def run(settings):
 
 
 class _Reader:
-    """Puts texts and sentences through the model, and adds up what its heads do."""
+    """Runs the model on texts and sentences, and sums the behavior of its heads."""
 
     def __init__(self, observer, settings):
         self._encoder, self._tokenizer = observer.encoder, observer.tokenizer
@@ -71,7 +71,7 @@ class _Reader:
         self._find = traced(self._hits, features, rows, rows)
 
     def run(self, sums):
-        """Adds to Sums what they lack."""
+        """Adds the missing texts and sentences to Sums."""
         corpus = self._corpus
         decoder = files.LineDecoder()
         texts = corpus_reading.texts(corpus.input_file, corpus.treebank, sums.num_texts, corpus.max_texts, decoder)
@@ -83,7 +83,7 @@ class _Reader:
                       sums.num_sentences, self._add_sentences)
 
     def _add(self, sums, unit, items, first, add):
-        """Adds items to Sums, and keeps the sums after each window; unit: name of an item; first: its number."""
+        """Adds items to Sums, and saves these after each window. `unit`: Name of an item; `first`: its number."""
         with tqdm(desc=f"{unit}s", unit=unit, initial=first, dynamic_ncols=True) as progress:
             for number, window in corpus_reading.windows(items, first):
                 add(sums, number, window)
@@ -121,7 +121,7 @@ class _Reader:
         return [tf.cast(each.probabilities, tf.float32) for each in attention]
 
     def _measures(self, features, are_compared=False):
-        """Sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
+        """Returns the sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
         tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
         attention = self._attention(features)
         totals = tf.concat([behaviours.totals(each, tokens) for each in attention], axis=0)
@@ -129,14 +129,14 @@ class _Reader:
         return totals, behaviours.counts(tokens), *compared
 
     def _hits(self, features, words, heads):
-        """bool [2, B, K, W] of bert_tf.analysis.dependencies.hits."""
+        """Returns bool [2, B, K, W] from bert_tf.analysis.dependencies.hits."""
         num_words = tf.shape(heads)[1]
         return tf.concat([dependencies.hits(dependencies.word_attention(each, words, num_words), heads)
                           for each in self._attention(features)], axis=2)
 
 
 def _keep_settings(settings, observer):
-    """Writes what an analysis is started with into output_dir; InputError if another one is there."""
+    """Writes the settings of an analysis to output_dir; raises InputError if that contains another one."""
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     values = {name: value for name, value in dataclasses.asdict(corpus).items() if name != "output_dir"}
     started_with = {
@@ -148,11 +148,11 @@ def _keep_settings(settings, observer):
 
 
 def _write(folder, heads, sums, curve):
-    """Writes tables and pictures, and prints what there is.
+    """Writes tables and plots, and prints a summary.
 
     Args:
-      folder: where they go.
-      heads: list of (layer, head).
+      folder: Path of the directory to write to.
+      heads: List of (layer, head).
       sums: Sums.
       curve: run.inside.importance.Curve, or None.
     """

@@ -1,4 +1,4 @@
-"""Windows of a corpus and of a treebank, sorted by length within, as batches of features."""
+"""Windows of a corpus and of a treebank, sorted by length, as batches of features."""
 
 import itertools
 
@@ -9,19 +9,19 @@ from bert_tf.tokenization.model_inputs import FEATURES, pack
 from data_prep.tasks import treebank
 from run.inference import extraction
 
-WINDOW = 512  # texts that are sorted by length together; after each the sums are kept
-MOST_PAIRS = 1 << 18  # texts times the square of their length, which bounds the memory of a batch
+WINDOW = 512  # Number of texts to sort by length together. Sums are saved after each window.
+MOST_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
 
 
 def texts(path, treebank_path, first, most, decoder=None):
-    """Yields (text_a, text_b) of the lines of a file that are not empty, or of the sentences of a treebank.
+    """Yields (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
 
     Args:
-      path: of the file; None to take the treebank's.
-      treebank_path: of the treebank.
-      first: number of the text to begin with.
-      most: number of the text to stop before; None for the last.
-      decoder: bert_tf.files.LineDecoder of the lines, which counts those with bytes that are dropped; or None.
+      path: Path of the file. None for the treebank.
+      treebank_path: Path of the treebank.
+      first: int. Number of the first text.
+      most: int. Number of the text to stop before. None for no limit.
+      decoder: bert_tf.files.LineDecoder, which counts lines with invalid bytes. May be None.
     """
     if path:
         found = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
@@ -31,14 +31,14 @@ def texts(path, treebank_path, first, most, decoder=None):
 
 
 def windows(items, first):
-    """Yields (number of the first, list) of WINDOW items at a time, from one iterator of which `first` were taken."""
+    """Yields (number of the first, list) for windows of WINDOW items. `first`: Number of the first item."""
     while window := list(itertools.islice(items, WINDOW)):
         yield first, window
         first += len(window)
 
 
 def text_batches(tokenizer, window, max_seq_length, batch_size):
-    """Yields the texts of a window in batches: their places in it, int [B], features int32 [B, S], bool was_cut [B]."""
+    """Yields the batches of a window: positions in it, int [B], features int32 [B, S], bool was_cut [B]."""
     pieces = [tokenizer.tokenize(list(column)) for column in zip(*window, strict=True)]
     features, was_cut = pack(tokenizer, *pieces, max_seq_length=max_seq_length)
     features = {name: value.numpy() for name, value in features.items()}
@@ -47,14 +47,14 @@ def text_batches(tokenizer, window, max_seq_length, batch_size):
 
 
 def sentence_batches(tokenizer, window, max_seq_length, batch_size):
-    """Yields the sentences of a window in batches; those that are too long are left out.
+    """Yields the sentences of a window in batches; omits sentences that are too long.
 
     A sentence's tokens are those of its text. If it has none, if the text is not that of its words, or if a word would
     have no token of its own, its words are tokenized one at a time, as a tagger does.
 
     Yields:
-      Places in the window, int [B]; features int32 [B, S]; the number of each piece's word int32 [B, S], -1 where it is
-      of none; the number of each word's head int32 [B, W], -1 where it has none.
+      Positions in the window, int [B]; features int32 [B, S]; the index of each token's word, int32 [B, S], -1 if none;
+      the index of each word's head, int32 [B, W], -1 if none.
     """
     rows = [([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
             for ids, numbers in _aligned_tokens(tokenizer, window)]
@@ -89,10 +89,10 @@ def _aligned_tokens(tokenizer, window):
 
 
 def _batches(lengths, batch_size, longest=None):
-    """Yields places, int [B], of similar lengths, and the greatest of these; those over `longest` are left out."""
+    """Yields positions, int [B], of similar lengths, and their maximum length; omits those over `longest`."""
     order = [place for place in np.argsort(lengths, kind="stable") if longest is None or lengths[place] <= longest]
     while order:
-        # The longest first: a batch is as large as its longest allows.
+        # Longest first, since the longest text determines the size of a batch.
         length = int(lengths[order[-1]])
         size = max(1, min(batch_size, MOST_PAIRS // length**2))
         yield np.array(order[-size:]), length

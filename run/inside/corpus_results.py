@@ -1,10 +1,10 @@
-"""Results of an analysis: tables as TSV files, the numbers behind them as one .npz, and pictures as PNG files."""
+"""Results of an analysis: TSV tables, their numbers as one .npz file, and PNG plots."""
 
 import math
 import os
 
 import numpy as np
-from matplotlib.figure import Figure  # not pyplot: it would look for a screen
+from matplotlib.figure import Figure  # pyplot would require a display
 from matplotlib.ticker import MaxNLocator
 
 from bert_tf.analysis.behaviours import MEASURES, NAMES
@@ -15,18 +15,18 @@ from run.inside.importance import BY_IMPORTANCE
 HEADS_FILE, RELATIONS_FILE, NUMBERS_FILE = "heads.tsv", "relations.tsv", "analysis.npz"
 IMPORTANCE_FILE, CURVE_FILE = "importance.tsv", "curve.tsv"
 MEASURES_PICTURE, RELATIONS_PICTURE, CURVE_PICTURE = "measures.png", "relations.png", "curve.png"
-MOST_RELATIONS = 30  # in a picture
-COLUMNS = 4  # of panels
+MOST_RELATIONS = 30  # Maximum number in a plot.
+COLUMNS = 4  # Columns of panels.
 
 
 def write_heads(folder, heads, measures):
-    """A row a head: layer, head, each measure."""
+    """Writes one row per head: layer, head, each measure."""
     _write(os.path.join(folder, HEADS_FILE), ["layer", "head", *NAMES],
            [[*head, *values] for head, values in zip(heads, measures, strict=True)])
 
 
 def write_relations(folder, heads, relations):
-    """A row a relation and direction; relations: list of run.inside.corpus_sums.Relation."""
+    """Writes one row per relation and direction. `relations`: List of run.inside.corpus_sums.Relation."""
     names = ["relation", "direction", "cases", "layer", "head", "accuracy", "low", "high", "held_out", "offset",
              "offset_accuracy", "offset_low", "offset_high"]
     _write(os.path.join(folder, RELATIONS_FILE), names, [
@@ -36,7 +36,7 @@ def write_relations(folder, heads, relations):
 
 
 def write_curve(folder, curve):
-    """Importances, a row a head, and scores, a row a number of heads that are out; curve: importance.Curve."""
+    """Writes importances, one row per head, and scores, one row per number of pruned heads."""
     order = np.argsort(-curve.importance, kind="stable")
     _write(os.path.join(folder, IMPORTANCE_FILE), ["layer", "head", "importance"],
            [[*curve.heads[place], curve.importance[place]] for place in order])
@@ -48,9 +48,9 @@ def write_curve(folder, curve):
 def write_numbers(folder, heads, sums):
     """Writes all numbers.
 
-    heads: int64 [K, 2]; measure_names: str [M], measures: float64 [K, M]; divergences: float64 [K, K], where heads were
-    compared; with a treebank relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64
-    [2 halves, R], offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
+    heads: int64 [K, 2]; measure_names: str [M]; measures: float64 [K, M]; divergences: float64 [K, K], if heads were
+    compared; with a treebank relations: str [R], hits: int64 [2 directions, 2 halves, R, K], cases: int64 [2 halves,
+    R], offsets: int64 [O], offset_hits: int64 [2 halves, R, O].
     """
     arrays = {"heads": np.array(heads, np.int64), "measure_names": np.array(NAMES), "measures": sums.measures()}
     if sums.num_compared:
@@ -63,7 +63,7 @@ def write_numbers(folder, heads, sums):
 
 
 def draw_measures(folder, heads, values):
-    """A panel a measure: a cell a head. values: float64 [K, M]."""
+    """Plots one panel per measure with one cell per head. `values`: float64 [K, M]."""
     shown = [place for place in range(len(MEASURES)) if not np.isnan(values[:, place]).all()]
     rows, columns = (1 + max(column) for column in zip(*heads, strict=True))
     down = -(-len(shown) // COLUMNS)
@@ -84,7 +84,7 @@ def draw_measures(folder, heads, values):
 
 
 def draw_relations(folder, heads, found):
-    """For each of the most frequent relations the best head and the best offset; found: list of Relation."""
+    """Plots the best head and the best offset for the most frequent relations. `found`: List of Relation."""
     names = list(dict.fromkeys(each.name for each in found))[:MOST_RELATIONS]
     best = [max((each for each in found if each.name == name), key=lambda each: each.score.value) for name in names]
     figure = Figure(figsize=(9, 1.5 + 0.34 * len(names)), layout="constrained")
@@ -97,7 +97,7 @@ def draw_relations(folder, heads, found):
         panel.barh(places + shift, values, 0.4, xerr=errors, label=label, color=color)
     labels = [f"{each.name} ({each.cases:,}): {heads[each.head][0]}.{heads[each.head][1]}" for each in best]
     panel.set_yticks(places, labels)
-    panel.set_ylim(len(names) - 0.4, -0.6)  # the first on top
+    panel.set_ylim(len(names) - 0.4, -0.6)  # The first is at the top.
     panel.set(xlim=(0, 1), xlabel="share of cases, with 95 % confidence intervals",
               title="relation (cases): best head, in its better direction")
     panel.legend()
@@ -105,7 +105,7 @@ def draw_relations(folder, heads, found):
 
 
 def draw_curve(folder, found):
-    """The score as heads go; found: run.inside.importance.Curve."""
+    """Plots the score by number of pruned heads. `found`: run.inside.importance.Curve."""
     figure = Figure(figsize=(8, 5), layout="constrained")
     panel = figure.subplots()
     panel.plot(found.counts, found.scores[BY_IMPORTANCE], "o-", label="the least important first")
@@ -126,7 +126,7 @@ def _write(path, names, rows):
 
 
 def _cell(value):
-    """A number with five decimal places; nothing for NaN; a text without what would end its cell."""
+    """Formats a number with five decimal places, NaN as an empty string, and a text on one line."""
     if isinstance(value, float | np.floating):
         return "" if math.isnan(value) else f"{value:.5f}"
     return " ".join(str(value).split()) if isinstance(value, str) else str(value)

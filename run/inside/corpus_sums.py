@@ -1,6 +1,6 @@
-"""Sums over a corpus, kept so that a run that was stopped goes on, and the best head for each dependency relation.
+"""Sums over a corpus, saved so that an interrupted run resumes, and the best head for each dependency relation.
 
-The best head stands beside the best fixed offset (Clark et al. 2019, section 4.2). Legend: K heads of all layers, M
+The best head is compared with the best fixed offset (Clark et al. 2019, section 4.2). Legend: K heads of all layers, M
 measures, R relations, O offsets.
 """
 
@@ -18,24 +18,24 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file
 
 STATE_FILE = "state.npz"
-MOST_OFFSET = 10  # words, either way: fixed offsets that heads are compared with
+MOST_OFFSET = 10  # Maximum fixed offset to compare heads with, in words, in both directions.
 OFFSETS = np.array([offset for offset in range(-MOST_OFFSET, MOST_OFFSET + 1) if offset])
-HALVES = 2  # sentences with even and with odd numbers, so that what is chosen on one half is judged on the other
-ALL = "all"  # relations together
+HALVES = 2  # Sentences with even and odd numbers: a choice on one half is evaluated on the other.
+ALL = "all"  # All relations together.
 
 
 @dataclasses.dataclass
 class Sums:
-    """Sums over what has been read so far.
+    """Sums over the texts and sentences read so far.
 
     Attributes:
-      num_texts, num_cut: texts read, and those of them that were cut.
-      num_sentences, num_skipped: sentences of the treebank read, and those of them that were too long.
-      totals: float64 [K, M]; counts: float64 [M], of bert_tf.analysis.behaviours.
-      divergences: float64 [K, K]; num_compared: tokens that they are sums over.
-      relations: list of R str.
+      num_texts, num_cut: int. Numbers of texts, and of truncated texts.
+      num_sentences, num_skipped: int. Numbers of treebank sentences, and of sentences that are too long.
+      totals: float64 [K, M]; counts: float64 [M]. See bert_tf.analysis.behaviours.
+      divergences: float64 [K, K]; num_compared: number of tokens in these sums.
+      relations: List of R str.
       hits: int64 [2, 2, R, K], by direction and half; cases: int64 [2, R], words with a head, by half.
-      offsets: int64 [2, R, O], of the words those whose head is so far away.
+      offsets: int64 [2, R, O]. Number of words whose head is at this offset.
     """
 
     num_texts: int
@@ -53,7 +53,7 @@ class Sums:
 
     @classmethod
     def empty(cls, num_heads):
-        """Those of a run that begins, of a model of K heads."""
+        """Creates the sums of a new run, for a model of K heads."""
         return cls(0, 0, 0, 0, np.zeros([num_heads, len(MEASURES)]), np.zeros(len(MEASURES)),
                    np.zeros([num_heads, num_heads]), 0.0, [],
                    np.zeros([len(DIRECTIONS), HALVES, 0, num_heads], np.int64), np.zeros([HALVES, 0], np.int64),
@@ -61,7 +61,7 @@ class Sums:
 
     @classmethod
     def read(cls, folder, num_heads):
-        """Those that a folder keeps; empty ones where it keeps none; InputError for a file that is damaged."""
+        """Reads the sums from a directory, or creates empty ones; raises InputError if the file is damaged."""
         path = os.path.join(folder, STATE_FILE)
         if not files.exists(path):
             return cls.empty(num_heads)
@@ -70,25 +70,25 @@ class Sums:
                 values = {name: arrays[name] for name in arrays.files}
             return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
                        | {"relations": values["relations"].tolist()})
-        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: of other names
+        except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: other names
             raise InputError(f"{path}: is damaged ({error}); choose another folder, or remove this one to begin anew"
                              ) from error
 
     def write(self, folder):
-        """Keeps them in a folder, in place of what it kept."""
+        """Saves the sums to a directory, replacing earlier ones."""
         with new_file(os.path.join(folder, STATE_FILE), "wb") as file:
             np.savez(file, **{field.name: np.array(getattr(self, field.name), *([np.str_] if field.name == "relations"
                                                                                else []))
                               for field in dataclasses.fields(self)})
 
     def add_dependencies(self, numbers, relations, heads, hits):
-        """Adds some sentences of a treebank.
+        """Adds sentences of a treebank.
 
         Args:
-          numbers: int [B], the numbers of the sentences.
-          relations: list of B lists of str, of each word.
-          heads: int [B, W], the number of each word's head; -1 where it has none, and past a sentence's end.
-          hits: bool [2, B, K, W] of bert_tf.analysis.dependencies.hits, of all layers.
+          numbers: int [B]. Numbers of the sentences.
+          relations: List of B lists of str. Relation of each word.
+          heads: int [B, W]. Index of each word's head, -1 if there is none, and as padding.
+          hits: bool [2, B, K, W]. Result of bert_tf.analysis.dependencies.hits for all layers.
         """
         known = {name: place for place, name in enumerate(self.relations)}
         for name in (name for each in relations for name in each):
@@ -108,24 +108,24 @@ class Sums:
         np.add.at(self.offsets, (halves[near], ids[near], offset[near]), 1)
         member = np.zeros([HALVES * len(known), len(rows)])
         member[halves * len(known) + ids, np.arange(len(rows))] = 1
-        found = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: indices beside a slice come first
+        found = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: index arrays precede slices
         for direction in range(len(DIRECTIONS)):
-            summed = member @ found[:, direction]  # whole numbers, exact in float64
+            summed = member @ found[:, direction]  # Integers, exact in float64.
             self.hits[direction] += summed.reshape(HALVES, len(known), -1).astype(np.int64)
 
     def measures(self):
-        """The means over all tokens, float64 [K, M]; NaN where no token has a measure."""
+        """Returns the means over all tokens, float64 [K, M], NaN if no token has a measure."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.counts > 0, self.totals / self.counts, np.nan)
 
     def mean_divergences(self):
-        """Jensen-Shannon divergences, means over tokens, float64 [K, K]; None where none were computed."""
+        """Returns the mean Jensen-Shannon divergences over tokens, float64 [K, K], or None if not computed."""
         return self.divergences / self.num_compared if self.num_compared else None
 
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """A share of cases with its 95 % confidence interval (Wilson's score interval)."""
+    """A fraction of cases with its 95% confidence interval (Wilson's score interval)."""
 
     value: float
     low: float
@@ -133,25 +133,25 @@ class Share:
 
     @classmethod
     def of(cls, hits, cases):
-        """That of whole numbers."""
+        """Computes the fraction from integers."""
         interval = stats.binomtest(int(hits), int(cases)).proportion_ci(method="wilson")
         return cls(hits / cases, interval.low, interval.high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Relation:
-    """What was found of a relation in a direction.
+    """Results for a relation in one direction.
 
     Attributes:
-      name: of the relation; ALL for all together.
-      direction: one of DIRECTIONS.
-      cases: words with a head in this relation.
-      head: place of the best head.
-      score: its Share.
-      held_out: share of the cases of each half of the sentences that the head which is best on the other half finds;
-        lower than `score` by what choosing among many heads flatters it. None where a half has no case.
-      offset: of the fixed offsets from a word to its head the one that is most often right, in words.
-      baseline: its Share.
+      name: str. Name of the relation; ALL for all together.
+      direction: str. One of DIRECTIONS.
+      cases: int. Number of words with a head in this relation.
+      head: int. Index of the best head.
+      score: Share. Fraction of the cases that it finds.
+      held_out: float. Fraction of the cases in each half of the sentences found by the head that is best on the other
+        half. Lower than `score` by the bias of selecting among many heads. None if a half has no case.
+      offset: int. Fixed offset from a word to its head that is correct most often, in words.
+      baseline: Share. Fraction of the cases that it finds.
     """
 
     name: str
@@ -165,7 +165,7 @@ class Relation:
 
 
 def relations_of(sums):
-    """The Relations of Sums, the most frequent first, ALL before them, both directions of each."""
+    """Returns the Relations of Sums, ALL first, then the most frequent, both directions of each."""
     if not sums.relations:
         return []
     names = [ALL, *sums.relations]
@@ -178,7 +178,7 @@ def relations_of(sums):
 
 
 def _relation(name, direction, hits, cases, offsets):
-    """hits [2, K], cases [2] and offsets [2, O], by half."""
+    """Creates a Relation from hits [2, K], cases [2], and offsets [2, O], by half."""
     total = cases.sum()
     head, offset = int(hits.sum(axis=0).argmax()), int(offsets.sum(axis=0).argmax())
     held_out = None

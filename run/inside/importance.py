@@ -1,7 +1,7 @@
-"""Which heads matter to a fine-tuned model, and what its score is as they go: in that order, and in random orders.
+"""Importance of a fine-tuned model's heads, and its score as heads are pruned: by importance, and in random orders.
 
-Importance is the one that pruning uses, of bert_tf.compression.importance. Heads go by masks at 0; after the last the
-model is one of feed-forward layers alone.
+Importance is the one that pruning uses, from bert_tf.compression.importance. Masks of 0 disable heads. Without any
+head, the model has only feed-forward layers.
 """
 
 import dataclasses
@@ -15,20 +15,20 @@ from run.arrays.prediction import Predictor
 from run.finetuning.fine_tuned import FineTuned
 from run.settings import TrainingSettings
 
-STATE_FILE = "importance.json"  # what is known so far; a run that was stopped goes on with it
-BY_IMPORTANCE = "importance"  # the order in which the least important go first
+STATE_FILE = "importance.json"  # Results so far, to resume from.
+BY_IMPORTANCE = "importance"  # The order that prunes the least important heads first.
 
 
 @dataclasses.dataclass(frozen=True)
 class Curve:
-    """What was found.
+    """Importance of heads, and scores without them.
 
     Attributes:
-      heads: list of (layer, head), K of them.
+      heads: List of K (layer, head).
       importance: float64 [K], of norm 1 in each layer.
-      metric: name of the score.
-      counts: how many heads were out at each point, list of P int.
-      scores: dict of order, BY_IMPORTANCE or "random_I", -> list of P float.
+      metric: Name of the score.
+      counts: List of P int. Number of pruned heads at each point.
+      scores: Dict of order, BY_IMPORTANCE or "random_I", to list of P float.
     """
 
     heads: list
@@ -39,13 +39,13 @@ class Curve:
 
 
 class Job:
-    """The data and the model, ready to be measured.
+    """The data and the model to measure.
 
     Args:
       settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
-      InputError: data that do not suit the model.
+      InputError: If the data do not match the model.
     """
 
     def __init__(self, settings):
@@ -55,7 +55,7 @@ class Job:
         self._task = self._model.task
 
     def run(self, folder):
-        """The Curve; goes on with what a folder has of it."""
+        """Measures the Curve, starting with the results that a directory contains."""
         started_with = {**self._settings.values(),
                         **{name: fingerprint(paths) for name, paths in self._task.training_files.items()}}
         state = RunState(folder, started_with, name=STATE_FILE)
@@ -72,14 +72,14 @@ class Job:
         return Curve([tuple(head) for head in heads], values, self._task.metric, counts, scores)
 
     def _measured(self):
-        """The importances, as JSON can hold them; "heads", the last, shows that all of them are kept."""
+        """Measures importances as JSON values. "heads" is last and marks them as complete."""
         found = self._model.measure_importance(
             self._settings.importance_examples, self._settings.random_seed).normalised()
         heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
         return {"num_examples": found.num_examples, "importance": np.concatenate(found.heads).tolist(), "heads": heads}
 
     def _fill(self, state, heads, orders, counts):
-        """Returns the scores of a state, with those that it lacks, which are kept one by one."""
+        """Returns the scores of a state, after computing missing ones and saving each."""
         scores = state.result("scores") or {}
         missing = [(name, count) for name in orders for count in counts if str(count) not in scores.get(name, {})]
         if not missing:
@@ -90,7 +90,7 @@ class Job:
                  for layer in range(len(layers_of(model.encoder)))]
         with masked(model.encoder, heads=masks):
             predictor = Predictor(tf.distribute.get_strategy(), model, per_position=self._task.per_position)
-            known = {}  # of what no order changes: all heads, and none
+            known = {}  # Shared by orders: with all heads, and with none.
             for name, count in missing:
                 stays = np.ones(len(layer_of), np.float32)
                 stays[orders[name][:count]] = 0

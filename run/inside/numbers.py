@@ -1,4 +1,4 @@
-"""What is seen of a model's attention, as files of numbers."""
+"""A model's attention as files of numbers."""
 
 import json
 import math
@@ -8,15 +8,15 @@ import numpy as np
 from bert_tf.analysis.behaviours import MEASURES, NAMES
 from bert_tf.files import new_file
 
-PLACES = 6  # decimal places in JSON: float32 has about seven digits
+PLACES = 6  # Decimal places in JSON: float32 has about seven digits.
 
 
 def write_npz(path, heads, observations):
     """Writes arrays.
 
-    heads: int64 [K, 2], layer and head of each matrix; measures: str [M], their names; for each text I, from 0,
-    text_I_attention float32 [K, S, S], text_I_measures float64 [K, M] (NaN where no token has one), text_I_pieces
-    str [S], text_I_segments and text_I_words int64 [S], text_I_surfaces str [W].
+    heads: int64 [K, 2], layer and head of each matrix; measures: str [M], their names; for each text I, 0-based:
+    text_I_attention float32 [K, S, S], text_I_measures float64 [K, M] (NaN if no token has one), text_I_pieces str [S],
+    text_I_segments and text_I_words int64 [S], text_I_surfaces str [W].
     """
     arrays = {"heads": np.array(heads, np.int64), "measures": np.array(NAMES)}
     for number, each in enumerate(observations):
@@ -31,8 +31,8 @@ def write_npz(path, heads, observations):
 def write_json(path, heads, observations):
     """Writes one JSON object: "heads" [[layer, head], ...], "measures" [names], and "texts", a list of objects.
 
-    Each text has "texts", "pieces", "segments", "words", "surfaces", "attention" [K][S][S], "measures" [K][M] (null
-    where no token has one), and "answer", "expected" and "candidates" where there are any.
+    Each text has "texts", "pieces", "segments", "words", "surfaces", "attention" [K][S][S], "measures" [K][M] (null if
+    no token has one), and "answer", "expected", and "candidates" if they exist.
     """
     with new_file(path) as file:
         json.dump({"heads": heads, "measures": [measure.name for measure in MEASURES],
@@ -51,5 +51,5 @@ def _as_json(each):
 
 
 def rounded(measures, places=PLACES):
-    """Rows of numbers as lists for JSON, with None for NaN."""
+    """Converts rows of numbers to lists for JSON, with None for NaN."""
     return [[None if math.isnan(value) else round(value, places) for value in row] for row in measures.tolist()]

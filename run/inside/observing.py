@@ -1,4 +1,4 @@
-"""A model's attention to texts, what it answers, and what it would put in place of each of their pieces."""
+"""A model's attention to texts, its predictions, and its masked LM candidates for each token."""
 
 import dataclasses
 
@@ -13,16 +13,16 @@ from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization.model_inputs import FEATURES, pack
 from bert_tf.tokenization.unicode_rules import is_punctuation
 
-ROWS_AT_A_TIME = 32  # of copies of a text, in each of which another piece is masked
+ROWS_AT_A_TIME = 32  # Copies of a text per batch, each with another token masked.
 
 
 @dataclasses.dataclass(frozen=True)
 class Candidates:
-    """What a masked LM puts in place of a piece that it does not see.
+    """Predictions of a masked LM for a masked token.
 
     Attributes:
-      own: the probability of the piece itself; None of a [MASK].
-      best: list of (piece, probability), likeliest first.
+      own: float. Probability of the token itself, or None for a [MASK].
+      best: List of (token, probability), most probable first.
     """
 
     own: float | None
@@ -31,20 +31,20 @@ class Candidates:
 
 @dataclasses.dataclass(frozen=True)
 class Observation:
-    """A sequence as the model reads it. Legend: S pieces, W words, K heads of all layers, M measures.
+    """A sequence and the model's attention to it. Legend: S tokens, W words, K heads of all layers, M measures.
 
     Attributes:
       request: data_prep.tasks.Question.
-      part: which of several sequences of a request this is, "" of one alone.
-      was_cut: whether pieces of the text were left out.
-      pieces: list of S str.
-      segments: list of S int, 1 in the second text.
-      words: int64 [S], the number of each piece's word.
-      surfaces: list of W str, what stands in the text.
+      part: str. Name of this sequence if the request has several, otherwise "".
+      was_cut: bool. Whether the text was truncated.
+      pieces: List of S str. Tokens.
+      segments: List of S int, 1 in the second text.
+      words: int64 [S]. Index of each token's word.
+      surfaces: List of W str. Words as they appear in the text.
       attention: float32 [K, S, S].
-      measures: float64 [K, M] of bert_tf.analysis.behaviours.MEASURES, NaN where no token has one.
-      answer: dict as of Kind.rows; None where the model answers nothing.
-      candidates: list of S, Candidates or None; None where the model is no masked LM.
+      measures: float64 [K, M] of bert_tf.analysis.behaviours.MEASURES, NaN if no token has one.
+      answer: Dict from Kind.rows, or None if the model has no task.
+      candidates: List of S Candidates or None. None if the model is not a masked LM.
     """
 
     request: object
@@ -61,29 +61,29 @@ class Observation:
 
 
 class Observer:
-    """A model that is looked at.
+    """A model to observe.
 
     Args:
-      settings: resolved ServedSettings with the groups `model` and `tokenizer`.
-      answers: whether a fine-tuned model is asked its task's answers; if not, it is looked at as an encoder.
+      settings: ServedSettings with the groups `model` and `tokenizer`, resolved.
+      answers: bool. Whether to compute the predictions of a fine-tuned model. If False, it is observed as an encoder.
 
     Attributes:
-      kind: what the model does here, a key of KINDS.
+      kind: str. Kind of the model as observed, a key of KINDS.
       card: TaskMetadata.
       tokenizer: BertTokenizer.
       encoder: BertEncoder.
-      heads: list of (layer, head), of each matrix.
-      is_punctuation: bool [V], whether a piece is one punctuation mark.
+      heads: List of (layer, head) of each matrix.
+      is_punctuation: bool [V]. Whether a token is one punctuation mark.
 
     Raises:
-      InputError: as bert_tf.serving.checkpoint.load's.
+      InputError: See bert_tf.serving.checkpoint.load.
     """
 
     def __init__(self, settings, answers=True):
         checkpoint = settings.model.init_checkpoint
         settings = checkpoints.with_kind_of_weights(settings)
-        card = dataclasses.replace(settings.card, window_stride=None)  # a text is one sequence
-        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # task.json lacks it
+        card = dataclasses.replace(settings.card, window_stride=None)  # A text is one sequence.
+        may_be_none = bool(task_metadata.read_run(checkpoint).get("version_2_with_negative"))  # Not in task.json.
         self.top_k = getattr(settings, "top_k", 5)
         self.servable, self.card = checkpoints.load(
             settings.with_values({"card": card}), remove_padding=False, version_2_with_negative=may_be_none,
@@ -100,7 +100,7 @@ class Observer:
                                             for piece in self.tokenizer.vocabulary])
 
     def __call__(self, request):
-        """Yields the Observations of a Question: one, but one a window of a long context, and one a choice."""
+        """Yields the Observations of a Question: one, or one per window of a long context, or one per choice."""
         features, was_cut = self._encode(request)
         answer = self.answers([request])[0] if KINDS[self.kind].is_fine_tuned else None
         rows = tf.reshape(features["input_ids"], [-1, features["input_ids"].shape[-1]]).shape[0]
@@ -111,9 +111,9 @@ class Observer:
             yield self._observe(request, part, bool(was_cut), one, answer)
 
     def answers(self, requests):
-        """What the model answers to a list of Questions: dicts as of Kind.rows."""
+        """Predicts a list of Questions; returns dicts from Kind.rows."""
         kind = KINDS[self.kind]
-        if kind.takes_choices and len(requests) > 1:  # they may have different numbers of choices
+        if kind.takes_choices and len(requests) > 1:  # They may have different numbers of choices.
             return [self.answers([request])[0] for request in requests]
         are_pairs = any(request.text_b is not None for request in requests)
         questions = [kind.question(request.text_a, (request.text_b or "") if are_pairs else None, request.choices)
@@ -121,13 +121,13 @@ class Observer:
         texts = {name: tf.constant([question[name] for question in questions]) for name in questions[0]}
         if texts.keys() == self.servable.text_inputs.keys():
             outputs = self.servable.answer_texts(**texts)
-        else:  # a pair for a model of single texts, or the other way around
+        else:  # A pair for a model of single texts, or vice versa.
             features, was_cut = self.servable.encode(*texts.values())
             outputs = {**self.servable.answer(features), "was_cut": was_cut}
         return kind.rows({name: value.numpy() for name, value in outputs.items()})
 
     def _encode(self, request):
-        """Features int32 [1, S], [choices, S] or [windows, S], and whether anything was cut."""
+        """Returns features int32 [1, S], [choices, S], or [windows, S], and whether anything was truncated."""
         kind = KINDS[self.kind]
         texts = kind.question(request.text_a, request.text_b, request.choices).values()
         if kind.has_several_rows:
@@ -138,7 +138,7 @@ class Observer:
         return features, tf.reduce_any(was_cut)
 
     def _pieces(self, text):
-        """A text as RaggedTensor int32 [1, (pieces)]; of a masked LM each [MASK] in it is one piece."""
+        """Tokenizes a text to RaggedTensor int32 [1, (tokens)]. For a masked LM, each [MASK] in it is one token."""
         if self.kind != MaskedLM.name or MASK not in text:
             return self.tokenizer.tokenize([text])
         parts = [self.tokenizer.tokenize([part])[0] for part in text.split(MASK)]
@@ -148,7 +148,7 @@ class Observer:
 
     def _observe(self, request, part, was_cut, features, answer):
         attention = self.encoder.observe(features)["attention"]
-        scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S]
+        scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S].
         tokens = behaviours.Tokens.of(features, self.tokenizer, self.is_punctuation)
         number = behaviours.counts(tokens).numpy().astype(np.float64)
         totals = np.concatenate([behaviours.totals(each, tokens).numpy() for each in scores]).astype(np.float64)
@@ -163,7 +163,7 @@ class Observer:
             np.concatenate([each[0].numpy() for each in scores]), measures, answer, self._candidates(features))
 
     def _surfaces(self, request, part, ids, segments, pieces, numbers):
-        """What stands in the texts for each word; its pieces where that is not known."""
+        """Returns the text of each word as it appears in the texts, or its tokens if unknown."""
         surfaces = words.surfaces(pieces, numbers)
         second = request.choices[int(part.split()[1])] if request.choices else request.text_b
         special = np.isin(ids, [self.tokenizer.cls_id, self.tokenizer.sep_id])
@@ -173,7 +173,7 @@ class Observer:
                 continue
             tokens = self.tokenizer.tokenize_with_offsets([text])
             all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
-            if not np.array_equal(all_ids[: len(places)], ids[places]):  # a later window, or one with masks
+            if not np.array_equal(all_ids[: len(places)], ids[places]):  # A later window, or one with masks.
                 continue
             of_text = numbers[places] - numbers[places[0]]
             found = words.surfaces([pieces[place] for place in places], of_text, text,
@@ -183,7 +183,7 @@ class Observer:
         return surfaces
 
     def _candidates(self, features):
-        """Of a masked LM the Candidates of each place of features int32 [1, S]; None of [CLS] and [SEP]."""
+        """Returns the Candidates of each token of features int32 [1, S], None for [CLS] and [SEP], of a masked LM."""
         if self.kind != MaskedLM.name:
             return None
         ids = features["input_ids"][0].numpy()

@@ -1,7 +1,7 @@
-"""The page that shows attention: one HTML file that needs no network.
+"""The attention page: a single offline HTML file.
 
-Texts go into it as JSON alone, in which no character of markup stands, and JavaScript puts them into the page as text.
-By its Content-Security-Policy a browser runs no other script than the page's own, and loads nothing.
+Texts are only embedded as JSON, without markup characters, and JavaScript inserts them as text. The
+Content-Security-Policy allows only the page's own scripts, and no loading of resources.
 """
 
 import base64
@@ -17,18 +17,18 @@ from run.inside.numbers import rounded
 
 FOLDER = os.path.join(os.path.dirname(__file__), "web")
 SCRIPTS = ("data.js", "drawing.js", "main.js")
-LONGEST_TITLE = 60  # characters
-MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # as JSON may write these
+LONGEST_TITLE = 60  # Characters.
+MARKUP = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # JSON escapes.
 
 
 def write(path, model, heads, observations):
     """Writes the page.
 
     Args:
-      path: of the file.
-      model: name of the model, str.
-      heads: list of (layer, head).
-      observations: list of run.inside.observing.Observation.
+      path: Path of the file.
+      model: str. Name of the model.
+      heads: List of (layer, head).
+      observations: List of run.inside.observing.Observation.
     """
     parts = {"STYLE": read_web_file("style.css"), "SCRIPT": "\n".join(map(read_web_file, SCRIPTS))}
     parts |= {f"{name}_HASH": base64.b64encode(hashlib.sha256(parts[name].encode()).digest()).decode()
@@ -49,7 +49,7 @@ def write(path, model, heads, observations):
 
 
 def as_json(value):
-    """JSON that may stand in a page: ASCII, without <, > and &."""
+    """Formats JSON that is safe in a page: ASCII, without <, >, and &."""
     text = json.dumps(value, separators=(",", ":"))
     for character, escape in MARKUP.items():
         text = text.replace(character, escape)
@@ -57,23 +57,23 @@ def as_json(value):
 
 
 def codes(attention):
-    """Probabilities float [...] as bytes: their square roots in steps of 1 / 255, so that small ones stay apart."""
+    """Encodes probabilities, float [...], as bytes: square roots in steps of 1 / 255, to distinguish small ones."""
     return np.round(np.sqrt(np.clip(attention, 0, 1)) * 255).astype(np.uint8)
 
 
 def size_of(num_heads, lengths):
-    """How many bytes the matrices of texts of so many pieces take in a page."""
+    """Returns the size in bytes of the matrices in a page, for texts of the given lengths in tokens."""
     return sum(num_heads * length**2 for length in lengths) * 4 // 3
 
 
 def read_web_file(name):
-    """A file of a page, as text."""
+    """Reads a file of the page as text."""
     with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
         return file.read()
 
 
 def _filled(text, parts):
-    """A part of the page, with what @@NAME@@ stand for put in; what was put in is not looked into."""
+    """Replaces placeholders @@NAME@@ in a part of the page, but not within inserted text."""
     for name, value in parts.items():
         before, found, after = text.partition(f"@@{name}@@")
         if found:
@@ -82,7 +82,7 @@ def _filled(text, parts):
 
 
 def _text(each):
-    """What the page holds of an Observation, as JSON can hold it."""
+    """Converts an Observation to the page's JSON values."""
     special = {"[CLS]": "cls", "[SEP]": "sep"}
     return {"title": _title(each), "texts": each.request.texts[:1] + _second(each), "pieces": each.pieces,
             "segments": each.segments, "words": each.words.tolist(), "surfaces": each.surfaces,
@@ -94,7 +94,7 @@ def _text(each):
 
 
 def _special(each, names):
-    """"cls" or "sep" of the pieces that are special: the first, and the ends of texts; not of what a text spells so."""
+    """Returns "cls" or "sep" for special tokens: the first, and the ends of texts; not for text in that spelling."""
     ends = {0, len(each.pieces) - 1}
     if 1 in each.segments:
         ends.add(each.segments.index(1) - 1)
@@ -115,7 +115,7 @@ def _title(each):
 
 
 def _answer(each):
-    """An answer for the page: {"summary": str, "rows": [[name, number or text], ...]}; None without one."""
+    """Formats a prediction for the page: {"summary": str, "rows": [[name, number or text], ...]}, or None."""
     if each.answer is None:
         return None
     answer, expected = each.answer, each.request.expected

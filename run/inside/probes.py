@@ -1,4 +1,4 @@
-"""What each layer of a model knows about words, as linear classifiers read it off: what run.probe_layers does."""
+"""The job of run.probe_layers: linear classifiers that measure the information about words in each layer."""
 
 import collections
 import dataclasses
@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import tensorflow as tf
-from matplotlib.figure import Figure  # not pyplot: it would look for a screen
+from matplotlib.figure import Figure  # pyplot would require a display
 from matplotlib.ticker import MaxNLocator
 from seqeval.metrics.sequence_labeling import get_entities
 from tqdm import tqdm
@@ -23,19 +23,19 @@ from data_prep.tasks import conll, treebank
 from run.inside import corpus_reading
 from run.training import strategies
 
-MIX = "mix"  # the row of the mix of all layers
-VECTOR_TYPE = np.float16  # of the vectors that are kept: half the memory, and no probe sees the difference
+MIX = "mix"  # The row of the mix of all layers.
+VECTOR_TYPE = np.float16  # Type of saved embeddings: half the memory, without an effect on probes.
 
 
 @dataclasses.dataclass(frozen=True)
 class LabelledWords:
-    """The words of a file and what is to be read off them. Legend: T words, E examples, A words of an example.
+    """The words of a file and the labels to predict. Legend: T words, E examples, A words per example.
 
     Attributes:
-      forms: list of T str.
+      forms: List of T str.
       vectors: [T, K, H].
-      places: int [E, A]: the word; the word and its head; or the first and the last word of a span.
-      labels: list of E str.
+      places: int [E, A]. The word; the word and its head; or the first and the last word of a span.
+      labels: List of E str.
     """
 
     forms: list
@@ -45,16 +45,16 @@ class LabelledWords:
 
 
 def run(settings):
-    """Reads the words, trains probes on each layer, writes and prints what they came to.
+    """Reads the words, trains probes on each layer, and writes and prints the results.
 
     Args:
       settings: ProbeLayersSettings, resolved.
 
     Raises:
-      InputError: a vocabulary or checkpoint that does not suit the config; a file that cannot be read.
+      InputError: If a vocabulary or checkpoint does not match the config, or if a file is invalid.
     """
     config = settings.model.config
-    strategies.make_strategy(settings.devices)  # TensorFlow may compute nothing before
+    strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
@@ -68,7 +68,7 @@ def run(settings):
 
 
 def _probed(settings, train, dev, train_labels, dev_labels):
-    """The bert_tf.analysis.probes.Probed of labels, a str for each example of LabelledWords."""
+    """Trains probes; returns bert_tf.analysis.probes.Probed. Labels: one str per example of LabelledWords."""
     classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
     examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
                 for each, labels in ((train, train_labels), (dev, dev_labels))]
@@ -77,7 +77,7 @@ def _probed(settings, train, dev, train_labels, dev_labels):
 
 
 def _write(settings, train, dev, found, control):
-    """Writes and prints the table, and draws it."""
+    """Writes, prints, and plots the table."""
     commonest = collections.Counter(train.labels).most_common(1)[0][0]
     majority = dev.labels.count(commonest) / len(dev.labels)
     rows = [[str(layer), accuracy, memorised, accuracy - memorised, weight]
@@ -106,7 +106,7 @@ def _write(settings, train, dev, found, control):
 
 
 def _draw(found, control, majority):
-    """Accuracy by layer, with the control's, and the weights of the mix."""
+    """Plots accuracy by layer, with the control task's, and the weights of the mix."""
     figure = Figure(figsize=(7, 6), layout="constrained", facecolor="white")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     layers = np.arange(len(found.accuracy))
@@ -125,20 +125,20 @@ def _draw(found, control, majority):
 
 
 def read(argument, path, settings, encoder, tokenizer):
-    """Reads a file and puts its sentences through a model.
+    """Reads a file and computes the embeddings of its words.
 
     Args:
-      argument: name of the argument that `path` is of.
-      path: of the file.
+      argument: Name of the flag that `path` was given with.
+      path: Path of the file.
       settings: ProbeLayersSettings.
-      encoder: BertEncoder that keeps padding.
+      encoder: BertEncoder that computes padding.
       tokenizer: BertTokenizer.
 
     Returns:
-      LabelledWords. Sentences that are longer than `max_seq_length` are left out.
+      LabelledWords. Sentences longer than `max_seq_length` are omitted.
 
     Raises:
-      InputError: as the readers'; no sentence is short enough, or none has what is asked for.
+      InputError: If the file is invalid, if no sentence is short enough, or if none has the requested labels.
     """
     decoder = LineDecoder()
     sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
@@ -172,7 +172,7 @@ def read(argument, path, settings, encoder, tokenizer):
 
 
 def _sentences(path, settings, decoder):
-    """Yields the treebank.Sentences of a file; of one with columns without a tree. decoder: of a treebank's lines."""
+    """Yields the treebank.Sentences of a file; files with columns have no trees. `decoder`: Used for treebanks."""
     if settings.reads_treebanks:
         yield from treebank.read_sentences(path, decoder)
         return
@@ -186,7 +186,7 @@ def _sentences(path, settings, decoder):
 
 
 def _first_words(sentences, most):
-    """The first sentences, of `most` words together, or of one sentence."""
+    """Returns the first sentences, with at most `most` words in total, but at least one sentence."""
     taken, count = [], 0
     for sentence in sentences:
         if taken and count + len(sentence.words) > most:
@@ -197,9 +197,9 @@ def _first_words(sentences, most):
 
 
 def _examples(sentence, label):
-    """For each word its label and the words, beside itself, that it is read off; None where it has none.
+    """Returns, for each word, its label and the other words that the probe uses, or None if it has no label.
 
-    A span's label is that of its first word.
+    The label of a span belongs to its first word.
     """
     if label == "tags":
         return [(tag, []) for tag in sentence.tags]
@@ -213,12 +213,12 @@ def _examples(sentence, label):
 
 
 def _word_vectors(encoder, features, words):
-    """The mean of each word's pieces in each layer: float32 [B, W, K, H].
+    """Averages the embeddings of each word's tokens in each layer: float32 [B, W, K, H].
 
     Args:
       encoder: BertEncoder.
-      features: dict of int32 [B, S].
-      words: the number of each piece's word, int32 [B, S], -1 of none.
+      features: Dict of int32 [B, S].
+      words: int32 [B, S]. Index of each token's word, -1 if none.
     """
     outputs = encoder(features)
     layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)  # [B, S, K, H]
@@ -229,14 +229,14 @@ def _word_vectors(encoder, features, words):
 
 
 def control_labels(train, dev, seed):
-    """Labels that say nothing: one for each form, drawn by how often the labels are (Hewitt and Liang 2019).
+    """Samples labels of the control task: one per form, by the frequency of labels (Hewitt and Liang 2019).
 
     Args:
       train, dev: LabelledWords.
-      seed: int of 0 or more.
+      seed: int. At least 0.
 
     Returns:
-      Two lists of str, for the examples of both.
+      Tuple of two lists of str, for the examples of both.
     """
     rng = np.random.default_rng(seed)
     labels, counts = np.unique(train.labels, return_counts=True)

@@ -1,4 +1,4 @@
-"""A report of a model's attention to some texts: what run.attention_report does."""
+"""The job of run.attention_report: a report of a model's attention to given texts."""
 
 import os
 
@@ -7,17 +7,17 @@ from bert_tf.errors import InputError
 from run.inside import numbers, page, requests
 from run.inside.observing import Observer
 
-MOST_BYTES = 1 << 28  # of a page: a browser opens larger ones slowly, or not at all
+MOST_BYTES = 1 << 28  # Maximum size of a page. Browsers open larger ones slowly or not at all.
 
 
 def run(settings):
-    """Looks at the texts and writes the file.
+    """Observes the texts and writes the file.
 
     Args:
       settings: AttentionReportSettings, resolved.
 
     Raises:
-      InputError: as Observer's and run.inside.requests'; texts of which a page would be too large.
+      InputError: See Observer and run.inside.requests. Also if the page would be too large.
     """
     observer = Observer(settings)
     if settings.looked_at.wrong_examples:
@@ -33,7 +33,7 @@ def run(settings):
 
 
 def _observe(observer, asked, is_page):
-    """The Observations of Requests, a list; InputError where a page of them would be too large."""
+    """Returns the Observations of Questions as a list; raises InputError if their page would be too large."""
     observations = []
     for request in asked:
         observations += observer(request)
@@ -45,7 +45,7 @@ def _observe(observer, asked, is_page):
 
 
 def write(path, file_format, checkpoint, observer, observations):
-    """Writes Observations as html, npz or json."""
+    """Writes Observations as html, npz, or json."""
     if file_format == "html":
         page.write(path, os.path.basename(os.path.normpath(checkpoint)), observer.heads, observations)
     else:

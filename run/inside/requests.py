@@ -1,4 +1,4 @@
-"""What a model is asked: texts that are given, lines of a file, rows of development data that it gets wrong."""
+"""Requests to a model: texts from flags, lines of a file, rows of development data that it predicts incorrectly."""
 
 from bert_tf import files
 from bert_tf.cli import places
@@ -9,11 +9,11 @@ from data_prep.tasks import DATA, Question
 from run.finetuning.settings import TuningSettings
 
 SEPARATOR = " ||| "
-ROWS_AT_A_TIME = 64  # of development data, answered together
+ROWS_AT_A_TIME = 64  # Development rows per batch.
 
 
 def given(looked_at, kind):
-    """The Questions that LookedAtSettings with `text` or `input_file` name; InputError where they do not fit `kind`."""
+    """Returns the Questions from `text` or `input_file`; raises InputError if they do not match `kind`."""
     if looked_at.input_file:
         decoder = files.LineDecoder()
         found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
@@ -31,7 +31,7 @@ def given(looked_at, kind):
 
 
 def _lines(path, most, kind, decoder):
-    """Yields the Questions of the first lines of a file that are not empty; decoder: bert_tf.files.LineDecoder."""
+    """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     found = 0
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
@@ -58,28 +58,28 @@ def _lines(path, most, kind, decoder):
 
 
 def _check(question, kind, argument):
-    """Returns a Question; InputError, naming its second text by `argument`, if it does not fit a kind."""
+    """Returns a Question; raises InputError, naming its second text by `argument`, if it does not match a kind."""
     KINDS[kind].question(question.text_a, question.text_b, question.choices, argument)
     return question
 
 
 def _without_other_bytes(text):
-    """An argument without the bytes that are not UTF-8, which Python holds as surrogates."""
+    """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
 def wrong(settings, card, answer):
-    """The Questions of development data that a model gets wrong, the first `wrong_examples` of them, and the rows read.
+    """Returns the first `wrong_examples` Questions of development data predicted incorrectly, and the rows read.
 
-    Of a regression, which gets nothing quite right, all rows are read and those that are furthest off come first.
+    For a regression, which is never exactly correct, it reads all rows and returns those with the largest errors first.
 
     Args:
       settings: AttentionReportSettings.
       card: TaskMetadata of the model.
-      answer: function from a list of Questions to their answers, as Kind.rows gives them.
+      answer: Callable from a list of Questions to their predictions, as from Kind.rows.
 
     Raises:
-      InputError: a model that was not fine-tuned; data that cannot be read, have no answers, or hold no wrong row.
+      InputError: If the model was not fine-tuned, if the data are invalid or unlabeled, or if all rows are correct.
     """
     kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
@@ -100,5 +100,5 @@ def wrong(settings, card, answer):
             break
     if not found:
         raise InputError(f"`wrong_examples`: the model gets all {num_rows} rows right")
-    found.sort(key=lambda each: -each[0])  # stable: rows that are merely wrong stay in their order
+    found.sort(key=lambda each: -each[0])  # Stable: classification errors keep their order.
     return [question for _, question in found[:most]], num_rows

@@ -1,4 +1,4 @@
-"""Settings for jobs that look inside a model. Scripts define their flags from them: no TensorFlow here."""
+"""Settings for jobs that analyze a model. Scripts define their flags from them; does not import TensorFlow."""
 
 import dataclasses
 from typing import ClassVar
@@ -19,7 +19,7 @@ WRITTEN_BY_PROBES = r"probes\.(txt|tsv|json|png)"
 
 @dataclasses.dataclass(frozen=True)
 class LookedAtSettings(Settings):
-    """The texts that a report shows."""
+    """The texts to show in a report."""
 
     text: tuple[str, ...] = setting(
         (), "A text; may be given several times. Of a span labeler the question.", repeated=True)
@@ -37,7 +37,7 @@ class LookedAtSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationDataSettings(Settings):
-    """The development data of the task that a model was fine-tuned for."""
+    """Development data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
         None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.",
@@ -52,7 +52,7 @@ class EvaluationDataSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class AttentionReportSettings(ServedSettings):
-    """A model, texts, and the file that shows its attention."""
+    """A model, texts, and the output file for its attention."""
 
     task_without_card: ClassVar = Encoder.name
 
@@ -81,7 +81,7 @@ class AttentionReportSettings(ServedSettings):
 
 @dataclasses.dataclass(frozen=True)
 class CorpusSettings(Settings):
-    """What is read, and what is made of it."""
+    """Inputs and outputs of an analysis."""
 
     input_file: str | None = setting(
         None, "Text file with a text, or `text_a ||| text_b`, on each line: what heads attend to in it. Unset, the "
@@ -99,7 +99,7 @@ class CorpusSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class ImportanceSettings(Settings):
-    """Which heads matter to a fine-tuned model's loss, and what its score is without them."""
+    """Importance of heads for a fine-tuned model's loss, and its score without them."""
 
     importance_examples: int = setting(
         0, "Training examples over which the importance of heads is measured, for a fine-tuned model and its data; 0 "
@@ -115,7 +115,7 @@ class ImportanceSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
-    """A model, what it reads, and where what is found goes."""
+    """A model, and the inputs and outputs of its analysis."""
 
     task_without_card: ClassVar = Encoder.name
     needs_of_groups: ClassVar = {"data": "importance_examples"}
@@ -125,7 +125,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
 
     @property
     def needs_task(self):
-        """Whether the model must be a fine-tuned one."""
+        """True if the model must be fine-tuned."""
         return bool(self.importance.importance_examples)
 
     def choose_tuning(self):
@@ -135,7 +135,7 @@ class AnalyzeAttentionSettings(FineTunedSettings, ServedSettings):
 
 @dataclasses.dataclass(frozen=True)
 class ProbeLayersSettings(Settings):
-    """A model, labelled words, and what is to be read off its layers."""
+    """A model, labeled words, and the labels to probe for."""
 
     always_required: ClassVar = ("init_checkpoint",)
 
@@ -165,7 +165,7 @@ class ProbeLayersSettings(Settings):
     random_seed: int = setting(12345, "Of the labels of the control task, and of the words' order.", most=LARGEST_SEED)
 
     def check_files(self):
-        """See Settings; InputError too for files that do not go together, or would be replaced."""
+        """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
         if self.label == "relations" and not self.reads_treebanks:
             raise InputError(f"is of treebanks, and `train_file`={self.train_file} does not end in {TREEBANK_SUFFIX}",
                              "label", self.label)
@@ -180,5 +180,5 @@ class ProbeLayersSettings(Settings):
 
     @property
     def reads_treebanks(self):
-        """Whether the files are in CoNLL-U."""
+        """True if the files are in CoNLL-U format."""
         return self.train_file.endswith(TREEBANK_SUFFIX)

@@ -1,1 +1,1 @@
-"""Pre-training: records in, a pre-trained model out."""
+"""Pre-training from record files to a pre-trained model."""

@@ -1,4 +1,4 @@
-"""The records of a pre-training run, from settings to batches: which files, what they hold, how they are masked."""
+"""The records of a pre-training run, from settings to batches: files, features, and masks."""
 
 import functools
 
@@ -11,18 +11,18 @@ from run.pretraining import dynamic_masking, inputs, record_checks
 
 
 class PretrainingData:
-    """Record files to train and evaluate on; made once a strategy is, since masks need TensorFlow to compute.
+    """Record files to train and evaluate on. Create it after the strategy, since masks are computed with TensorFlow.
 
     Args:
       settings: PretrainingSettings.
       config: BertConfig of the model.
 
     Attributes:
-      files: paths of the record files to train on.
+      files: List of str. Paths of the record files to train on.
 
     Raises:
-      InputError: files that are not there; records that do not suit the model, by file and byte; a vocabulary that
-        cannot be read.
+      InputError: If a file does not exist, if a record does not match the model (with file and byte), or if the
+        vocabulary is invalid.
     """
 
     def __init__(self, settings, config):
@@ -37,24 +37,24 @@ class PretrainingData:
         record_checks.check_pretraining_records(self._all_files, self._features, self._limits)
 
     def training_batches(self, skip_steps, share):
-        """Endless dataset of a HostShare of batches, from step `skip_steps` on; see run.pretraining.inputs."""
+        """Creates an endless dataset of a host's rows of batches, starting at step `skip_steps`. See `inputs`."""
         return inputs.pretraining_training_data(
             self.files, self._features, self._training.train_batch_size, self._training.random_seed, skip_steps,
             share=share, limits=self._limits, transform=self._transform, count_records=lambda files: self._counts)
 
     def evaluation_batches(self, share, drop_remainder):
-        """Dataset of a HostShare of batches that hold every record once; see run.pretraining.inputs."""
+        """Creates a dataset of a host's rows of batches that contain every record once. See `inputs`."""
         return inputs.pretraining_evaluation_data(
             self._eval_files, self._features, self._training.eval_batch_size, drop_remainder, share=share,
             limits=self._limits, transform=self._transform)
 
     def bad_records_named(self):
-        """A context in which an error that a bad record causes becomes an InputError that names its file and byte."""
+        """Returns a context that converts an error caused by a bad record to an InputError with its file and byte."""
         return record_checks.bad_records_named(self._all_files, self._features, self._limits)
 
     @property
     def started_with(self):
-        """Dict of what the training data are, with which a run is resumed."""
+        """Dict that identifies the training data, which a resumed run must match."""
         kept = {"input_file": fingerprint(self.files), **collect(FIXED, self._settings)}
         if "vocab_file" in kept:
             kept["vocab_file"] = fingerprint([kept["vocab_file"]])
@@ -62,7 +62,7 @@ class PretrainingData:
 
     @functools.cached_property
     def _counts(self):
-        """The records of each training file, counted once for all hosts whose input this process makes."""
+        """Number of records of each training file, counted once for all hosts whose input this process creates."""
         return record_checks.count_records(self.files)
 
     @property
@@ -71,10 +71,10 @@ class PretrainingData:
 
 
 def _record_features(settings, config):
-    """The records' features, and what makes the model's of them, None for nothing."""
+    """Returns the records' features, and the function that converts them to the model's, or None."""
     of_records, instances = settings.records, settings.records.instances
     if of_records.masking == "static":
         return instances.features, None
-    tokenizer = read_tokenizer(of_records.vocab_file, True, None, config)  # casing plays no part here
+    tokenizer = read_tokenizer(of_records.vocab_file, True, None, config)  # Casing is irrelevant here.
     return instances.features, dynamic_masking.make_masker(
         instances, masking.Vocabulary.of_tokenizer(tokenizer), settings.training.random_seed)

@@ -1,9 +1,9 @@
-"""Masks of pre-training batches drawn in training, new ones in each epoch (RoBERTa: arXiv:1907.11692, section 4.1).
+"""Dynamic masking: masks sampled during training, new in each epoch (RoBERTa: arXiv:1907.11692, section 4.1).
 
-The distribution is that of the original's `create_masked_lm_predictions`, which data_prep.pretraining.masking
-draws from one by one. Here a batch is masked at once, in graph ops for `tf.data`.
+The distribution is the same as in `create_masked_lm_predictions` of the original BERT, which
+data_prep.pretraining.masking samples record by record. Here a batch is masked at once, in graph ops for `tf.data`.
 
-Legend: B batch, S sequence, P predictions, V vocabulary.
+Shape legend: B batch, S sequence, P predictions, V vocabulary.
 """
 
 import tensorflow as tf
@@ -19,27 +19,27 @@ TOO_MANY = ("the sequences of a record are to have more masked positions togethe
 
 
 def make_masker(settings, vocabulary, seed):
-    """Makes the function that masks batches.
+    """Creates the function that masks batches.
 
     Args:
-      settings: data_prep.pretraining.InstanceSettings, of which max_seq_length,
-        max_predictions_per_seq, masked_lm_prob and do_whole_word_mask are used.
+      settings: data_prep.pretraining.InstanceSettings. Uses max_seq_length, max_predictions_per_seq, masked_lm_prob,
+        and do_whole_word_mask.
       vocabulary: data_prep.pretraining.masking.Vocabulary.
-      seed: int; together with a record's epoch and number it fixes the record's masks.
+      seed: int. Determines a record's masks, together with its epoch and number.
 
     Returns:
-      (features, epochs, numbers) -> features, a graph function. `features` are those of
-      data_prep.records.unmasked_pretraining_features, int32 [B, S], packed or not; `epochs` and `numbers`, int64
-      [B], say of each record which epoch it is in and which of the epoch's records it is. In the result, "input_ids" is
-      masked; "masked_lm_positions" and "masked_lm_ids" int32 [B, P] are added, in rising order of position, then 0,
-      and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding. Where a pack's sequences are to have
-      more than P masks together, it raises tf.errors.InvalidArgumentError with TOO_MANY.
+      Graph function (features, epochs, numbers) -> features. The input features are int32 [B, S] of
+      data_prep.records.unmasked_pretraining_features, packed or not. `epochs` and `numbers`, int64 [B], are the epoch
+      of each record and its number in the epoch. In the result, "input_ids" is masked. It also has
+      "masked_lm_positions" and "masked_lm_ids", int32 [B, P], in ascending order of position, padded with 0, and
+      "masked_lm_weights", float32 [B, P], 1 for predictions, 0 for padding. If the sequences of a pack have more than P
+      masks in total, it raises tf.errors.InvalidArgumentError with TOO_MANY.
     """
     length, num_predictions = settings.max_seq_length, settings.max_predictions_per_seq
     numbers_to_predict = tf.constant(masking.numbers_to_predict(settings))
 
     def choose(input_ids, is_real, draws):
-        """Positions to mask, rising, then 0, int32 [B, P], and which are real; is_real: [B, S], of a sequence's ids."""
+        """Returns positions to mask, int32 [B, P] ascending, padded with 0, and a mask of the valid ones."""
         counts = tf.gather(numbers_to_predict, tf.reduce_sum(tf.cast(is_real, tf.int32), axis=1))
         is_candidate = is_real & (input_ids != vocabulary.cls_id) & (input_ids != vocabulary.sep_id)
         if not settings.do_whole_word_mask:
@@ -48,7 +48,7 @@ def make_masker(settings, vocabulary, seed):
         return _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws)
 
     def mask(features, epochs, numbers):
-        """See make_masker."""
+        """See `make_masker`."""
         input_ids, input_mask = features["input_ids"], features["input_mask"]
         draws = _Draws(seed, epochs, numbers)
         if settings.pack_sequences:
@@ -69,23 +69,23 @@ def make_masker(settings, vocabulary, seed):
 
 
 def _chosen_in_packs(choose, settings, seed, input_ids, sequences, epochs, numbers):
-    """As `choose` of make_masker, for packs: each sequence is masked as if it were alone; sequences: [B, S]."""
+    """Applies `choose` of `make_masker` to packs: each sequence is masked separately. `sequences`: [B, S]."""
     most, length, num_predictions = settings.most_packed, settings.max_seq_length, settings.max_predictions_per_seq
-    which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # sequence by sequence: [B * K]
+    which = tf.tile(tf.range(1, most + 1), [tf.shape(input_ids)[0]])  # In order of sequences: [B * K].
     repeat = lambda values: tf.repeat(values, most, axis=0)
     draws = _Draws(seed, repeat(epochs), repeat(numbers), tf.cast(which, tf.int64))
     positions, is_masked = choose(repeat(input_ids), repeat(sequences) == which[:, tf.newaxis], draws)
     all_positions = tf.reshape(tf.where(is_masked, positions, length), [-1, most * num_predictions])
     fits = tf.debugging.Assert(tf.reduce_all(tf.reduce_sum(tf.cast(
         all_positions < length, tf.int32), axis=1) <= num_predictions), [TOO_MANY])
-    with tf.control_dependencies([] if fits is None else [fits]):  # None when run eagerly
+    with tf.control_dependencies([] if fits is None else [fits]):  # None in eager mode.
         return _rising(all_positions, length, num_predictions)
 
 
 class _Draws:
-    """A sequence of random numbers for each of B records; item i of it does not depend on the other records.
+    """A sequence of random numbers for each of B records. Item i of it does not depend on the other records.
 
-    `numbers`: int64 [B] each, in order: of the epoch, of the record in it, and of the sequence in a pack.
+    `numbers`: int64 [B] each: the epoch, the record's number in it, and the sequence's number in a pack.
     """
 
     def __init__(self, seed, *numbers):
@@ -95,13 +95,13 @@ class _Draws:
         self._states = state[:, tf.newaxis]
 
     def bits(self, indices, num_bits):
-        """Items `indices` (int32 [B or 1, N]) of each sequence: int64 [B, N], from 0 to 2^num_bits - 1."""
+        """Returns items `indices`, int32 [B or 1, N], of each sequence: int64 [B, N], from 0 to 2^num_bits - 1."""
         state = self._states + tf.cast(indices + 1, tf.uint64) * tf.constant(GAMMA, tf.uint64)
         return tf.cast(tf.bitwise.right_shift(_mix(state), tf.constant(64 - num_bits, tf.uint64)), tf.int64)
 
 
 def _mix(state):
-    """Maps uint64 one to one so that each bit depends on all."""
+    """Maps uint64 bijectively so that each bit depends on all bits."""
     for shift, multiplier in zip(SHIFTS, (*MULTIPLIERS, 1), strict=True):
         state = tf.bitwise.bitwise_xor(state, tf.bitwise.right_shift(state, tf.constant(shift, tf.uint64)))
         state *= tf.constant(multiplier, tf.uint64)
@@ -109,52 +109,52 @@ def _mix(state):
 
 
 def _joins_word_before(input_ids, is_candidate, vocabulary):
-    """[B, S] bool: which candidates go on with a word; as in data_prep's masking, the first one never does."""
+    """Returns bool [B, S]: candidates that continue a word. As in data_prep's masking, the first never does."""
     is_first = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1) == 1
     return tf.gather(tf.constant(vocabulary.is_continuation), input_ids) & ~is_first
 
 
 def _positions_of_pieces(is_candidate, counts, num_predictions, draws):
-    """Draws so many pieces: those with the lowest random numbers; what `_positions_of_words` does with words of one.
+    """Samples tokens: those with the lowest random numbers, like `_positions_of_words` with one-token words.
 
     Args:
       is_candidate: [B, S] bool.
-      counts: [B] int32, at most P.
+      counts: [B] int32. Number of tokens, at most P.
 
     Returns:
-      As `_positions_of_words`.
+      See `_positions_of_words`.
     """
     length = is_candidate.shape[1]
-    pieces = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # of each candidate: its number, from 1
+    pieces = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # 1-based number of each candidate.
     keys, order = _in_order(_random_keys(is_candidate, pieces, draws), min(num_predictions, length))
     is_taken = (tf.range(keys.shape[1]) < counts[:, tf.newaxis]) & (keys < tf.int64.max)
     return _rising(tf.where(is_taken, order, length), length, num_predictions)
 
 
 def _positions_of_words(is_candidate, begins_word, counts, num_predictions, draws):
-    """Draws whole words in random order, passing over each that would make the pieces more than `counts` [B].
+    """Samples words in random order, and skips words that would exceed the number of tokens `counts` [B].
 
     Args:
-      is_candidate, begins_word: [B, S] bool; a word is a candidate that begins one and all up to the next such.
+      is_candidate, begins_word: [B, S] bool. A word is a candidate that begins one, and all candidates up to the next.
 
     Returns:
-      Positions, rising, then 0: int32 [B, P]; which are real: bool [B, P].
+      Positions, int32 [B, P], ascending, padded with 0, and bool [B, P], True for positions that are not padding.
     """
     length = is_candidate.shape[1]
-    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # of each position: its word's number, from 1
+    words = tf.cumsum(tf.cast(begins_word, tf.int32), axis=1)  # 1-based number of each position's word.
     keys = _random_keys(is_candidate, words, draws)
-    sizes = tf.math.bincount(  # of each word
+    sizes = tf.math.bincount(  # Tokens per word.
         words, tf.cast(is_candidate, tf.int32), minlength=length + 1, maxlength=length + 1, axis=-1)
 
     def take(num_pieces):
-        """Positions taken of the first so many pieces in random order, else S; whether no more is to be taken."""
-        # Sorting by random numbers that a word's pieces share is sorting the words: ties stay in order.
+        """Returns the sampled positions among the first `num_pieces` tokens, S for others; whether this is enough."""
+        # Tokens of a word share a random number, so sorting them sorts the words: ties stay in order.
         least, order = _in_order(keys, num_pieces)
         numbers = tf.gather(words, order, batch_dims=1)
         is_piece = least < tf.int64.max
         last = tf.where(is_piece[:, -1], numbers[:, -1], 0)[:, tf.newaxis]
         if num_pieces < length:
-            is_piece &= numbers != last  # the rest of this word may be left out
+            is_piece &= numbers != last  # The word may be incomplete here.
         begins = tf.pad(numbers[:, 1:] != numbers[:, :-1], [[0, 0], [1, 0]], constant_values=True)
         is_taken = _take_words(tf.where(is_piece, tf.gather(sizes, numbers, batch_dims=1), 0), begins, counts)
         is_done = (tf.reduce_sum(tf.cast(is_taken, tf.int32), axis=1) == counts) | (last[:, 0] == 0)
@@ -164,24 +164,24 @@ def _positions_of_words(is_candidate, begins_word, counts, num_predictions, draw
     taken, is_done = take(num_first)
     positions = _rising(taken, length, num_predictions)
     if num_first < length:
-        # Seldom: of the first pieces, some row's are not enough, as where most words are long.
+        # Rare: the first tokens are not enough for some row, for example because most words are long.
         positions = tf.cond(is_done, lambda: positions, lambda: _rising(take(length)[0], length, num_predictions))
     return positions
 
 
 def _random_keys(is_candidate, numbers, draws):
-    """Items `numbers` [B, S] of `draws` for candidates, the largest int64 for other positions: int64 [B, S]."""
+    """Returns int64 [B, S]: items `numbers` of `draws` for candidates, the largest int64 for other positions."""
     return tf.where(is_candidate, draws.bits(numbers, 62), tf.int64.max)
 
 
 def _in_order(keys, count):
-    """The `count` lowest of each row of `keys` [B, S], rising, and their positions: int64, int32 [B, count]."""
+    """Returns the `count` lowest of each row of `keys` [B, S], ascending, and their positions: int64, int32."""
     negative, order = tf.math.top_k(-keys, count)
     return -negative, order
 
 
 def _rising(positions, length, num_predictions):
-    """The lowest P of `positions` [B, N], in order, 0 for those that are `length`; which are less, [B, P] bool."""
+    """Returns the lowest P of `positions` [B, N], ascending, with 0 for `length`, and bool [B, P], True if less."""
     num_drawn = min(num_predictions, length)
     positions = -tf.math.top_k(-positions, num_drawn).values
     positions = tf.pad(positions, [[0, 0], [0, num_predictions - num_drawn]], constant_values=length)
@@ -190,14 +190,14 @@ def _rising(positions, length, num_predictions):
 
 
 def _take_words(sizes, begins_word, counts):
-    """Which pieces to take, [B, S] bool, when each word is taken that `counts` still has room for.
+    """Returns bool [B, S], True for sampled tokens. Each word that still fits into `counts` is sampled.
 
-    Words are taken up to the first that does not fit. It and all longer ones will not fit later either, so that
-    these are left out and the rest is gone through again. Each time only shorter words are left; mostly one or two
-    times are enough.
+    Words are sampled up to the first that does not fit. That word and all longer ones will not fit later either, so
+    they are dropped, and the loop continues with the rest. Each iteration leaves only shorter words. One or two are
+    usually enough.
 
     Args:
-      sizes: [B, S] int32: of each piece how many its word has; 0 for what is none. Pieces of a word are neighbours.
+      sizes: [B, S] int32. Tokens in the word of each token, which are adjacent; 0 for other positions.
       begins_word: [B, S] bool.
       counts: [B] int32.
     """
@@ -216,7 +216,7 @@ def _take_words(sizes, begins_word, counts):
 
 
 def _replacements(masked_ids, vocabulary, first_draw, draws):
-    """What stands in the place of ids [B, P]: [MASK] with probability 0.8, the id 0.1, any of V ids 0.1."""
+    """Samples replacements of IDs [B, P]: [MASK] with probability 0.8, the same ID 0.1, any of V IDs 0.1."""
     indices = first_draw + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
     choices, pieces = tf.split(draws.bits(indices, 32), 2, axis=1)
     random_ids = tf.cast(tf.bitwise.right_shift(pieces * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
@@ -225,6 +225,6 @@ def _replacements(masked_ids, vocabulary, first_draw, draws):
 
 
 def _with_replacements(input_ids, positions, replacements):
-    """`input_ids` [B, S] with `replacements` at `positions` [B, P]; padding puts [CLS] back at position 0."""
+    """Writes `replacements` at `positions` [B, P] of `input_ids` [B, S]. Padding rewrites [CLS] at position 0."""
     rows = tf.range(tf.shape(input_ids)[0])[:, tf.newaxis] + tf.zeros_like(positions)
     return tf.tensor_scatter_nd_update(input_ids, tf.stack([rows, positions], axis=-1), replacements)

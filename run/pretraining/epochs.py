@@ -1,41 +1,40 @@
-"""The records of an epoch in their order, which is a function of the seed and the epoch; of one host, or of several.
+"""Order of an epoch's records, a function of the seed and the epoch, for one host or several.
 
-One host has tf.data shuffle the records. Where many make a batch together, each would spend most of its time on
-handing the records of the others, one by one, from one step of that pipeline to the next. So it shuffles their places
-alone, which gives the same order, reads records by the block, and picks its own out thousands at a time.
+One host shuffles the records with tf.data. If several hosts build a batch together, each would spend most of its time
+on passing the other hosts' records between pipeline steps one by one. Instead, it shuffles only their positions, which
+gives the same order, reads records in blocks, and selects its own thousands at a time.
 """
 
 import tensorflow as tf
 
-SHUFFLE_RECORDS = 10_000  # records held to draw from: about 10 MB at length 128
-READ_FILES = 8  # record files read side by side in training
-READ_RECORDS = 16  # records taken from one file before the next has its turn
-PLACES = 2**36  # more than an epoch's records
+SHUFFLE_RECORDS = 10_000  # Size of the shuffle buffer: about 10 MB at length 128.
+READ_FILES = 8  # Number of record files read in parallel in training.
+READ_RECORDS = 16  # Number of records read from one file before the next.
+PLACES = 2**36  # More than the records of an epoch.
 
 
 def numbers(epoch, places):
-    """One int64 of a record's epoch, below 2^27, and its place there: a tensor more would cost each a microsecond."""
+    """Combines an epoch, below 2^27, and a position into one int64. A second tensor costs 1 microsecond per record."""
     return epoch * PLACES + places
 
 
 def epochs_and_places(numbers):
-    """What `numbers` was made of: two int64 tensors of its shape."""
+    """Splits the result of `numbers` into two int64 tensors of its shape."""
     return numbers // PLACES, numbers % PLACES
 
 
 def all_records(paths, is_remote, seed, epoch, first_place):
-    """The records of files.
+    """Reads the records of files.
 
     Args:
       paths: [F] string tensor.
-      is_remote: bool; files that are not are read in turn, not in threads of their own, which would cost as much as
-        all else that is done here.
+      is_remote: bool. Whether to read in threads. For local files, threads would cost as much as everything else here.
       seed: int.
       epoch: int64 scalar tensor.
-      first_place: int64 scalar tensor, how many of the epoch's records to leave out at its start.
+      first_place: int64 scalar tensor. Number of records to skip at the start of the epoch.
 
     Returns:
-      Dataset of (number int64, serialized string), scalars: `numbers` of the epoch and of the record's place there.
+      Dataset of scalars (number int64, serialized string). The first is the result of `numbers`.
     """
     file_seed, record_seed = _seeds(seed, epoch)
     files = tf.data.Dataset.from_tensor_slices(paths)
@@ -46,21 +45,21 @@ def all_records(paths, is_remote, seed, epoch, first_place):
 
 
 def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
-    """Those of all_records that are one host's rows.
+    """Reads the records of `all_records` that are one host's rows.
 
     Args:
-      paths, seed, epoch, first_place: as all_records's.
-      counts: list of int, the records of each file.
-      batch_size: of the batches that all epochs' records, one after the other, are divided into.
-      rows: slice, the rows of each batch that are the host's.
+      paths, seed, epoch, first_place: See `all_records`.
+      counts: List of int. Number of records in each file.
+      batch_size: int. Size of the batches into which the concatenated records of all epochs are split.
+      rows: slice. Rows of each batch that belong to the host.
 
     Returns:
-      Dataset of (numbers int64 [n], serialized string [n]); n differs.
+      Dataset of (numbers int64 [n], serialized string [n]) of varying n.
     """
     num_records, (file_seed, record_seed) = sum(counts), _seeds(seed, epoch)
     files = tf.data.Dataset.from_tensor_slices((paths, tf.constant(counts, tf.int64)))
     blocks = _interleaved(files, len(counts), True, file_seed, _blocks, 2)
-    # No place is drawn before its turn by SHUFFLE_RECORDS or more: by then the next part has been read.
+    # Shuffling moves no position forward by SHUFFLE_RECORDS or more: by then the next part has been read.
     read = blocks.rebatch(SHUFFLE_RECORDS).prefetch(1)
     drawn = tf.data.Dataset.range(num_records).shuffle(SHUFFLE_RECORDS, seed=record_seed)
     drawn = drawn.batch(SHUFFLE_RECORDS).prefetch(1)
@@ -68,7 +67,7 @@ def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
     drawn = tf.data.Dataset.from_tensors(tf.zeros([0], tf.int64)).concatenate(drawn)
 
     def take_own(state, part):
-        """state: records that are read and not yet drawn, by their places, rising; how many are read; are drawn."""
+        """`state`: unused records by position, ascending; numbers of records read and used."""
         held_places, held, num_read, num_drawn = state
         new, drawn_places = part
         held_places = tf.concat([held_places, num_read + _range(new)], axis=0)
@@ -91,12 +90,12 @@ def own_records(paths, counts, seed, epoch, first_place, batch_size, rows):
 
 
 def _seeds(seed, epoch):
-    """Of the order of the files and of their records: int64 scalar tensors."""
+    """Returns the seeds for the order of the files and of their records: int64 scalar tensors."""
     return tf.unstack(tf.random.stateless_uniform([2], [seed, epoch], minval=None, maxval=None, dtype=tf.int64))
 
 
 def _interleaved(files, num_files, in_threads, seed, read, block_length):
-    """The datasets that `read` makes of the elements of a dataset of files, in shuffled order, READ_FILES at a time."""
+    """Interleaves the datasets that `read` creates from shuffled files, READ_FILES at a time."""
     side_by_side = min(num_files, READ_FILES)
     return files.shuffle(num_files, seed=seed).interleave(
         read, cycle_length=side_by_side, block_length=block_length,
@@ -104,10 +103,10 @@ def _interleaved(files, num_files, in_threads, seed, read, block_length):
 
 
 def _blocks(path, count):
-    """The `count` records of a file, READ_RECORDS to an element, and after each element of so many an empty one.
+    """Reads the `count` records of a file in blocks of READ_RECORDS. An empty element follows each full block.
 
-    Two of these elements at a time, files take turns as they do with READ_RECORDS records: whichever it is, one that
-    comes to its end within its turn makes way for the next file there, one that ends with its turn in the next.
+    With two of these elements at a time, files alternate as they do with READ_RECORDS records. In both cases, a file
+    that ends within its turn is replaced in that turn, and a file that ends with its turn is replaced in the next.
     """
     blocks = tf.data.TFRecordDataset(path).batch(READ_RECORDS)
     nothing = tf.data.Dataset.from_tensors(tf.zeros([0], tf.string)).repeat()

@@ -10,12 +10,12 @@ from run.training import host_batches
 
 
 class PretrainingEvaluator:
-    """Scores a BertPretrainer on records (the original's `run_pretraining.metric_fn`); traced once, for all calls.
+    """Evaluates a BertPretrainer on records, like `run_pretraining.metric_fn` of the original BERT; traced once.
 
     Args:
-      strategy: under whose scope the model was made.
+      strategy: tf.distribute.Strategy under whose scope the model was created.
       model: BertPretrainer.
-      sentence_label: the model's.
+      sentence_label: `sentence_label` of the model.
     """
 
     def __init__(self, strategy, model, sentence_label):
@@ -30,20 +30,20 @@ class PretrainingEvaluator:
                 name.removesuffix("loss") + kind for name in self._loss.names[1:] for kind in ("accuracy", "loss"))]}
 
     def __call__(self, make_batches, max_steps):
-        """Scores the model as it is.
+        """Evaluates the current weights.
 
         Args:
-          make_batches: (HostShare) -> finite dataset of that host's rows of each batch of pre-training features; see
-            run.training.host_batches.
-          max_steps: batches to score at most.
+          make_batches: Callable (HostShare) -> finite dataset of that host's rows of each batch of pre-training
+            features. See `run.training.host_batches`.
+          max_steps: int. Maximum number of batches.
 
         Returns:
-          Dict of floats: masked_lm_accuracy and masked_lm_loss over real predictions, next_sentence_accuracy and
-          next_sentence_loss, or those of another label, over sequences, and loss, the mean of the batches' training
-          losses.
+          Dict of name to float: masked_lm_accuracy and masked_lm_loss over predictions, next_sentence_accuracy and
+          next_sentence_loss (or those of another label) over sequences, and loss, the mean training loss of the
+          batches.
 
         Raises:
-          InputError: there is no batch.
+          InputError: If there is no batch.
         """
         for mean in self._means.values():
             mean.reset_state()
@@ -56,9 +56,9 @@ class PretrainingEvaluator:
             raise InputError("there is no full batch to evaluate: give more records or a smaller `eval_batch_size`")
         return {name: float(mean.result()) for name, mean in self._means.items()}
 
-    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
+    @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
     def _score(self, features):
-        """Adds a replica's part of a batch, which may have no example, to the means."""
+        """Updates the means with a replica's part of a batch, which may be empty."""
         outputs = self._model(features, training=False)
         replica = tf.distribute.get_replica_context()
         normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
@@ -73,7 +73,7 @@ class PretrainingEvaluator:
                          tf.ones_like(labels, tf.float32) if isinstance(counts, int) else counts)
 
     def _update(self, prefix, logits, labels, weights):
-        """Adds losses and hits, weighted, to the means `prefix`_loss and `prefix`_accuracy."""
+        """Updates the means `prefix`_loss and `prefix`_accuracy with weighted losses and hits."""
         items = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
         hits = tf.equal(tf.argmax(logits, axis=-1, output_type=labels.dtype), labels)
         self._means[f"{prefix}_loss"].update_state(items, weights)

@@ -1,8 +1,7 @@
-"""Input pipelines: records in, batches of features out.
+"""Input pipelines from records to batches of features.
 
-The order of the data is a function of the seed and the epoch, so a run that starts again at step k sees the same
-examples as one that never stopped. It passes over whole epochs without reading them, and over the rest of one
-without parsing it.
+The order of the data is a function of the seed and the epoch, so a run that resumes at step k uses the same examples as
+an uninterrupted run. It skips whole epochs without reading them, and the rest without parsing.
 """
 
 import tensorflow as tf
@@ -12,35 +11,35 @@ from data_prep import records
 from run.pretraining import epochs, record_checks
 from run.training.host_batches import WHOLE
 
-MANY_EPOCHS = 2**27  # no run ends with them
-PARSED_TOGETHER = 16  # batches, on as many threads as there are cores
-PARSED_AHEAD = 8  # batches
+MANY_EPOCHS = 2**27  # More than any run reaches.
+PARSED_TOGETHER = 16  # Batches; uses as many threads as there are cores.
+PARSED_AHEAD = 8  # Batches.
 
 
 def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *, share=WHOLE, limits=None,
                               transform=None, count_records=record_checks.count_records):
-    """Batches for training, endlessly: every record once before any comes again.
+    """Creates endless training batches: every record is used once before any is repeated.
 
     Args:
-      files: TFRecord files; their order is shuffled anew in each epoch.
-      features: of data_prep.records.pretraining_features.
-      batch_size: examples in a batch, B, over all replicas.
-      seed: int, fixes the order.
-      skip_steps: batches to leave out at the start.
-      share: HostShare, which rows of each batch to give; the others are not parsed.
-      limits: of record_checks.pretraining_limits, to be checked in every record; None to check none.
-      transform: (features, epochs int64 [rows], places int64 [rows]) -> features, where the second and third say of
-        each record which epoch it is in and which place it has there; None to leave features as they are.
-      count_records: files -> list of int, the records of each; called where that is needed, to skip or for a share.
+      files: Paths of TFRecord files. Their order is shuffled again in each epoch.
+      features: Features from data_prep.records.pretraining_features.
+      batch_size: int. Examples per batch, B, over all replicas.
+      seed: int. Seed of the order.
+      skip_steps: int. Number of batches to skip at the start.
+      share: HostShare. Rows of each batch to return; others are not parsed.
+      limits: Result of record_checks.pretraining_limits, to check every record, or None.
+      transform: Callable (features, epochs int64 [rows], places int64 [rows]) -> features, where `epochs` and `places`
+        are each record's epoch and position in it. None leaves features unchanged.
+      count_records: Callable of files that returns their numbers of records. Only called to skip steps or for a share.
 
     Returns:
-      Dataset of dicts of name -> int32 or float32 [rows, length].
+      Dataset of dicts of name to int32 or float32 [rows, length].
     """
     counts = count_records(files) if skip_steps or share != WHOLE else None
     first_epoch, first_place = divmod(skip_steps * batch_size, sum(counts)) if skip_steps else (0, 0)
     paths, rows, remote = tf.constant(files), share.rows(batch_size), any(map(is_remote, files))
 
-    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, here and below, and to look takes a second
+    @tf.autograph.experimental.do_not_convert  # Nothing to convert here or below; the search takes a second
     def epoch_from(epoch):
         start = tf.where(epoch == first_epoch, tf.constant(first_place, tf.int64), 0)
         if share == WHOLE:
@@ -59,10 +58,10 @@ def pretraining_training_data(files, features, batch_size, seed, skip_steps=0, *
 
 def pretraining_evaluation_data(files, features, batch_size, drop_remainder=False, *, share=WHOLE, limits=None,
                                 transform=None):
-    """Every record once, in file order, as `pretraining_training_data` gives them; the last batch may be smaller.
+    """Creates batches of every record once, in file order. See `pretraining_training_data`.
 
-    All records are in epoch 0, each in the place that it has in the files. Of a smaller last batch a host may have no
-    rows.
+    All records are in epoch 0, at their position in the files. The last batch may be smaller, and a host may have no
+    rows of it.
     """
     rows = share.rows(batch_size)
 
@@ -75,10 +74,9 @@ def pretraining_evaluation_data(files, features, batch_size, drop_remainder=Fals
 
 
 def _parsed(batches, parse):
-    """The dataset of what `parse` makes of each batch.
+    """Applies `parse` to each batch of a dataset.
 
-    Nothing is tuned while it runs: to time each step from one stage to the next took as long as all that they do with a
-    record until it is parsed.
+    Disables autotuning: timing each step between stages took as long as all work on a record up to parsing.
     """
     options = tf.data.Options()
     options.autotune.enabled = False

@@ -1,4 +1,4 @@
-"""Pre-training from settings to results: records, model, training run, evaluation."""
+"""The pre-training job: records, model, training run, evaluation."""
 
 import contextlib
 import os
@@ -19,24 +19,24 @@ from run.training import loop, model_files, strategies, utilisation
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
-GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the rows that matrix units read, in 16 bits
-HEADS = "cls/"  # how the names of the variables begin that an evaluation scores by
+GPU_VOCABULARY_MULTIPLE = 8  # 16 bytes, the row size of matrix units, in 16-bit values.
+HEADS = "cls/"  # Prefix of the names of the variables that an evaluation requires.
 
 
-@tf.autograph.experimental.do_not_convert  # nothing in it needs to be
+@tf.autograph.experimental.do_not_convert  # Contains nothing to convert.
 def run(settings, techniques=()):
-    """Trains and evaluates as `settings` say.
+    """Trains and evaluates a model.
 
     Args:
       settings: PretrainingSettings, resolved.
-      techniques: run.techniques.base.Technique objects.
+      techniques: Sequence of run.techniques.base.Technique.
 
     Raises:
-      InputError: settings that do not suit the devices, the records or the run that output_dir holds; a loss that
-        is not finite; a record that cannot be used, by file and byte.
+      InputError: If settings do not match the devices, the records, or the run in output_dir; if a loss is not finite;
+        or if a record is invalid (with file and byte).
     """
     schedule, output_dir, config = settings.schedule, settings.training.output_dir, settings.model.config
-    strategy = make_strategy(settings)  # TensorFlow may compute nothing before
+    strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
     data = [PretrainingData(phase.settings, config) for phase in phases.phases_of(settings)]
     for note in settings.notes():
         print(note)
@@ -52,7 +52,7 @@ def run(settings, techniques=()):
     trains_here = schedule.do_train and strategies.is_chief(strategy)
     with files.folder_for(output_dir), (
             files.only_writer("output_dir", output_dir) if trains_here else contextlib.nullcontext()):
-        training_run, model = start(settings, strategy, config, techniques)  # nothing is written if that fails
+        training_run, model = start(settings, strategy, config, techniques)  # Writes nothing if this fails.
         if trains_here:
             if changes := state.changes:
                 print(with_flags(f"{output_dir}: {changes}"))
@@ -62,14 +62,14 @@ def run(settings, techniques=()):
 
 
 def _train_and_evaluate(settings, strategy, data, training_run, model):
-    """What `run` does once all is checked, what lies beside checkpoints is written and the model has its weights."""
+    """Trains and evaluates after all checks, when the files next to the checkpoints and the weights exist."""
     schedule = settings.schedule
     parts = phases.phases_of(settings)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, sentence_label(settings))
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
     def evaluate():
-        """On records of the phase of the last step."""
+        """Evaluates on records of the last step's phase."""
         current = max(0, sum(phase.first_step < training_run.step for phase in parts) - 1)
         return evaluator(lambda share: data[current].evaluation_batches(share, drop_remainder), schedule.max_eval_steps)
 
@@ -90,7 +90,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
 
 
 def make_strategy(settings):
-    """The tf.distribute.Strategy of PretrainingSettings, with the batch sizes in use checked against its replicas."""
+    """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its replicas."""
     strategy = strategies.make_strategy(settings.devices)
     if settings.schedule.do_train:
         for phase in phases.phases_of(settings):
@@ -102,7 +102,7 @@ def make_strategy(settings):
 
 
 def _started_with(settings, data):
-    """Dict of the settings with which a run is resumed."""
+    """Returns the settings that a resumed run must match, as a dict."""
     of_data = data[0].started_with
     if settings.schedule.phases:
         of_data["input_file"] = fingerprint([path for each in data for path in each.files])
@@ -111,7 +111,7 @@ def _started_with(settings, data):
 
 
 def choose_fast(settings, strategy, config, **options):
-    """The Fast of PretrainingSettings' encoder, or its teacher; `options`: other fields of Fast."""
+    """Returns the Fast for the encoder of PretrainingSettings, or for its teacher. `options`: Other fields of Fast."""
     in_16_bits = settings.step.mixed_precision != "float32"
     return strategies.choose_fast(
         strategy, config, settings.step.jit_compile, **options,
@@ -120,24 +120,24 @@ def choose_fast(settings, strategy, config, **options):
 
 
 def sentence_label(settings):
-    """The name of what PretrainingSettings have predicted of a whole sequence, or None."""
+    """Returns the name of the sentence-level label of PretrainingSettings, or None."""
     return settings.records.instances.what.sentence_label
 
 
 def _flops_of(settings, encoder):
-    """(real tokens an example) -> floating point operations of training on it."""
+    """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
     return lambda tokens: utilisation.pretraining_flops(
         encoder.config, tokens, settings.records.max_predictions_per_seq, encoder.last_where_read)
 
 
 def start(settings, strategy, config, techniques=()):
-    """Makes the model and opens its run; arguments as `run`'s, and the strategy.
+    """Creates the model and opens its run. See `run` for the arguments.
 
     Returns:
-      TrainingRun and BertPretrainer.
+      Tuple of TrainingRun and BertPretrainer.
 
     Raises:
-      InputError: there is nothing to train, and no trained model to evaluate.
+      InputError: If there is nothing to train, and no trained model to evaluate.
     """
     schedule, checkpoint = settings.schedule, settings.model.init_checkpoint
     with strategy.scope():

@@ -1,6 +1,6 @@
-"""Parts of a run with records of their own length: mostly short ones first, as attention's cost grows with the square.
+"""Phases of a run with different sequence lengths: usually short first, since attention cost is quadratic.
 
-Free of TensorFlow.
+Does not import TensorFlow.
 """
 
 import dataclasses
@@ -9,7 +9,7 @@ import math
 
 from bert_tf.errors import InputError
 
-PLACEHOLDER = "{length}"  # in the names of record files
+PLACEHOLDER = "{length}"  # Used in the names of record files.
 FORM = "LENGTH:SHARE[:BATCH[:PREDICTIONS]], with commas between the phases"
 
 
@@ -18,8 +18,8 @@ class Phase:
     """A part of a run.
 
     Attributes:
-      first_step: the number of steps before it.
-      settings: PretrainingSettings of a run of such records alone.
+      first_step: int. Number of steps before the phase.
+      settings: PretrainingSettings of a run with only these records.
     """
 
     first_step: int
@@ -27,10 +27,10 @@ class Phase:
 
 
 def phases_of(settings):
-    """The Phases of PretrainingSettings, a list: one of all steps unless `phases` are given.
+    """Returns the list of Phases of PretrainingSettings: a single phase unless `phases` is set.
 
     Raises:
-      InputError: phases that are not such, or that do not add up.
+      InputError: If `phases` is malformed, or if the fractions do not add up to 1.
     """
     text = settings.schedule.phases
     if not text:
@@ -52,7 +52,7 @@ def phases_of(settings):
 
 
 def _parsed(text, settings):
-    """(share, PretrainingSettings) of a phase."""
+    """Returns the fraction of the steps and the PretrainingSettings of a phase."""
     wrong = InputError(f"`phases`: {text!r} is no phase: {FORM}")
     fields = text.strip().split(":")
     if not 2 <= len(fields) <= 4:

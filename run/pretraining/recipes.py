@@ -1,8 +1,8 @@
-"""Published ways to pre-train, as the flags that they are. Free of TensorFlow."""
+"""Published pre-training recipes as sets of flags. Does not import TensorFlow."""
 
 from data_prep.pretraining.recipes import RECIPES as OF_RECORDS
 
-# The flags of run_pretraining. That of RoBERTa is its training of 125,000 steps (section 4), with dropout as BERT's.
+# Flags of run_pretraining. RoBERTa: training for 125,000 steps (section 4), with BERT's dropout.
 RECIPES = {
     "original": {**OF_RECORDS["original"], "train_batch_size": 256, "learning_rate": 1e-4, "num_train_steps": 1_000_000,
                  "num_warmup_steps": 10_000},

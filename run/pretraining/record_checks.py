@@ -1,4 +1,4 @@
-"""Looking through files of records: how many there are, and where one is that training cannot use."""
+"""Checks of record files: number of records, and location of invalid records."""
 
 import concurrent.futures
 import contextlib
@@ -17,11 +17,11 @@ from data_prep import records
 from data_prep.records import frames
 from run.pretraining import dynamic_masking
 
-FRAME_BYTES = frames.HEADER.size + frames.FOOTER.size  # around each record
-SCAN_RECORDS = 1000  # records looked at together
-CHECKED_RECORDS = 100  # of each file, before training starts
-SIDE_BY_SIDE = 16  # files that are counted together, and remote ones that are checked
-# What records hold that are not to be read with the settings given: a feature of theirs -> what to do.
+FRAME_BYTES = frames.HEADER.size + frames.FOOTER.size  # Bytes around each record.
+SCAN_RECORDS = 1000  # Number of records to parse together.
+CHECKED_RECORDS = 100  # Number of records per file to check before training.
+SIDE_BY_SIDE = 16  # Number of files to count in parallel, and of remote files to check.
+# Features of records that the given settings cannot read -> what to do.
 UNASKED = {
     "masked_lm_positions": "hold masks, and would be masked twice: give `masking`=static, or make records with "
                            "`masking`=dynamic",
@@ -40,7 +40,7 @@ LACKED = {
 
 
 def pretraining_limits(config, instances):
-    """Dict of name -> int: the numbers of a pre-training record's feature must be less.
+    """Returns dict of feature name to int: the exclusive upper bound of its numbers in pre-training records.
 
     Args:
       config: BertConfig.
@@ -53,13 +53,13 @@ def pretraining_limits(config, instances):
 
 
 def check_pretraining_records(paths, features, limits):
-    """Raises InputError, naming the file, unless the first records of each file suit the model.
+    """Raises InputError, naming the file, unless the first records of each file match the model.
 
     Args:
-      paths: TFRecord files.
-      features: of data_prep.records.pretraining_features, or of unmasked_pretraining_features, for records that hold
-        no masks either.
-      limits: of pretraining_limits.
+      paths: Paths of TFRecord files.
+      features: Features from data_prep.records.pretraining_features, or from unmasked_pretraining_features for records
+        without masks.
+      limits: Result of `pretraining_limits`.
     """
     def check(path):
         held = _first_features(path)
@@ -75,27 +75,27 @@ def check_pretraining_records(paths, features, limits):
             raise InputError(f"{path}: holds no records")
 
     names = {feature.name for feature in features}
-    # Of a remote file, the first record takes about as long as the first megabytes.
+    # Reading the first record of a remote file takes about as long as reading its first megabytes.
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE if any(map(is_remote, paths)) else 1) as pool:
         for _ in pool.map(check, paths):
             pass
 
 
 def _first_features(path):
-    """The names of the first record's features; none if it cannot be read; None for a file without records."""
+    """Returns the names of the first record's features; none if it is unreadable; None for a file without records."""
     try:
         first = next(iter(tf.data.TFRecordDataset(path)), None)
         return None if first is None else set(tf.train.Example.FromString(first.numpy()).features.feature)
-    except (tf.errors.DataLossError, message.DecodeError):  # find_bad_record says where and what
+    except (tf.errors.DataLossError, message.DecodeError):  # find_bad_record reports the location and the reason.
         return set()
 
 
 @contextlib.contextmanager
 def bad_records_named(paths, features, limits):
-    """Turns an error that a bad record causes within into an InputError that names its file and byte.
+    """Converts an error caused by a bad record to an InputError that names its file and byte.
 
     Args:
-      paths, features, limits: as check_pretraining_records's.
+      paths, features, limits: See `check_pretraining_records`.
     """
     try:
         yield
@@ -110,27 +110,27 @@ def bad_records_named(paths, features, limits):
 
 
 def count_records(paths):
-    """The records in each of some TFRecord files, list of int; of a local file only the headers are looked at.
+    """Counts the records of TFRecord files: list of int. Reads only the headers of local files.
 
     Raises:
-      InputError: a file ends within a record.
+      InputError: If a file ends within a record.
     """
     with concurrent.futures.ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
         return list(pool.map(lambda path: _count_remote(path) if is_remote(path) else _count_local(path), paths))
 
 
 def assert_within(features, limits):
-    """Checks that the model has room for a batch's numbers; a graph function.
+    """Checks that a batch's numbers are within the model's limits; a graph function.
 
     Args:
-      features: dict of name -> [B, length] int32, or float32, which must be finite.
-      limits: dict of name -> int: numbers of that feature must be at least 0 and less than this.
+      features: Dict of name to [B, length] int32, or float32, which must be finite.
+      limits: Dict of name to int. Numbers of that feature must be at least 0 and less than this.
 
     Returns:
-      features; whoever uses them runs the check.
+      features. Using them runs the check.
 
     Raises:
-      tf.errors.InvalidArgumentError: naming the feature.
+      tf.errors.InvalidArgumentError: If a feature is out of range. Names the feature.
     """
     checks = []
     for name, values in features.items():
@@ -139,21 +139,21 @@ def assert_within(features, limits):
         elif name in limits:
             within = tf.reduce_all((values >= 0) & (values < limits[name]))
             checks.append(tf.debugging.Assert(within, [f"{name} is not within 0 and {limits[name] - 1}"]))
-    with tf.control_dependencies([check for check in checks if check is not None]):  # None when run eagerly
+    with tf.control_dependencies([check for check in checks if check is not None]):  # None in eager mode.
         return {name: tf.identity(values) for name, values in features.items()}
 
 
 def find_bad_record(paths, features, limits, most_records=None):
-    """Looks for a record that cannot be read, or that is not of these features and within these limits.
+    """Finds the first record that is unreadable, has other features, or exceeds the limits.
 
     Args:
-      paths: TFRecord files.
-      features: sequence of data_prep.records.Feature.
-      limits: as assert_within's.
-      most_records: of each file, how many to look at; None for all.
+      paths: Paths of TFRecord files.
+      features: Sequence of data_prep.records.Feature.
+      limits: See `assert_within`.
+      most_records: int. Maximum number of records per file to check. None for all.
 
     Returns:
-      "FILE: the record at byte N ..." for the first such record in the order of the files; None without any.
+      "FILE: the record at byte N ..." for the first such record in the order of the files, or None.
     """
     for path in paths:
         data = tf.data.TFRecordDataset(path)
@@ -174,7 +174,7 @@ def find_bad_record(paths, features, limits, most_records=None):
 
 
 def _find_in(data, path, offset, features, limits):
-    """Says what is wrong with the first bad record of a dataset that begins at a byte of a file."""
+    """Describes the first bad record of a dataset that begins at byte `offset` of a file."""
     records_left = iter(data)
     while True:
         where = f"{path}: the record at byte {offset:,}"
@@ -189,7 +189,7 @@ def _find_in(data, path, offset, features, limits):
 
 
 def _unlike(record, features, limits):
-    """In what a record (bytes) differs from one of these features within these limits; None if in nothing."""
+    """Describes how a record (bytes) differs from these features and limits; returns None if it matches."""
     try:
         held = tf.train.Example.FromString(record).features.feature
     except message.DecodeError:

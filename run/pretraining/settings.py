@@ -1,4 +1,4 @@
-"""What a pre-training run is told. Free of TensorFlow: the script defines its flags of it."""
+"""Settings for pre-training. The script defines its flags from this module, so it does not import TensorFlow."""
 
 import dataclasses
 
@@ -14,12 +14,12 @@ from run.pretraining import phases
 from run.pretraining.recipes import RECIPES
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 
-MOST_POSITIONS = (1 << 16) - 1  # of a record, as create_pretraining_data makes them
+MOST_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraining_data.
 
 
 @dataclasses.dataclass(frozen=True)
 class RecordSettings(Settings):
-    """The records to train and evaluate on, and the masks where they hold none."""
+    """The records to train and evaluate on, and the masking if they contain no masks."""
 
     input_file: str | None = setting(None, "Record files: comma-separated glob patterns or folders. Needed.",
                                       required=True)
@@ -57,16 +57,16 @@ class RecordSettings(Settings):
 
     @property
     def instances(self):
-        """The InstanceSettings with which such records are made."""
+        """The InstanceSettings that such records were created with."""
         return InstanceSettings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(
             InstanceSettings) if hasattr(self, field.name)})
 
     def check(self):
         if self.pack_sequences or self.max_sequences_per_pack != InstanceSettings.max_sequences_per_pack:
-            _ = self.instances  # checks that the two go together
+            _ = self.instances  # Checks that the two are compatible.
 
     def notes(self):
-        """Yields a line if dynamic masks are fewer than their share of a full record."""
+        """Yields a note if a full record has fewer dynamic masks than `masked_lm_prob` specifies."""
         wanted = round(self.max_seq_length * self.masked_lm_prob)
         if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
             yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq}: a full record has no more masks, "
@@ -75,7 +75,7 @@ class RecordSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class ScheduleSettings(Settings):
-    """What to do, and for how long."""
+    """Steps to run, and training schedule."""
 
     do_train: bool = setting(False, "Whether to train.")
     do_eval: bool = setting(False, "Whether to evaluate, after training if there is any.")
@@ -122,7 +122,7 @@ class PretrainingSettings(Settings):
         return max(phase.settings.records.max_seq_length for phase in phases.phases_of(self))
 
     def check_files(self):
-        """See Settings; InputError too if there is nothing to do."""
+        """See Settings. Also raises InputError if there is nothing to do."""
         if not (self.schedule.do_train or self.schedule.do_eval):
             raise InputError("nothing to do: give `do_train`, `do_eval` or both")
         self.check_apart_from_records()
@@ -133,14 +133,14 @@ class PretrainingSettings(Settings):
                     paths.expand_globs(name, patterns, folders=True)
 
     def check_apart_from_records(self):
-        """Raises InputError if the records are looked for where the output goes."""
+        """Raises InputError if the record patterns match files in the output directory."""
         for phase in phases.phases_of(self):
             paths.check_not_found("output_dir", self.training.output_dir, {
                 name: getattr(phase.settings.records, name) for name in ("input_file", "eval_input_file")},
                 is_folder=True)
 
     def notes(self):
-        """Yields what a user should know of these settings, a line each."""
+        """Yields notes for the user about these settings."""
         yield from self.devices.notes()
         schedule = self.schedule
         if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:

@@ -1,6 +1,6 @@
-"""Settings that several scripts share, a class a group.
+"""Settings that several scripts share, one class per group.
 
-Nothing here imports TensorFlow: scripts define their flags from these classes.
+Scripts define their flags from these classes, so they do not import TensorFlow.
 """
 
 from run.settings.devices import DeviceSettings

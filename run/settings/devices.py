@@ -1,15 +1,15 @@
-"""Devices to run on. Free of TensorFlow."""
+"""Settings for devices. Does not import TensorFlow."""
 
 import dataclasses
 
 from bert_tf.cli.settings import Settings, setting
 
-UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # flags of the original that mean nothing here
+UNNEEDED = ("tpu_zone", "gcp_project", "master", "num_tpu_cores")  # Obsolete flags of the original BERT.
 
 
 @dataclasses.dataclass(frozen=True)
 class DeviceSettings(Settings):
-    """Which devices; run.training.strategies makes the strategy of them."""
+    """Devices to run on. `run.training.strategies` creates the strategy from them."""
 
     distribution_strategy: str = setting(
         "one_device", "one_device: one CPU or GPU; mirrored: all GPUs of this machine; multi_worker_mirrored: the "
@@ -34,11 +34,11 @@ class DeviceSettings(Settings):
 
     @property
     def strategy_name(self):
-        """The strategy to make, `use_tpu` taken into account."""
+        """Name of the strategy to create, including the effect of `use_tpu`."""
         return "tpu" if self.use_tpu else self.distribution_strategy
 
     def notes(self):
-        """Yields a line for each flag of the original that is given and no longer needed."""
+        """Yields a note for each obsolete flag that was set."""
         defaults = DeviceSettings()
         for name in UNNEEDED:
             if getattr(self, name) != getattr(defaults, name):

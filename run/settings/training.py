@@ -1,4 +1,4 @@
-"""How a model is trained, whatever it is trained for. Free of TensorFlow."""
+"""Training settings that are independent of the task. Does not import TensorFlow."""
 
 import dataclasses
 import re
@@ -7,11 +7,11 @@ from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, LARGEST_NUMBER, LARGEST_SEED, MAY_CHANGE, Settings, setting
 from bert_tf.errors import InputError
 
-DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # of Keras
+DTYPE_POLICIES = {"float32": "float32", "bfloat16": "mixed_bfloat16", "float16": "mixed_float16"}  # Names in Keras.
 
 
 def check_positions(argument, batch_size, max_seq_length):
-    """Raises InputError naming `argument` for a batch with more positions than an index has values."""
+    """Raises InputError naming `argument` if a batch has more positions than an index can address."""
     if batch_size * max_seq_length > LARGEST_NUMBER:
         raise InputError(f"`{argument}`={batch_size}: so many sequences of `max_seq_length`={max_seq_length} fit into "
                          f"no memory; at most {LARGEST_NUMBER // max_seq_length:,} are possible")
@@ -19,7 +19,7 @@ def check_positions(argument, batch_size, max_seq_length):
 
 @dataclasses.dataclass(frozen=True)
 class TrainingSettings(Settings):
-    """Batches, checkpoints and the seed of a run."""
+    """Batches, checkpoints, and the seed of a run."""
 
     output_dir: str | None = setting(
         None, "Folder for checkpoints, results and curves; made if missing. Needed.",
@@ -43,7 +43,7 @@ class TrainingSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class StepSettings(Settings):
-    """How a training step is computed."""
+    """Computation of a training step."""
 
     accumulate_steps: int = setting(
         1, "Micro-batches into which each replica cuts its part of a batch, one after the other, to need less memory; "
@@ -63,13 +63,13 @@ class StepSettings(Settings):
 
     @property
     def dtype_policy(self):
-        """Keras' name of `mixed_precision`."""
+        """Name of the Keras policy for `mixed_precision`."""
         return DTYPE_POLICIES[self.mixed_precision]
 
 
 @dataclasses.dataclass(frozen=True)
 class OptimizerSettings(Settings):
-    """Which optimizer, and its settings; bert_tf.optimization makes it."""
+    """Type and hyperparameters of the optimizer, which `bert_tf.optimization` creates."""
 
     learning_rate: float = setting(5e-5, "Peak learning rate, reached at the end of the warm-up.", lower=0,
                                    resume=MAY_CHANGE)

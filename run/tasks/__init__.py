@@ -1,4 +1,4 @@
-"""The fine-tuning tasks, a module each, by the kind that task.json names."""
+"""Fine-tuning tasks, one module each, by their kind in task.json."""
 
 from run.tasks.classifier import ClassifierTask
 from run.tasks.multiple_choice import MultipleChoiceTask

@@ -1,7 +1,7 @@
-"""The contract of a kind of task in fine-tuning. A subclass for each is in the module of its name.
+"""The contract of a kind of task in fine-tuning. Each kind has a subclass in the module of its name.
 
-A kind has three more modules of its name, in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.tasks.graphs,
-and a script.
+A kind has modules of the same name in data_prep.tasks (its data), bert_tf.tasks, and bert_tf.tasks.graphs, and a
+script.
 """
 
 import abc
@@ -15,19 +15,19 @@ from run.arrays import batches, packing
 
 
 class Task(abc.ABC):
-    """A kind of task in fine-tuning: its data, and how a model is evaluated on it.
+    """A kind of task in fine-tuning: its data, and the evaluation of models on it.
 
     Args:
       settings: FineTuningSettings.
-      kept: TaskMetadata of the model that is used without training, None without one or in training.
+      kept: TaskMetadata of a model that is used without training; otherwise None.
 
     Attributes:
       kind: str. Name in task.json.
       data: data_prep.tasks.TaskData, of the class `data_class`.
-      metric: name in what `score` gives by which weights and runs are compared, the higher the better.
-      evaluates_predictions: whether the file that is evaluated is the one that is predicted, at once.
-      inputs: names of the features that the model takes.
-      features: dict of split ("train", "dev", "test") -> dict of arrays [n, ...], those of the splits in use.
+      metric: str. Name in the result of `score` that weights and runs are compared by; higher is better.
+      evaluates_predictions: bool. Whether evaluation and prediction use the same file, in one pass.
+      inputs: Tuple of str. Names of the model's input features.
+      features: Dict of split ("train", "dev", "test") to dict of arrays [n, ...], for the splits in use.
     """
 
     data_class: ClassVar[type]
@@ -48,34 +48,34 @@ class Task(abc.ABC):
 
         Args:
           tokenizer: BertTokenizer.
-          ignore_padding: whether padding is left out of the model, so that its outputs there mean nothing.
+          ignore_padding: bool. Whether the model skips padding, so that its outputs there are undefined.
 
         Raises:
-          InputError: naming file and line, or the setting that does not suit them.
+          InputError: If the data are invalid, with file and line, or if a setting does not match them.
         """
         del ignore_padding
         for split in self.settings.splits:
-            self.data.examples(split)  # all files are read before the first text is tokenized
+            self.data.examples(split)  # Reads all files before tokenizing any text.
         for split in self.settings.splits:
             self.features[split] = self.data.read(split, tokenizer)
 
     def with_settings(self, settings):
-        """This task, and the data it has read, with other FineTuningSettings of the same data."""
+        """Returns a copy with other FineTuningSettings that shares the data already read."""
         other = copy.copy(self)
         other.settings = settings
         return other
 
     @property
     def init_checkpoint(self):
-        """The checkpoint that the model's weights begin as; None for weights at random."""
+        """Path of the checkpoint that initializes the model, or None for random weights."""
         return self.settings.model.init_checkpoint
 
     def new_model(self, make_encoder):
-        """The model to train, made in the strategy's scope; make_encoder: () -> BertEncoder of the run's settings."""
+        """Creates the model to train, in the strategy's scope. `make_encoder`: Callable that returns a BertEncoder."""
         return self.make_model(make_encoder(), self.metadata)
 
     def make_model(self, encoder, metadata):
-        """A model of the task's kind: BertEncoder, TaskMetadata -> a model of bert_tf.models."""
+        """Creates a model of the task's kind, of bert_tf.models, from a BertEncoder and TaskMetadata."""
         return self._graph.model(encoder, metadata)
 
     @property
@@ -87,47 +87,47 @@ class Task(abc.ABC):
         return KINDS[self.data.Settings.kind]
 
     def needs(self, variable):
-        """Whether answers depend on the variable of that name."""
+        """Returns whether predictions depend on the variable with this name."""
         return self._kind.needs(variable)
 
     @property
     def per_position(self):
-        """Whether the model's outputs have the positions of the sequence on axis 1."""
+        """True if axis 1 of the model's outputs is the position in the sequence."""
         return bool(self._kind.per_position)
 
     def write_training_data(self, folder):
-        """Called before training, once all is checked: for a task that trains from a file in `folder`."""
+        """Writes data for a task that trains from a file in `folder`. Called before training, after all checks."""
         del folder
 
     @property
     def metadata(self):
-        """The TaskMetadata to keep with the model."""
+        """The TaskMetadata to save with the model."""
         tokenizer = self.settings.tokenizer
         return TaskMetadata(self.kind, tokenizer.max_seq_length, tokenizer.do_lower_case,
                             strip_accents=tokenizer.strip_accents, **self.data.card)
 
     def head_shapes(self, config):
-        """Dict of the head's variables -> shape, of the model of a BertConfig."""
+        """Returns dict of the head's variables to their shapes, for a model with this BertConfig."""
         scope, num_outputs = self._kind.head_scope, self._kind.num_outputs(self.metadata)
         return {f"{scope}output_bias": [num_outputs], f"{scope}output_weights": [num_outputs, config.hidden_size]}
 
     def has_labels(self, labels):
-        """Whether a model's labels, a tuple of str, are those of this task, in its order."""
+        """Returns whether a model's labels, a tuple of str, are the labels of this task in the same order."""
         return labels == self.metadata.labels
 
     @property
     def training_files(self):
-        """Dict of the setting that names training data -> list of its files."""
+        """Dict of the settings that name training data to lists of their files."""
         return self.data.training_files
 
     @property
     def kept_settings(self):
-        """Dict of the settings that shape the task's features, with which a run is resumed."""
+        """Dict of the settings that determine the task's features, which a resumed run must match."""
         return self.data.kept_settings
 
     @property
     def num_train_examples(self):
-        """Examples of an epoch, int."""
+        """Examples per epoch, int."""
         return len(self.features["train"]["input_mask"])
 
     def read_training_rows(self):
@@ -135,26 +135,26 @@ class Task(abc.ABC):
         return self.features["train"]
 
     def packed_training_batches(self, seed, first_step, share, multiple):
-        """As `training_batches`, with several examples in a row, and a multiple of so many rows."""
+        """See `training_batches`, with several examples per row, and a multiple of `multiple` rows."""
         return packing.packed_training_batches(
             self.features["train"], self.settings.training.train_batch_size, seed,
             self.settings.num_train_steps(self.num_train_examples), per_position=self.per_position,
             first_step=first_step, multiple=multiple, share=share)
 
     def training_batches(self, seed, first_step, share, static_shapes):
-        """Endless dataset of a HostShare of batches, beginning with batch `first_step`; see run.arrays.batches."""
+        """Creates an endless dataset of a host's rows of batches, from batch `first_step`. See run.arrays.batches."""
         return batches.training_batches(
             self.features["train"], self.settings.training.train_batch_size, seed, first_step=first_step,
             static_shapes=static_shapes, share=share)
 
     @property
     def eval_features(self):
-        """Features of the development data, dict of arrays; None where there is nothing to evaluate."""
+        """Features of the development data, dict of arrays, or None if there is nothing to evaluate."""
         return self.features.get("dev")
 
     @property
     def eval_batch_size(self):
-        """Examples in an evaluation step."""
+        """Examples per evaluation step, int."""
         if self.evaluates_predictions and self.settings.tuning.do_predict:
             return self.settings.tuning.predict_batch_size
         return self.settings.training.eval_batch_size
@@ -166,15 +166,15 @@ class Task(abc.ABC):
 
     @abc.abstractmethod
     def score(self, outputs):
-        """Outputs for the development data, dict of arrays -> dict of name -> float."""
+        """Computes metrics, dict of name to float, from outputs for the development data, dict of arrays."""
 
     @abc.abstractmethod
     def decisions(self, outputs):
-        """What a model decides by its outputs, `score`'s: a list with an item for each thing that is decided."""
+        """Returns the model's decisions for outputs (see `score`): a list with one item per decision."""
 
     @abc.abstractmethod
     def report(self, outputs, folder):
-        """Writes what is to be seen of an evaluation, beside its scores, into `folder`; `outputs` as `score`'s."""
+        """Writes files about an evaluation, in addition to its scores, to `folder`. `outputs`: See `score`."""
 
     @abc.abstractmethod
     def predict(self, predictor, eval_outputs, folder):
@@ -182,6 +182,6 @@ class Task(abc.ABC):
 
         Args:
           predictor: run.arrays.prediction.Predictor.
-          eval_outputs: outputs for the development data, None without evaluation.
-          folder: where the files go.
+          eval_outputs: Outputs for the development data, or None without evaluation.
+          folder: Path of the directory to write to.
         """

@@ -1,4 +1,4 @@
-"""Sentences or sentence pairs and their label, labels or number (sections 4.1 of the paper: GLUE)."""
+"""Classification of sentences or sentence pairs by a label, several labels, or a number (section 4.1: GLUE)."""
 
 import os
 
@@ -35,21 +35,21 @@ class ClassifierTask(Task):
         return {**metrics.score(self._dataset.metrics, labels, predictions), "eval_loss": loss, "loss": loss}
 
     def decisions(self, outputs):
-        """Of each row its label, its labels, or its number to two decimal places."""
+        """Returns the label, the labels, or the number (rounded to two decimal places) of each row."""
         predictions = metrics.predictions_of(outputs["logits"], *self._label_kind)
         return (predictions.round(2) if self._dataset.regression else predictions).tolist()
 
     def report(self, outputs, folder):
-        """Draws confusion.png, for a task of one label an example."""
+        """Plots confusion.png if examples have one label each."""
         if not any(self._label_kind):
             known = self._known
             plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"][known],
                                    outputs["logits"][known].argmax(axis=1), self._dataset.labels)
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_results.tsv: a row for each example, a probability for each label, or the number.
+        """Writes test_results.tsv: one row per example with the probability of each label, or the number.
 
-        With `glue_submission`, the file that the GLUE server takes too.
+        With `glue_submission`, also writes the file for the GLUE server.
         """
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
         results.write_predictions(folder, metrics.probabilities_of(logits, *self._label_kind))
@@ -67,17 +67,17 @@ class ClassifierTask(Task):
 
     @property
     def _known(self):
-        """The rows of the development data whose label the model knows: slice, or bool [n]."""
+        """Rows of the development data whose label the model knows: slice, or bool [n]."""
         labels = self.features["dev"]["label_ids"]
         return slice(None) if any(self._label_kind) else labels != glue.UNKNOWN
 
     @property
     def _published_ids(self):
-        """The published id of each label of the model: F1 is of the label with the id 1. int64 [labels]."""
+        """Published ID of each of the model's labels, int64 [labels]. F1 refers to the label with ID 1."""
         labels, published = self._dataset.labels, glue.find_task(self._dataset.name).labels
         return np.array([published.index(label) for label in labels])
 
     @property
     def _label_kind(self):
-        """Whether the label is a number; whether a row may have several labels."""
+        """Tuple of bool: whether the label is a number, and whether a row may have several labels."""
         return self._dataset.regression, bool(self._dataset.label_separator)

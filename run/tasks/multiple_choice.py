@@ -1,4 +1,4 @@
-"""Questions of which one of several choices is the answer (section 4.4 of the paper: SWAG; RACE)."""
+"""Multiple choice: questions with one correct choice of several (section 4.4 of the paper: SWAG; RACE)."""
 
 import os
 
@@ -21,16 +21,16 @@ class MultipleChoiceTask(Task):
         return {**metrics.score(("accuracy",), labels, predictions), "eval_loss": loss, "loss": loss}
 
     def decisions(self, outputs):
-        """Of each question its choice."""
+        """Returns the choice for each question."""
         return metrics.predictions_of(outputs["logits"]).tolist()
 
     def report(self, outputs, folder):
-        """Draws confusion.png, by the number of the choice."""
+        """Plots confusion.png by the number of the choice."""
         logits = outputs["logits"]
         plots.confusion_matrix(os.path.join(folder, "confusion.png"), self.features["dev"]["label_ids"],
                                logits.argmax(axis=1), [str(number) for number in range(logits.shape[1])])
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_results.tsv: a row for each question, a probability for each choice."""
+        """Writes test_results.tsv: one row per question with the probability of each choice."""
         logits = predictor(self.features["test"], self.settings.tuning.predict_batch_size)["logits"]
         results.write_predictions(folder, metrics.probabilities_of(logits))

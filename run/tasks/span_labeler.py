@@ -1,4 +1,4 @@
-"""Answers that are spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
+"""Question answering with spans of a context (sections 4.2 and 4.3 of the paper: SQuAD 1.1 and 2.0; KorQuAD)."""
 
 import os
 
@@ -17,11 +17,11 @@ from run.tasks.base import Task
 
 TRAIN_RECORDS = "train.tf_record"
 RECORDS_AT_A_TIME = 1024
-SHUFFLE_RECORDS = 10_000  # held to draw from: about 15 MB at length 384
+SHUFFLE_RECORDS = 10_000  # Size of the shuffle buffer: about 15 MB at length 384.
 
 
 class SpanLabelerTask(Task):
-    """See Task; one file is evaluated and answered."""
+    """See Task. The same file is used for evaluation and prediction."""
 
     data_class = SpanLabelerData
     kind = SpanLabelerData.Settings.kind
@@ -32,7 +32,7 @@ class SpanLabelerTask(Task):
         super().__init__(settings, kept)
         splits = settings.splits
         if "train" in splits and (num_examples := self.num_train_examples):
-            # Windows take long to create: first see that there are any steps.
+            # Creating windows takes long: first check that there are steps to train.
             settings.fitting(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
         self._has_answers = bool(self._examples) and self._can_score(
@@ -46,18 +46,18 @@ class SpanLabelerTask(Task):
 
     def write_training_data(self, folder):
         """Writes the windows of the training examples to a file, from which training reads them."""
-        if "train" in self.features:  # texts without labels
+        if "train" in self.features:  # Texts without labels.
             return
         self._train_records = os.path.join(folder, TRAIN_RECORDS)
         self._num_records = self.data.write_records(self._train_records, self._tokenizer)
 
     @property
     def num_train_examples(self):
-        """Questions, by which the original counts an epoch; windows of texts without labels."""
+        """Number of questions, the original BERT's unit of an epoch; or of windows of texts without labels."""
         return super().num_train_examples if "train" in self.features else len(self.data.examples("train"))
 
     def read_training_rows(self):
-        """See Task: reads the file that `write_training_data` writes."""
+        """See Task. Reads the file from `write_training_data`."""
         if "train" in self.features:
             return super().read_training_rows()
         features = squad.record_features(self.settings.tokenizer.max_seq_length, is_training=True)
@@ -90,27 +90,27 @@ class SpanLabelerTask(Task):
         return {f"eval_{name}": float(value) for name, value in scores.items()}
 
     def decisions(self, outputs):
-        """Of each question its answer."""
+        """Returns the answer to each question."""
         answers = self._answers(outputs)
         return list(answers.choose(self._threshold(answers)).values())
 
     def report(self, outputs, folder):
-        """Nothing beside the scores."""
+        """Writes nothing in addition to the scores."""
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes predictions.json, nbest_predictions.json and, for SQuAD 2.0, null_odds.json."""
+        """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json."""
         outputs = eval_outputs or predictor(self.features["dev"], self.settings.tuning.predict_batch_size)
         answers = self._answers(outputs)
         squad.write_answers(answers, folder, self._threshold(answers))
 
     def _threshold(self, answers):
-        """The null odds above which a question has no answer."""
+        """Returns the null odds above which a question has no answer."""
         if not self.settings.task.use_best_threshold:
             return self.settings.task.null_score_diff_threshold
         return squad_scores.best_thresholds(self._examples, answers)["best_f1_thresh"]
 
     def _answers(self, outputs):
-        """The squad.Answers of outputs, dict of float32 [windows, S]."""
+        """Computes the squad.Answers from outputs, dict of float32 [windows, S]."""
         task = self.settings.task
         mask = self.features["dev"]["input_mask"]
         penalty = losses.PADDING_PENALTY * (1 - mask) if self._ignore_padding else 0
@@ -120,7 +120,7 @@ class SpanLabelerTask(Task):
             task.version_2_with_negative, self.settings.tokenizer.strip_accents)
 
     def _can_score(self, is_needed):
-        """Whether the examples have answers to compare with; InputError if these are needed and missing."""
+        """Returns whether the examples have reference answers; raises InputError if they are required and missing."""
         task = self.settings.task
         try:
             squad_scores.check_answers(self._examples, task.version_2_with_negative)
@@ -133,25 +133,25 @@ class SpanLabelerTask(Task):
 
 
 def training_batches(path, features, num_records, batch_size, seed, first_step, share, group_by_length):
-    """Batches of the records of a file, endlessly, every record once before any comes again.
+    """Creates endless batches of the records of a file; every record is used once before any is repeated.
 
     Args:
-      path: TFRecord file, read as training goes on.
-      features: its records.Features.
-      num_records: how many it has.
-      batch_size: windows in a batch, B, over all replicas.
-      seed: int, fixes the order.
-      first_step: number of the first batch.
-      share: HostShare, which rows of each batch to give; of the others the length alone is parsed, if anything.
-      group_by_length: whether to put windows of similar length together, and to cut a batch to its longest.
+      path: Path of the TFRecord file, which is read during training.
+      features: Its records.Features.
+      num_records: int. Number of its records.
+      batch_size: int. Windows per batch, B, over all replicas.
+      seed: int. Seed of the order.
+      first_step: int. Number of the first batch.
+      share: HostShare. Rows of each batch to return. At most the length is parsed of other rows.
+      group_by_length: bool. Whether to batch windows of similar length and truncate a batch to its longest window.
 
     Returns:
-      Dataset of dicts of name -> int32 [rows, S], or [rows, 1] for features of one number.
+      Dataset of dicts of name to int32 [rows, S], or [rows, 1] for scalar features.
     """
     together = max(1, min(SORTED_BATCHES, num_records // batch_size)) if group_by_length else 1
 
     def batches(number, serialized):
-        """Dataset of (features, longest example) of the `together` batches of part `number`, the host's rows alone."""
+        """Creates a dataset of (host's features, longest example) of the `together` batches of part `number`."""
         rows = tf.range(together * batch_size)
         if group_by_length:
             masks = records.parse(serialized, [feature for feature in features if feature.name == "input_mask"])

@@ -1,4 +1,4 @@
-"""A label for each word (section 5.3 of the paper: named entities; parts of speech)."""
+"""Token classification: a label for each word (section 5.3 of the paper: NER; part-of-speech tagging)."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ class TokenClassifierTask(Task):
     """See Task.
 
     Attributes:
-      no_model: What an error says of an output_dir without a model.
+      no_model: str. Error message for an output_dir without a model.
     """
 
     data_class = TokenClassifierData
@@ -28,7 +28,7 @@ class TokenClassifierTask(Task):
     no_model = "holds no tagger; train first, or give `init_checkpoint` of one"
 
     def read(self, tokenizer, ignore_padding):
-        """See Task; InputError too if there is no model to use."""
+        """See Task. Also raises InputError if there is no model to use."""
         if self.kept is None and not self.settings.tuning.do_train:
             raise InputError(f"`output_dir`={self.settings.training.output_dir}: {self.no_model}")
         super().read(tokenizer, ignore_padding)
@@ -38,7 +38,7 @@ class TokenClassifierTask(Task):
         return "eval_f1" if self._are_entities else "eval_accuracy"
 
     def score(self, outputs):
-        """Of entities F1, precision and recall by seqeval; of other labels accuracy and macro F1."""
+        """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""
         labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
         words = _flat(labels), _flat(predicted)
         loss = float(self.loss(outputs, self.features["dev"])["loss"])
@@ -50,11 +50,11 @@ class TokenClassifierTask(Task):
             for name in ("f1", "precision", "recall")}}
 
     def decisions(self, outputs):
-        """Of each word its label."""
+        """Returns the label of each word."""
         return _flat(self._predicted("dev", outputs))
 
     def report(self, outputs, folder):
-        """Writes eval_report.txt, the scores of each type or label, and confusion.png, of the labels of words."""
+        """Writes eval_report.txt, the scores per type or label, and confusion.png, of the labels of words."""
         labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
         with new_file(os.path.join(folder, "eval_report.txt")) as file:
             file.write(self._scores_by_label(labels, predicted))
@@ -64,7 +64,7 @@ class TokenClassifierTask(Task):
                                outputs["logits"].argmax(axis=-1)[is_known], self.data.labels)
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_predictions.txt: the test file with the predicted label in one more column, in its scheme."""
+        """Writes test_predictions.txt: the test file with an additional column of predicted labels, in its scheme."""
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
         labels = self._predicted("test", outputs)
@@ -75,16 +75,16 @@ class TokenClassifierTask(Task):
         print(f"{path}: {sentences.num_words:,} words, the predicted label in the last column")
 
     def _predicted(self, split, outputs):
-        """What outputs, logits [rows, S, labels], say of each word, a list of str a sentence; valid IOB2."""
+        """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""
         ids = conll.of_words(outputs["logits"].argmax(axis=-1), self.features[split]["label_ids"])
         labels = conll.by_sentence([self.data.labels[id_] for id_ in ids], self.data.examples(split))
         return [conll.to_iob2(each) for each in labels] if self._are_entities else labels
 
     def _scores_by_label(self, labels, predicted):
-        """A table of precision, recall and F1 as text."""
+        """Formats a table of precision, recall, and F1 as text."""
         if not self._are_entities:
             return metrics.classification_report(_flat(labels), _flat(predicted), digits=4, zero_division=0)
-        if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # of which seqeval can make no table
+        if {*_flat(labels), *_flat(predicted)} <= {conll.OUTSIDE}:  # seqeval cannot create a table for these.
             return NO_ENTITIES
         return entity_metrics.classification_report(labels, predicted, digits=4, zero_division=0)
 
@@ -94,5 +94,5 @@ class TokenClassifierTask(Task):
 
 
 def _flat(labels):
-    """The labels of all words in one list."""
+    """Returns the labels of all words in one list."""
     return list(itertools.chain(*labels))

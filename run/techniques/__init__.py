@@ -1,1 +1,1 @@
-"""Training techniques, each an object that changes a run; see `Technique`."""
+"""Training techniques, which are objects that change a run. See `Technique`."""

@@ -1,4 +1,4 @@
-"""The contract of training techniques: what a run asks of each of them, and when."""
+"""The contract of training techniques: the methods that a run calls, and when."""
 
 import dataclasses
 from collections.abc import Callable
@@ -13,13 +13,13 @@ class Build:
       optimizer: Optimizer of bert_tf.optimization. Its `iterations` count the finished steps.
       loss: `bert_tf.losses.TotalLoss` of the network's outputs.
       seed: int. Seed of the run.
-      steps: int. Step at which training ends; None if the model is only used.
-      network: Callable that a training step runs, from features to what `loss` takes: the model, or an object that
+      steps: int. Step at which training ends. None if the model is not trained.
+      network: Callable that a training step runs, from features to the inputs of `loss`: the model, or an object that
         runs it. Its `trainable_variables` are trained.
-      aside: Dict of name -> trackable. Weights outside the model that are trained and kept in its checkpoints.
-      init_layers: Tuple of int. Layers of the initial checkpoint that the model's start as; see load_pretrained.
-      flops: Function from the non-padding tokens of an example to the floating point operations of training on it;
-        None if they are unknown.
+      aside: Dict of name to trackable. Weights outside the model that are trained and saved in its checkpoints.
+      init_layers: Tuple of int. Layers of the initial checkpoint that initialize the model's layers. See
+        `load_pretrained`.
+      flops: Callable from the non-padding tokens of an example to the FLOPs of training on it, or None if unknown.
     """
 
     model: object
@@ -40,11 +40,11 @@ class Build:
 class Technique:
     """A change to how models are trained. Each method does nothing unless a subclass overrides it.
 
-    A command has one object for all its runs. The rules of run.techniques.settings reject incompatible techniques.
+    A command has one object for all its runs. The rules of `run.techniques.settings` reject incompatible techniques.
     """
 
     def read(self, task, tokenizer):
-        """Reads its own data, once the task has read its data, and checks them; writes nothing.
+        """Reads and checks the technique's own data, after the task has read its data. Writes nothing.
 
         Raises:
           InputError: If the technique cannot be used on this task.
@@ -52,25 +52,25 @@ class Technique:
 
     @property
     def training_files(self):
-        """Dict of setting -> list of paths: files that training reads instead of the task's; None for the task's."""
+        """Dict of setting to list of paths: files to train on instead of the task's. None for the task's."""
         return None
 
     def resume(self):
-        """Returns a dict, JSON values: the values that a resumed run must share, apart from settings with `resume=`."""
+        """Returns a dict of JSON values that a resumed run must share, in addition to settings with `resume=`."""
         return {}
 
     def begin(self, task, folder):
-        """Computes what training needs, after all checks. Files go to `folder`, the command's output_dir."""
+        """Computes what training requires, after all checks. Writes its files to `folder`, the command's output_dir."""
 
     def build(self, build):
         """Changes a Build before anything is traced or restored."""
 
     def batches(self, dataset):
-        """Returns the dataset of training batches with what the technique adds to their features."""
+        """Returns the dataset of training batches with the technique's additional features."""
         return dataset
 
     def counts_from(self, steps):
-        """Returns the first of `steps` steps whose weights may be kept in best/."""
+        """Returns the first of `steps` steps whose weights may be saved to best/."""
         del steps
         return 0
 
@@ -78,4 +78,4 @@ class Technique:
         """Removes files that only the runs of the command needed, after the last of them."""
 
     def finish(self, build, folder, is_chief):
-        """Leaves a plain model, after training or restoring, and reports; is_chief: whether this process writes."""
+        """Restores a plain model after training or restoring, and reports. `is_chief`: Whether to write files."""

@@ -1,4 +1,4 @@
-"""Knowledge distillation: a student that learns from a teacher next to, or instead of, the labels."""
+"""Knowledge distillation: a student learns from a teacher in addition to, or instead of, the labels."""
 
 import functools
 import hashlib
@@ -28,8 +28,8 @@ from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
 
-ROW = "row"  # the feature that is an example's number; windows of questions have their own ids instead
-ANSWERS_FOLDER = "answers"  # of an output_dir
+ROW = "row"  # Feature with the number of an example. Windows of questions have their own IDs instead.
+ANSWERS_FOLDER = "answers"  # Within output_dir.
 INNER_DTYPE = np.float16
 
 
@@ -37,12 +37,12 @@ class Distillation(Technique):
     """Distillation in general. Each training step queries the teacher.
 
     Args:
-      origin: StudentSettings, what the student starts from.
+      origin: StudentSettings. Initialization of the student.
       losses: LossSettings.
       path: Path of the teacher's checkpoint.
       teacher, student: BertConfigs.
       logits_loss: Key of bert_tf.techniques.distillation.LOGITS_LOSSES.
-      load_teacher: Function () -> the teacher's model with its weights, called in the strategy's scope.
+      load_teacher: Callable () -> the teacher's model with its weights, called in the strategy's scope.
     """
 
     def __init__(self, origin, losses, path, teacher, student, logits_loss=None, load_teacher=None):
@@ -61,7 +61,7 @@ class Distillation(Technique):
         return {"teacher": self._teacher_files, **collect(FIXED, self._origin), **self._losses.values()}
 
     def build(self, build):
-        """See Technique: the network of the student and the teacher, and its loss."""
+        """See Technique. Builds the network of student and teacher, and its loss."""
         if build.steps is None:
             return
         losses = self._losses
@@ -82,7 +82,7 @@ class Distillation(Technique):
         build.init_layers = self._origin.student_layers
 
     def _make_answers(self):
-        """Returns the function from features to the teacher's outputs that a DistilledModel takes."""
+        """Returns the function from features to the teacher's outputs for a DistilledModel."""
         teacher = self._load_teacher()
 
         def answers(features):
@@ -100,10 +100,10 @@ class Distillation(Technique):
 
 
 class TaskDistillation(Distillation):
-    """Distillation of a fine-tuned model. The teacher's outputs for the training data are kept on disk.
+    """Distillation of a fine-tuned model. The teacher's outputs for the training data are saved to disk.
 
     Args:
-      origin: StudentSettings, what the student starts from.
+      origin: StudentSettings. Initialization of the student.
       losses: LossSettings.
       answers: AnswerSettings.
       teacher: run.techniques.settings.Teacher.
@@ -125,7 +125,7 @@ class TaskDistillation(Distillation):
         return {"unlabeled_file": [self._unlabeled_file]} if self._unlabeled_file else None
 
     def read(self, task, tokenizer):
-        """See Technique: reads texts without labels, checks the teacher, and numbers the training examples."""
+        """See Technique. Reads texts without labels, checks the teacher, and numbers the training examples."""
         if self._unlabeled_file:
             task.features["train"] = task.data.unlabeled(self._unlabeled_file, tokenizer)
         self._check_teacher(task)
@@ -138,7 +138,7 @@ class TaskDistillation(Distillation):
         self._load_teacher = functools.partial(self._load_model, task)
 
     def begin(self, task, folder):
-        """See Technique: queries the teacher, unless its outputs exist or each step is to query it."""
+        """See Technique. Queries the teacher, unless its outputs exist or each step queries it."""
         if not self._keeps_answers:
             return
         rows = task.read_training_rows()
@@ -155,7 +155,7 @@ class TaskDistillation(Distillation):
         self._kept_answers = teacher_outputs.read(path)
 
     def batches(self, dataset):
-        """See Technique: adds the teacher's outputs that are kept."""
+        """See Technique. Adds the saved outputs of the teacher."""
         if self._kept_answers is None:
             return dataset
         if ROW not in dataset.element_spec:
@@ -172,7 +172,7 @@ class TaskDistillation(Distillation):
             print(with_flags(f"{folder}: the teacher's answers are removed; `keep_teacher_answers` keeps them"))
 
     def _check_teacher(self, task):
-        """Raises InputError unless the teacher gives what the data ask for."""
+        """Raises InputError unless the teacher's task matches the data."""
         teacher, wanted, path = self._metadata, task.metadata, self._path
         if not teacher.as_task.is_generic and teacher.labels != wanted.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, wanted)]
@@ -190,7 +190,7 @@ class TaskDistillation(Distillation):
         return self._answers_dir or os.path.join(output_dir, ANSWERS_FOLDER)
 
     def _describe(self, features, settings):
-        """Returns a dict of all that the outputs depend on, apart from the teacher."""
+        """Returns a dict of everything that the outputs depend on, except for the teacher."""
         data = hashlib.sha256()
         for name in ID_FEATURES:
             data.update(np.ascontiguousarray(features[name]).tobytes())
@@ -200,7 +200,7 @@ class TaskDistillation(Distillation):
                 "mixed_precision": settings.step.mixed_precision}
 
     def _write_outputs(self, path, metadata, features, task):
-        """Writes the teacher's outputs for features, dict of arrays [n, ...]."""
+        """Writes the teacher's outputs for features, a dict of arrays [n, ...]."""
         model = self._load_teacher()
 
         def answer(features, training):
@@ -234,7 +234,7 @@ class TaskDistillation(Distillation):
 
 
 def _make_taps(losses, student, teacher):
-    """Returns the Taps of the student and of the teacher, BertConfigs, that LossSettings need."""
+    """Creates the Taps of the student and of the teacher (BertConfigs) that LossSettings require."""
     names = [name for name in INNER if name in losses.weights]
     if not names:
         return taps_of((), ())
@@ -242,7 +242,7 @@ def _make_taps(losses, student, teacher):
 
 
 def _select_outputs(features):
-    """Returns the teacher's outputs among features; those of its layers have a row for each text."""
+    """Returns the teacher's outputs among features; outputs of its layers are reshaped to one row per text."""
     prefix = teacher_outputs.PREFIX
     found = {name.removeprefix(prefix): value for name, value in features.items() if name.startswith(prefix)}
     if features["input_ids"].shape.rank == 2:

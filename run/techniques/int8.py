@@ -1,4 +1,4 @@
-"""Training for int8: starting at a step, a model computes with the values of its LiteRT file."""
+"""Training for int8: from a given step, a model computes with the values of its LiteRT file."""
 
 from bert_tf.techniques.int8 import FakeQuantization, quantize
 from run.techniques.base import Technique
@@ -8,13 +8,13 @@ class Int8(Technique):
     """The technique of `quantize_from_step`.
 
     Args:
-      from_step: int.
+      from_step: int. First step in int8.
     """
 
     def __init__(self, from_step):
         self._from_step = from_step
 
     def build(self, build):
-        """See Technique. A model that is only used always computes as in int8."""
+        """See Technique. A model that is not trained always computes in int8."""
         is_on = None if build.steps is None else lambda: build.optimizer.iterations >= self._from_step
         quantize(build.model, FakeQuantization(is_on))

@@ -29,7 +29,7 @@ class Int8Settings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class WeightPruningSettings(Settings):
-    """Weights of the encoder's matrices that are set to 0 while training."""
+    """Pruning of weights of the encoder's matrices during training."""
 
     weight_pruning: str | None = setting(
         None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
@@ -55,7 +55,7 @@ class WeightPruningSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class TrainedWeightsSettings(Settings):
-    """Which of the model's weights are trained, and how fast each."""
+    """Selection of the weights to train, and their learning rates."""
 
     freeze_layers: int | None = setting(
         None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
@@ -80,7 +80,7 @@ class TrainedWeightsSettings(Settings):
                 raise InputError(f"`{name}`=0.0: it must be over 0")
 
     def check_model(self, config):
-        """Raises InputError for a model, a BertConfig, of which no such part can be trained."""
+        """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
             raise InputError(f"`freeze_layers`={self.freeze_layers}: the model has {config.num_hidden_layers} layers")
         if self.lora_rank and self.lora_rank > config.hidden_size:
@@ -95,7 +95,7 @@ class TrainedWeightsSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class StudentSettings(Settings):
-    """Who learns from whom."""
+    """The teacher, and the initialization of the student."""
 
     teacher: str | None = setting(
         None, "The model to learn from: a folder that a fine-tuning script wrote, or OUTPUT_DIR/best of one, or a "
@@ -115,7 +115,7 @@ class StudentSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class LossSettings(Settings):
-    """What the student learns of the teacher, and how much each counts."""
+    """Losses of the student, and their weights."""
 
     logits_weight: float = setting(
         1.0, "Weight of the loss between what both answer: KL divergence of softened probabilities times T^2; squared "
@@ -162,18 +162,18 @@ class LossSettings(Settings):
 
     @property
     def weights(self):
-        """Dict of the losses that count -> weight."""
+        """Dict of loss name to weight, for the losses in use."""
         weights = {name: getattr(self, f"{name}_weight") for name in (*OUTER, *INNER)}
         return {name: weight for name, weight in weights.items() if weight}
 
     @property
     def asks_teacher(self):
-        """Whether there is anything to learn from the teacher; without, the student is fine-tuned alone."""
+        """True if any loss depends on the teacher. If False, the student is only fine-tuned."""
         return set(self.weights) != {"label"}
 
     @property
     def parsed_layer_map(self):
-        """`layer_map` as bert_tf.techniques.layer_maps takes it."""
+        """`layer_map` in the form that `bert_tf.techniques.layer_maps` accepts."""
         if self.layer_map in LAYER_MAPS:
             return self.layer_map
         try:
@@ -185,7 +185,7 @@ class LossSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class AnswerSettings(Settings):
-    """Where the teacher's answers come from."""
+    """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(
         True, "Whether the teacher is asked once, and its answers are kept on disk for all epochs; --nokeep_answers "
@@ -204,7 +204,7 @@ class Teacher:
     """A fine-tuned model to learn from.
 
     Attributes:
-      path: folder or checkpoint.
+      path: Path of the directory or checkpoint.
       metadata: TaskMetadata.
       config: BertConfig.
     """

@@ -1,7 +1,7 @@
-"""A teacher's outputs for training data, kept on disk for all epochs and runs that need the same.
+"""A teacher's outputs for training data, saved to disk for all epochs and runs that need the same outputs.
 
-The subdirectories of run.arrays.kept_rows contain a file for each output, `lengths.npy`, and `answers.json`, which says
-what they belong to. A subdirectory is complete or does not exist.
+The subdirectories of `run.arrays.kept_rows` contain one file per output, `lengths.npy`, and `answers.json`, which
+identifies the data and the teacher. A subdirectory is complete or does not exist.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from bert_tf.errors import InputError
 from run.arrays.kept_rows import UNREADABLE, Entry, KeptRows
 
 METADATA_FILE, LENGTHS_FILE, OUTPUT_FILE = "answers.json", "lengths.npy", "{}.bin"
-PREFIX = "teacher_"  # of the names of outputs among features
+PREFIX = "teacher_"  # Prefix of the names of outputs among features.
 CONSEQUENCE = "the teacher is asked again"
 
 
@@ -46,11 +46,11 @@ def write(path, metadata, lengths, parts, positions):
     """Writes a subdirectory.
 
     Args:
-      path: Path of the subdirectory. Its parents are created if missing.
-      metadata: Dict to keep in answers.json.
+      path: Path of the subdirectory. Its parents are created if necessary.
+      metadata: Dict to save in answers.json.
       lengths: int [n]. Length of each row.
-      parts: Iterable of (numbers of rows, dict of name -> array [rows, ...]), which together have every row once.
-      positions: Dict of name -> the axes that are positions of the row's text, negative.
+      parts: Iterable of (row numbers, dict of name to array [rows, ...]) that contains every row once.
+      positions: Dict of name to tuple of int. Negative axes that are positions of the row's text.
 
     Raises:
       InputError: If the disk does not have enough space.
@@ -74,7 +74,7 @@ def write(path, metadata, lengths, parts, positions):
 
 
 def check_teacher(folder, teacher):
-    """Raises InputError if a directory has outputs of another teacher than `teacher`, a dict, describes."""
+    """Raises InputError if a directory has outputs of a teacher other than `teacher`, its description as a dict."""
     for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
         path = os.path.join(folder, name, METADATA_FILE)
         if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
@@ -86,11 +86,11 @@ def add_outputs(kept, dataset, row_name):
 
     Args:
       kept: KeptRows of `read`.
-      dataset: Dataset of dicts with input_ids [n, ..., S] and the feature `row_name` [n] or [n, 1], numbers of rows.
+      dataset: Dataset of dicts with input_ids [n, ..., S] and the feature `row_name`, [n] or [n, 1] row numbers.
       row_name: Name of that feature.
 
     Returns:
-      Dataset of the same dicts, with PREFIX and a name -> [n, ...] for each entry.
+      Dataset of the same dicts, with PREFIX + name to [n, ...] for each entry.
     """
     entries = kept.entries
 
@@ -106,6 +106,6 @@ def add_outputs(kept, dataset, row_name):
 
 
 def _make_entry(value, axes):
-    """Returns the Entry of an array [rows, ...]; axes: negative, those that are as long as the row."""
+    """Creates the Entry of an array [rows, ...]. `axes`: Negative axes that are as long as the row."""
     shape = [-1 if axis - value.ndim in axes else size for axis, size in enumerate(value.shape)][1:]
     return Entry(shape, str(value.dtype))

@@ -1,4 +1,4 @@
-"""The weights that are trained, and their learning rates: LoRA, frozen layers, rates by layer."""
+"""Selection of trained weights and their learning rates: LoRA, frozen layers, layer-wise rates."""
 
 import os
 
@@ -23,7 +23,7 @@ class TrainedWeights(Technique):
         self._needs, self._reads_all = task.needs, task.per_position
 
     def build(self, build):
-        """See Technique: freezes weights, adds adapters, and sets learning rates."""
+        """See Technique. Freezes weights, adds adapters, and sets learning rates."""
         settings, encoder = self._settings, build.model.encoder
         build.flops = lambda tokens: utilisation.finetuning_flops(
             encoder.config, tokens, settings.freeze_layers or 0, trains_kernels=not settings.lora_rank,
@@ -41,7 +41,7 @@ class TrainedWeights(Technique):
                 settings.layerwise_learning_rate_decay))
 
     def finish(self, build, folder, is_chief):
-        """See Technique: writes the adapters, and merges them into their kernels."""
+        """See Technique. Writes the adapters, and merges them into their kernels."""
         if build.steps is None or not self._settings.lora_rank:
             return
         if is_chief:

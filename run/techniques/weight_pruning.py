@@ -1,4 +1,4 @@
-"""Magnitude pruning: weights of the encoder's matrices that become 0 during training."""
+"""Magnitude pruning: sets weights of the encoder's matrices to 0 during training."""
 
 from bert_tf.techniques import sparsity
 from run.techniques.base import Technique
@@ -16,11 +16,11 @@ class WeightPruning(Technique):
             sparsity.prune_in_training(self._make_schedule(build.steps), build.model.encoder, build.optimizer)
 
     def counts_from(self, steps):
-        """See Technique: the end of the schedule."""
+        """See Technique. Returns the end of the schedule."""
         return self._make_schedule(steps).end
 
     def finish(self, build, folder, is_chief):
-        """See Technique: reports how many weights remain."""
+        """See Technique. Reports how many weights remain."""
         if build.steps is None:
             return
         stay, total = sparsity.share_of_weights(build.model.encoder)

@@ -1,1 +1,1 @@
-"""Training under any strategy: the step, the loop, checkpoints, logs, what a run was started with."""
+"""Training under any distribution strategy: step, loop, checkpoints, and logs."""

@@ -1,4 +1,4 @@
-"""The checkpoints of a training run: those it resumes from, and the best weights by evaluation."""
+"""Checkpoints of a training run: those it resumes from, and the best weights by evaluation."""
 
 import contextlib
 import json
@@ -13,21 +13,21 @@ from bert_tf.files import new_file, read_json_object
 from bert_tf.model_folder import BEST_FOLDER
 
 BEST_FILE = "best.json"
-ADAPTER_FILE = "adapter.safetensors"  # of a run with adapters: what it trained, at its end
-UNFINISHED = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # names that TensorFlow writes under
+ADAPTER_FILE = "adapter.safetensors"  # In the directory of a run with adapters: the weights that it trained.
+UNFINISHED = re.compile(r"ckpt-\d+_temp|checkpoint\.tmp[0-9a-f]{32}")  # Temporary names that TensorFlow uses.
 
 
 class CheckpointManager(tf.train.CheckpointManager):
-    """Saves at the multiples of its interval, where TensorFlow's own counts from the step it first saved at.
+    """Saves at multiples of its interval, not at intervals from the first saved step as TensorFlow does.
 
-    A checkpoint is whole before the file `checkpoint` names it, so a run killed while saving resumes from the one
-    before; what it left under a temporary name is removed when the next one starts.
+    A checkpoint is complete before the file `checkpoint` names it, so a run killed while saving resumes from the
+    previous one. The next run removes its temporary files.
 
     Args:
-      checkpoint, directory, **options: tf.train.CheckpointManager's.
-      writes: whether it saves; of several workers, one does, and all read.
-      saving: function without arguments that gives a context in which each checkpoint is written; or None.
-      in_part: whether `checkpoint` may lack some of what is restored, which is then left out.
+      checkpoint, directory, **options: See `tf.train.CheckpointManager`.
+      writes: bool. Whether to save. With several workers, one saves and all read.
+      saving: Callable () -> context manager, within which each checkpoint is written. May be None.
+      in_part: bool. If True, `checkpoint` may lack some of the saved values, which are then not restored.
     """
 
     def __init__(self, checkpoint, directory, *, writes=True, saving=None, in_part=False, **options):
@@ -41,13 +41,13 @@ class CheckpointManager(tf.train.CheckpointManager):
         self._last_saved = None
 
     def restore_or_initialize(self):
-        """See the base class; InputError for a checkpoint whose files are damaged or gone."""
+        """See the base class. Raises InputError if the files of the checkpoint are damaged or missing."""
         try:
             if self._in_part and self.latest_checkpoint:
                 self.checkpoint.restore(self.latest_checkpoint).expect_partial()
                 return self.latest_checkpoint
             return super().restore_or_initialize()
-        except (IndexError, tf.errors.OpError) as error:  # IndexError is TensorFlow's for a file that is too short
+        except (IndexError, tf.errors.OpError) as error:  # TensorFlow raises IndexError if a file is too short.
             if not self.latest_checkpoint:
                 raise
             raise InputError(f"{self.latest_checkpoint}: its files are damaged or gone; to go on from an earlier "
@@ -55,23 +55,23 @@ class CheckpointManager(tf.train.CheckpointManager):
                              f"{os.path.join(self.directory, 'checkpoint')}") from error
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
-        """Saves a checkpoint, unless this step has one; with `check_interval`, only at a multiple of the interval."""
+        """Saves a checkpoint unless this step has one. `check_interval` restricts this to multiples of the interval."""
         due = not check_interval or checkpoint_number % self.checkpoint_interval == 0
         if not (due and self._writes) or checkpoint_number == self._last_saved:
             return None
         self._last_saved = checkpoint_number
         with self._saving():
-            # TensorFlow counts how often it has saved, and keeps the count with the weights. That of the run that saves
-            # at the multiples of its interval alone is a function of the step: a run that was stopped has it too.
+            # TensorFlow saves the number of saves with the weights. Here the number depends only on the step, so that a
+            # resumed run has the same one.
             interval = self.checkpoint_interval or checkpoint_number
             self.checkpoint.save_counter.assign(max(0, -(-checkpoint_number // interval) - 1) if interval else 0)
             return super().save(checkpoint_number, check_interval=False, options=options)
 
 
 def check_state(directory):
-    """Raises InputError if the file by which TensorFlow knows a folder's checkpoints is damaged, or leads out of it.
+    """Raises InputError if TensorFlow's file `checkpoint` is damaged, or names a path outside its directory.
 
-    Of the checkpoints that it names all but the newest are removed in time.
+    TensorFlow later deletes all but the latest of the checkpoints that the file names.
     """
     path = os.path.join(directory, "checkpoint")
     if not files.exists(path):
@@ -88,7 +88,7 @@ def check_state(directory):
 
 
 def _remove_unfinished(directory):
-    """Removes what a run that was killed while it saved a checkpoint left under temporary names."""
+    """Removes the temporary files of a run that was killed while it saved a checkpoint."""
     for name in files.names_in(directory) if files.is_dir(directory) else ():
         if UNFINISHED.fullmatch(name):
             path = os.path.join(directory, name)
@@ -97,22 +97,22 @@ def _remove_unfinished(directory):
 
 
 class BestWeights:
-    """The weights with the highest value of a metric, in the folder best/ of a run.
+    """The weights with the highest value of a metric, in the directory best/ of a run.
 
-    The folder holds a checkpoint of weights alone, which `load_pretrained` reads, and best.json: its step, what the
-    evaluation gave, and under "before" the same of the weights that it replaced. best.json is written first: where a
-    run is killed between the two, the weights are still those of "before". "is_superseded" says that the run was then
-    trained on without evaluations, and that its newest weights count.
+    The directory contains a checkpoint of only the weights, which `load_pretrained` reads, and best.json. That file
+    records the step and its metrics, and under "before" the same of the replaced weights. It is written first: if a run
+    is killed in between, the weights still match "before". "is_superseded" means that the run was then trained
+    further without evaluations, so its latest weights count.
 
     Args:
-      output_dir: of the run.
-      model: whose weights are kept.
-      writes: whether files are written; of several workers, one does.
+      output_dir: Path of the run's directory.
+      model: Model to save.
+      writes: bool. Whether to write files. With several workers, one writes.
 
     Attributes:
-      step: of the weights kept, None without any.
-      metrics: dict of name -> float, what their evaluation gave; {} without any.
-      is_superseded: whether the run was trained on without evaluations since.
+      step: Step of the saved weights, or None if there are none.
+      metrics: Dict of metric name to float of the saved weights. Empty if there are none.
+      is_superseded: bool. Whether the run was trained further without evaluations.
     """
 
     def __init__(self, output_dir, model, writes=True):
@@ -127,7 +127,7 @@ class BestWeights:
             self.step, self.metrics, self.is_superseded = _read_best(self._path, os.path.basename(latest))
 
     def save(self, step, metrics):
-        """Keeps the model's weights in place of those before."""
+        """Saves the model's weights, which replace the previous ones."""
         before = {"step": self.step, "metrics": self.metrics}
         self.step, self.metrics, self.is_superseded = step, metrics, False
         if not self._writes:
@@ -139,7 +139,7 @@ class BestWeights:
         self._manager.save(step, check_interval=False)
 
     def supersede(self, is_superseded):
-        """Notes whether the run is trained on without evaluations, so that the weights kept count no more."""
+        """Records whether the run is trained further without evaluations, which makes the saved weights obsolete."""
         if self.step is None or is_superseded == self.is_superseded:
             return
         self.is_superseded = is_superseded
@@ -147,7 +147,7 @@ class BestWeights:
             self._write({"step": self.step, "metrics": self.metrics, "is_superseded": is_superseded})
 
     def restore(self):
-        """Gives the model the weights kept; returns their step, None where none are kept or they count no more."""
+        """Restores the saved weights; returns their step, or None if there are none or they are obsolete."""
         if self.step is None or self.is_superseded:
             return None
         checkpoint = tf.train.Checkpoint(model=self._model)
@@ -165,7 +165,7 @@ class BestWeights:
 
 
 def _read_best(path, checkpoint):
-    """(step, metrics, is_superseded) that a best.json says of a checkpoint; InputError for one that says nothing."""
+    """Returns `(step, metrics, is_superseded)` from best.json for a checkpoint; raises InputError if it has none."""
     kept = read_json_object(path)
     is_superseded = kept.get("is_superseded", False)
     for told in (kept, kept.get("before")):
@@ -179,11 +179,11 @@ def _read_best(path, checkpoint):
 
 
 def remove(folder):
-    """Removes the checkpoints of a run, those of best/ too, and all that says that there are some."""
+    """Deletes the checkpoints of a run, including best/, and the files that refer to them."""
     if not files.is_dir(folder):
         return
     names = files.names_in(folder)
-    # First the file by which a run is known: what a killed removal leaves is of no run.
+    # Starts with the file that identifies a run, so that the remains of a killed deletion do not count as one.
     for name in ("checkpoint", BEST_FOLDER, *sorted(name for name in names if name.startswith("ckpt-")), ADAPTER_FILE):
         path = os.path.join(folder, name)
         if name in names:
@@ -191,9 +191,9 @@ def remove(folder):
 
 
 def save_alone(folder, model, step):
-    """Saves a model's weights as the only checkpoint of a folder, as of a run that has come to `step`.
+    """Saves a model's weights as the only checkpoint of a directory, like a run that has reached `step`.
 
-    A run in that folder evaluates and predicts with them; it has no moments to train on with.
+    A run in that directory can evaluate and predict. It has no optimizer state to continue training.
     """
     remove(folder)
     counter = optimization.create_optimizer(0.0, 1, 0)

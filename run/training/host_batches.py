@@ -1,7 +1,7 @@
-"""Batches under a strategy: each host makes its own rows of them, and its replicas take these in order.
+"""Batches under a strategy: each host creates its own rows, which its replicas take in order.
 
-A host is what tf.distribute calls an input pipeline: a process under MultiWorkerMirroredStrategy, a machine of a TPU
-pod; all other strategies have one. The hosts' rows, one after the other, are the batch of one device.
+A host is an input pipeline of tf.distribute: a process under MultiWorkerMirroredStrategy, or a machine of a TPU pod.
+All other strategies have one. The rows of all hosts, concatenated in order, are the batch of a single device.
 """
 
 import dataclasses
@@ -11,13 +11,13 @@ import tensorflow as tf
 
 @dataclasses.dataclass(frozen=True)
 class HostShare:
-    """The rows of every batch that fall to one host: part `index` of `count` equal ones."""
+    """The rows of every batch that belong to one host: part `index` of `count` equal parts."""
 
     index: int = 0
     count: int = 1
 
     def rows(self, batch_size):
-        """The slice of a batch of `batch_size` rows; where `count` does not divide these, the last hosts have fewer."""
+        """Returns the host's slice of a batch; if `count` does not divide it, the last hosts have fewer rows."""
         size = -(-batch_size // self.count)
         return slice(min(self.index * size, batch_size), min((self.index + 1) * size, batch_size))
 
@@ -26,25 +26,25 @@ WHOLE = HostShare()
 
 
 def endless(strategy, make_batches):
-    """Batches for training.
+    """Creates batches for training.
 
     Args:
       strategy: tf.distribute.Strategy.
-      make_batches: (HostShare) -> endless dataset of dicts of name -> [rows, ...], that host's rows of each batch, as
-        many each time; called once for each host that this process makes the input of.
+      make_batches: Callable (HostShare) -> endless dataset of dicts of name to [rows, ...]: that host's rows of each
+        batch, always the same number. Called once for each host whose input this process creates.
 
     Returns:
-      Distributed dataset that gives every replica its rows of each batch.
+      Distributed dataset of each replica's rows of each batch.
     """
-    # Where a dataset may end, as one of a generator, a strategy with replicas takes no batch size for fixed.
+    # If a dataset may end, as one from a generator, a strategy with replicas does not treat the batch size as fixed.
     without_end = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
     return _distributed(strategy, make_batches, without_end)
 
 
 def finite(strategy, make_batches):
-    """Batches for evaluation; arguments as those of `endless`, but for datasets that end, all after as many batches.
+    """Creates batches for evaluation. See `endless`; these datasets end, all after the same number of batches.
 
-    The last batch may be smaller: some replicas, or hosts, then have fewer rows of it, or none.
+    The last batch may be smaller, so that some replicas or hosts have fewer rows of it, or none.
     """
     return _distributed(strategy, make_batches, lambda dataset: dataset)
 
@@ -59,7 +59,7 @@ def _distributed(strategy, make_batches, transformation):
 
 
 def _of_replicas(batches, replicas):
-    """Dataset of a host's batches, each as one element for each of its replicas."""
+    """Splits each of a host's batches into one element per replica."""
     num_rows = next(iter(batches.element_spec.values())).shape[0]
     if replicas == 1:
         return batches
@@ -76,6 +76,6 @@ def _of_replicas(batches, replicas):
 
 
 def cut(value, parts):
-    """[B, ...] -> [parts, B / parts, ...], rows in order; dimensions but B may be unknown."""
+    """Reshapes [B, ...] to [parts, B / parts, ...], rows in order. Dimensions other than B may be unknown."""
     shape = tf.concat([[parts, value.shape[0] // parts], tf.shape(value)[1:]], axis=0)
     return tf.reshape(value, shape)

@@ -1,4 +1,4 @@
-"""The training loop, with checkpoints, resume, evaluation, progress, and curves."""
+"""The training loop, with checkpoints, resuming, evaluation, progress, and loss curves."""
 
 import contextlib
 import dataclasses
@@ -24,17 +24,17 @@ from run.training.summaries import Summaries
 
 @dataclasses.dataclass(frozen=True)
 class Evaluations:
-    """Evaluations during training, and what follows from them.
+    """Settings for evaluations during training.
 
     Attributes:
-      eval_steps: steps between two; None for one alone, after the last step.
-      best_metric: a name in what the evaluation gives, the higher the better: the weights where it was highest are
-        kept in best/; None to keep none.
-      early_stopping_evals: training stops when the best metric has not risen for so many evaluations; None to go on.
-      counts_from: the step from which on weights are what they are to be, so that they may be kept in best/.
+      eval_steps: int. Steps between evaluations. None evaluates once, after the last step.
+      best_metric: str. Metric of the evaluation, where higher is better. The weights with the highest value are saved
+        to best/. None saves none.
+      early_stopping_evals: int. Number of evaluations without improvement after which to stop. None never stops early.
+      counts_from: int. First step whose weights may be saved to best/.
 
     Raises:
-      ValueError: early stopping without a metric.
+      ValueError: If early stopping has no metric.
     """
 
     eval_steps: int | None = None
@@ -49,14 +49,14 @@ class Evaluations:
 
 @dataclasses.dataclass(frozen=True)
 class Phase:
-    """A part of a run whose batches are of one kind.
+    """A part of a run with one kind of batch.
 
     Attributes:
-      first_step: the number of steps before it.
-      make_dataset: (skip_steps, HostShare) -> endless dataset of a host's rows of each batch of features, beginning
-        with the phase's batch number `skip_steps`; see run.training.host_batches.
-      batch_size: examples of a step, over all replicas.
-      flops_of: as TrainingRun's.
+      first_step: int. Number of steps before the phase.
+      make_dataset: Callable (skip_steps, HostShare) -> endless dataset of a host's rows of each batch, starting at
+        batch `skip_steps` of the phase. See `run.training.host_batches`.
+      batch_size: int. Examples per step, over all replicas.
+      flops_of: See `TrainingRun`.
     """
 
     first_step: int
@@ -65,16 +65,16 @@ class Phase:
     flops_of: object = None
 
 
-SAVING = "saving a checkpoint"  # in the progress bar
+SAVING = "saving a checkpoint"  # Shown in the progress bar.
 _DEFAULT_STEP, _NO_EVALUATIONS = StepSettings(), Evaluations()
 
 
 class DivergedError(InputError):
-    """The loss or a gradient is not a finite number.
+    """The loss or a gradient is not finite.
 
     Args:
-      event: str. The step and what is not finite.
-      advice: str. What remains and what to do.
+      event: str. The step, and the value that is not finite.
+      advice: str. The last checkpoint, and what to do.
     """
 
     def __init__(self, event, advice):
@@ -83,27 +83,26 @@ class DivergedError(InputError):
 
 
 class TrainingRun:
-    """A training run in a folder: new, or resumed where its newest checkpoint left it.
+    """A training run in a directory: new, or resumed from its latest checkpoint.
 
     Args:
-      strategy: under whose scope the model and the optimizer were made.
-      model, optimizer, loss: see Trainer.
-      settings: TrainingSettings, whose output_dir is the folder.
-      num_train_steps: int, the step at which training ends.
+      strategy: tf.distribute.Strategy under whose scope the model and the optimizer were created.
+      model, optimizer, loss: See `Trainer`.
+      settings: TrainingSettings. `output_dir` is the run's directory.
+      num_train_steps: int. Step at which training ends.
       step_settings: StepSettings.
       evaluations: Evaluations.
-      init_checkpoint: what `load_pretrained` reads, for a new run to start from; or None.
-      new_variables: names of variables that keep their initial values, whatever init_checkpoint holds.
-      flops_of: (real tokens an example) -> floating point operations of training on one example, to show the model FLOP
-        utilisation by; or None.
-      init_layers: the layers of init_checkpoint that the model's start as, see load_pretrained.
-      network: what a training step runs in place of the model, and whose variables it trains; None for the model.
-      aside: dict of name -> what is kept in the run's checkpoints beside the model, such as variables of the network
-        alone.
-      trains: whether the run is to be trained; else its weights alone are restored, no moments.
+      init_checkpoint: Path that `load_pretrained` reads to initialize a new run, or None.
+      new_variables: Names of variables that keep their initial values even if init_checkpoint contains them.
+      flops_of: Callable (tokens per example) -> floating-point operations of training on one example, for the model
+        FLOP utilization. May be None.
+      init_layers: Layers of init_checkpoint that initialize the model's layers. See `load_pretrained`.
+      network: Model that a training step runs and trains instead of `model`. None for `model`.
+      aside: Dict of name to object to save in the checkpoints with the model, for example the network's own variables.
+      trains: bool. Whether the run will be trained. If False, restores only its weights, without optimizer state.
 
     Attributes:
-      missing: names of the model's variables that `init_checkpoint` did not hold, where a new run started from it.
+      missing: Names of the model's variables that a new run did not find in `init_checkpoint`.
     """
 
     def __init__(self, strategy, model, optimizer, loss, settings, num_train_steps, *,
@@ -149,27 +148,27 @@ class TrainingRun:
         self._eval_log = None
         self._bar = None
         self._phases = self._phase = None
-        self._is_first_loop = True  # of its phase: it compiles
+        self._is_first_loop = True  # The first loop of a phase includes compilation.
         self._preemption = None
         self._supersedes = False
 
     @property
     def step(self):
-        """Steps done so far, int."""
+        """Number of finished steps, int."""
         return int(self._optimizer.iterations.numpy())
 
     def train(self, phases, evaluate=None):
-        """Trains to the last step, saving checkpoints and curves on the way; says where it starts.
+        """Trains to the last step, saves checkpoints and curves, and prints where it starts.
 
-        SIGTERM, by which a machine is taken away, saves a checkpoint after the loop of steps under way (see `log_steps`
-        of TrainingSettings) and ends the process with status 143.
+        On SIGTERM, which cluster managers send before they take a machine away, it saves a checkpoint after the current
+        loop of steps (see `log_steps` of TrainingSettings) and ends the process with status 143.
 
         Args:
-          phases: Phases, one after the other, the first from step 0; or the `make_dataset` of the only one.
-          evaluate: () -> dict of name -> float, called every `eval_steps` steps and after the last; or None.
+          phases: List of Phase in order, the first at step 0; or the `make_dataset` of the only phase.
+          evaluate: Callable () -> dict of name to float, for every `eval_steps` steps and after the last; or None.
 
         Returns:
-          What `evaluate` gave last, None if it was not called.
+          Result of the last call of `evaluate`, or None if it was not called.
         """
         folder = self._settings.output_dir
         if self._writes:
@@ -179,7 +178,7 @@ class TrainingRun:
         ended = self._ended()
         if ended and not (evaluate and self._evaluation_is_due()):
             print(f"{folder}: {ended}")
-            self._draw_curves()  # which a run that was killed at its end may have left out
+            self._draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
         print(f"{folder}: resuming at step {self.step} of {self._num_train_steps}" if self.step else
               f"{folder}: a new run of {self._num_train_steps} steps")
@@ -215,12 +214,12 @@ class TrainingRun:
             plots.loss_curves(self._settings.output_dir, self._log, self._eval_log)
 
     def restore_best(self):
-        """Gives the model the weights kept in best/; returns the step they are of, None if none are kept."""
-        strategies.wait_for_all_workers(self._strategy)  # the one that writes them may not have finished
+        """Restores the weights saved to best/; returns their step, or None if there are none."""
+        strategies.wait_for_all_workers(self._strategy)  # The writing worker may not have finished.
         return self._best.restore()
 
     def _run_to_the_end(self, evaluate):
-        """Trains from one evaluation to the next; returns what the last gave."""
+        """Trains from one evaluation to the next; returns the result of the last."""
         results = None
         while True:
             if evaluate and self._evaluation_is_due():
@@ -235,7 +234,7 @@ class TrainingRun:
         return results
 
     def _begin_phase(self):
-        """Takes the batches of the phase that this step is in, unless it does already; returns where that ends."""
+        """Switches to the batches of the current phase if necessary; returns the step at which the phase ends."""
         number = sum(phase.first_step <= self.step for phase in self._phases) - 1
         phase = self._phases[number]
         if phase is not self._phase:
@@ -245,7 +244,7 @@ class TrainingRun:
         return min([self._num_train_steps, *(each.first_step for each in self._phases[number + 1:])])
 
     def _ended(self):
-        """Why there is nothing to train, None if there is."""
+        """Returns why there is nothing to train, or None if there is."""
         if self.step >= self._num_train_steps:
             return (f"training is finished, at step {self.step} of {self._num_train_steps}; to train on, "
                     "raise the number of steps, to train anew, choose another folder")
@@ -257,7 +256,7 @@ class TrainingRun:
         return None
 
     def _evaluation_is_due(self):
-        """Whether the model of this step is to be evaluated, and a run killed after its checkpoint has not done it."""
+        """Returns whether this step requires an evaluation that an earlier, killed run has not finished."""
         step, interval = self.step, self._evaluations.eval_steps
         due = step >= self._num_train_steps or (interval and step and step % interval == 0)
         return due and all(row["step"] != step for row in self._eval_log.rows)
@@ -274,15 +273,15 @@ class TrainingRun:
                 self._best.save(self.step, results)
         self._summaries.add(results, "eval")
         self._eval_log.add(self.step, results)
-        self._eval_log.write()  # after which a run that is killed does not evaluate this step again
+        self._eval_log.write()  # After this, a killed run does not evaluate this step again.
         self._bar.write(f"step {self.step}: " + ", ".join(f"{name} {value:.4g}" for name, value in results.items()))
         return results
 
     def _train_until(self, stop):
-        """Trains until step `stop`, saving checkpoints on the way.
+        """Trains until step `stop` and saves checkpoints.
 
-        The steps of a loop run in one call of a tf.function. Loops end at multiples of settings, wherever a run was
-        resumed: so do the rows of the log, and all workers run the same loops.
+        The steps of a loop run in one call of a tf.function. Loops end at multiples of the settings, regardless of
+        where a run was resumed. So the log has the same rows, and all workers run the same loops.
         """
         settings = self._settings
         intervals = settings.log_steps, settings.iterations_per_loop, settings.save_checkpoints_steps
@@ -298,9 +297,10 @@ class TrainingRun:
 
     @contextlib.contextmanager
     def _saving(self):
-        """In which a checkpoint is written: a run that resumes from it must find the log up to its step.
+        """Writes the log before a checkpoint: a run that resumes from it requires the log up to its step.
 
-        DivergedError where the last update, whose loss nothing has shown yet, left a weight that is no finite number.
+        Raises:
+          DivergedError: If the last update, whose loss has not been checked yet, left a weight that is not finite.
         """
         self._write_logs()
         for variable in self._trainable_variables:
@@ -317,7 +317,7 @@ class TrainingRun:
             self._bar.set_postfix_str(said or "", refresh=False)
 
     def _write_logs(self):
-        """Writes what is kept in memory of remote files that grow."""
+        """Writes buffered additions to remote files."""
         if self._log is not None:
             self._log.write()
         self._summaries.write()
@@ -326,13 +326,13 @@ class TrainingRun:
         """Reports a loop of steps.
 
         Args:
-          means: Dict of name to float, the mean losses.
-          steps: int, their number.
-          seconds: float, their duration.
+          means: Dict of name to float. Mean losses.
+          steps: int. Number of steps.
+          seconds: float. Duration.
         """
         first_bad_step = self._trainer.first_bad_step
         if first_bad_step:
-            self._write_logs()  # they show what led there
+            self._write_logs()  # They show what led to this step.
             raise self._diverged(first_bad_step, "the loss or a gradient is not a finite number")
         if self._supersedes:
             self._best.supersede(True)
@@ -346,7 +346,7 @@ class TrainingRun:
         self._preemption.check()
 
     def _diverged(self, step, what):
-        """The DivergedError that says what is wrong at a step."""
+        """Creates the DivergedError for a step."""
         folder = self._settings.output_dir
         last = tf.train.latest_checkpoint(folder)
         kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
@@ -354,7 +354,7 @@ class TrainingRun:
                              f"{folder} {kept}; a lower `learning_rate` or a longer warm-up may help")
 
     def _rates(self, examples_per_second, tokens):
-        """Dict of name -> float, for `tokens` real tokens an example."""
+        """Returns dict of name to float: throughput for `tokens` non-padding tokens per example."""
         rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
         if self._matmul_rate:
             rates["model_flop_utilisation"] = examples_per_second * self._phase.flops_of(tokens) / self._matmul_rate

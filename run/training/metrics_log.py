@@ -1,4 +1,4 @@
-"""Numbers by step, kept as CSV: `training_log.csv` and `eval_log.csv`."""
+"""Metrics by step in CSV files: `training_log.csv` and `eval_log.csv`."""
 
 import csv
 import io
@@ -12,7 +12,7 @@ EVALUATION_LOG = "eval_log.csv"
 
 
 def check(folder):
-    """Raises InputError if a log in the folder of a run is damaged."""
+    """Raises InputError if a log in a run's directory is damaged."""
     for name in (TRAINING_LOG, EVALUATION_LOG):
         path = os.path.join(folder, name)
         if files.exists(path):
@@ -20,16 +20,16 @@ def check(folder):
 
 
 class Log:
-    """Numbers by step, kept in a CSV file that a resumed run continues.
+    """Metrics by step, in a CSV file that a resumed run continues.
 
-    A local file has each row as it comes. A remote one, to which nothing can be added, is written anew by `write`.
+    Rows are appended to a local file immediately. A remote file does not support this; `write` rewrites it.
 
     Args:
-      folder: of the run.
-      name: of the file.
-      first_step: step the run resumes at; later rows, of a run that was killed after its last checkpoint,
-        are dropped.
-      writes: whether the file is written; of several workers, one does.
+      folder: Path of the run's directory.
+      name: File name.
+      first_step: int. Step at which the run resumes. Later rows, from a run killed after its last checkpoint, are
+        dropped.
+      writes: bool. Whether to write the file. With several workers, one writes.
     """
 
     def __init__(self, folder, name, first_step, writes=True):
@@ -44,7 +44,7 @@ class Log:
             self._rewrite()
 
     def add(self, step, values):
-        """Appends a row, to a local file too; `values`: dict of name -> float."""
+        """Adds a row, and appends it to a local file. `values`: Dict of name to float."""
         self.rows.append({"step": step, **values})
         self._is_written = False
         if self._is_remote:
@@ -55,7 +55,7 @@ class Log:
             self._append()
 
     def write(self):
-        """Writes a remote file, if there are rows that it lacks."""
+        """Writes a remote file if it lacks rows."""
         if self._is_remote and not self._is_written:
             self._rewrite()
         self._is_written = True
@@ -64,11 +64,11 @@ class Log:
         try:
             with open(self._path, "a", newline="", encoding="utf-8") as file:
                 csv.DictWriter(file, self.rows[0]).writerow(self.rows[-1])
-        except OSError as error:  # as of a full disk, which does not say of itself what it is about
+        except OSError as error:  # The error of a full disk, for example, does not name the file.
             raise OSError(f"{self._path}: cannot be written: {error.strerror}") from error
 
     def curves(self):
-        """Dict of name -> (steps, values), two lists."""
+        """Returns dict of name to `(steps, values)`, two sequences."""
         names = dict.fromkeys(name for row in self.rows for name in row if name != "step")
         return {name: tuple(zip(*((row["step"], row[name]) for row in self.rows if name in row), strict=True))
                 for name in names}
@@ -83,13 +83,13 @@ class Log:
 
 
 def _read(path):
-    """The rows of a log, list of dicts; InputError for a file that is none."""
+    """Returns the rows of a log as a list of dicts; raises InputError if the file is not a log."""
     lines = io.StringIO(files.read_text(path), newline="")
-    whole = [line for line in lines if line.endswith("\n")]  # not a killed run's last line
+    whole = [line for line in lines if line.endswith("\n")]  # Drops an incomplete last line of a killed run.
     try:
         rows = [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
                 for row in csv.DictReader(whole) if None not in row.values()]
-    except (ValueError, TypeError, csv.Error) as error:  # TypeError: more values than names
+    except (ValueError, TypeError, csv.Error) as error:  # TypeError: more values than names.
         raise InputError(f"{path}: is no log of a run: {error}; move it away to go on without it") from error
     if any("step" not in row for row in rows):
         raise InputError(f"{path}: is no log of a run: it has no column step; move it away to go on without it")

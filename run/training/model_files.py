@@ -1,4 +1,4 @@
-"""Config and vocabulary beside the checkpoints of a run. All folders are checked before anything is written."""
+"""Config and vocabulary next to the checkpoints of a run. All directories are checked before anything is written."""
 
 import os
 import re
@@ -11,21 +11,21 @@ from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME as VOCAB_FILE
 from bert_tf.run_state import RUN_FILE, holds_run
 
-OF_A_RUN = re.compile(r"ckpt-\d+\.index")  # what a run may leave of its weights that was killed before it had any
+OF_A_RUN = re.compile(r"ckpt-\d+\.index")  # Files of a run that was killed before its first checkpoint was complete.
 WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")
 
 
 def began(output_dir):
-    """Whether a run was begun in a folder, if only so far that it has no checkpoint yet."""
+    """Returns whether a run was started in a directory, even if it has no checkpoint yet."""
     return files.exists(os.path.join(output_dir, RUN_FILE))
 
 
 def check_place(output_dir, config, vocab_file=None):
-    """Raises InputError if training in a folder would spoil a model there that is no run's of these scripts.
+    """Raises InputError if training in a directory would damage a model that is not a run of these scripts.
 
     Args:
-      output_dir: of the run to be started or resumed; it need not be there.
-      config, vocab_file: as `check`'s.
+      output_dir: Path of the run's directory, which need not exist.
+      config, vocab_file: See `check`.
     """
     has_begun = began(output_dir)
     if not files.is_dir(output_dir) or (has_begun and holds_run(output_dir)):
@@ -44,12 +44,12 @@ def check_place(output_dir, config, vocab_file=None):
 
 
 def check(output_dir, config, vocab_file=None):
-    """Raises InputError if the run in a folder, if there is one, has another config or vocabulary.
+    """Raises InputError if the directory contains a run with a different config or vocabulary.
 
     Args:
-      output_dir: Path of the folder.
+      output_dir: Path of the directory.
       config: BertConfig.
-      vocab_file: Path of the vocabulary; None if none is kept.
+      vocab_file: Path of the vocabulary, or None if none is saved.
     """
     if holds_run(output_dir):
         _check_config(output_dir, config)
@@ -57,7 +57,7 @@ def check(output_dir, config, vocab_file=None):
 
 
 def keep(output_dir, config, vocab_file=None):
-    """Writes config and vocabulary into `output_dir`, made if missing, unless a run there has them; see `check`."""
+    """Writes config and vocabulary to `output_dir`, created if necessary, unless its run has them. See `check`."""
     files.make_dirs(output_dir)
     path = os.path.join(output_dir, CONFIG_FILE)
     if not (holds_run(output_dir) and files.exists(path)):

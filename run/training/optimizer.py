@@ -1,16 +1,16 @@
-"""The optimizer of a run, by its settings."""
+"""Creation of a run's optimizer from its settings."""
 
 from bert_tf import optimization
 
 
 def make_optimizer(optimizer, step, num_train_steps, num_warmup_steps):
-    """Makes the optimizer; to be called in the strategy's scope.
+    """Creates the optimizer. Call it in the strategy's scope.
 
     Args:
       optimizer: OptimizerSettings.
-      step: StepSettings, whose precision says whether the loss is scaled.
-      num_train_steps: int, the step at which the rate reaches 0.
-      num_warmup_steps: int, steps over which it rises.
+      step: StepSettings. Its precision determines whether the loss is scaled.
+      num_train_steps: int. Step at which the learning rate reaches 0.
+      num_warmup_steps: int. Number of warm-up steps.
     """
     return optimization.create_optimizer(
         optimizer.learning_rate, num_train_steps, num_warmup_steps, optimizer.optimizer,

@@ -1,21 +1,21 @@
-"""SIGTERM during training: cluster managers send it some seconds before they take a machine away."""
+"""SIGTERM during training, which cluster managers send a few seconds before they take a machine away."""
 
 import contextlib
 import signal
 import threading
 
-EXIT_STATUS = 128 + signal.SIGTERM  # what a shell reports for a process ended by SIGTERM
+EXIT_STATUS = 128 + signal.SIGTERM  # Status that a shell reports for a process ended by SIGTERM.
 
 
 class Preempted(SystemExit):
-    """Ends the process with EXIT_STATUS, once whoever catches it has saved its state."""
+    """Ends the process with EXIT_STATUS after its handler has saved the state."""
 
     def __init__(self):
         super().__init__(EXIT_STATUS)
 
 
 class Preemption:
-    """Notes SIGTERM, until a point where training can stop; a context manager for the main thread."""
+    """Context manager for the main thread that defers SIGTERM until training can stop."""
 
     def __init__(self):
         self._requested = False
@@ -23,7 +23,7 @@ class Preemption:
         self._previous = None
 
     def __enter__(self):
-        if threading.current_thread() is threading.main_thread():  # others may set no handlers
+        if threading.current_thread() is threading.main_thread():  # Other threads cannot set handlers.
             self._previous = signal.signal(signal.SIGTERM, self._on_signal)
         return self
 
@@ -32,13 +32,13 @@ class Preemption:
             signal.signal(signal.SIGTERM, self._previous)
 
     def check(self):
-        """Raises Preempted if SIGTERM has come."""
+        """Raises Preempted if SIGTERM was received."""
         if self._requested:
             raise Preempted
 
     @contextlib.contextmanager
     def at_once(self):
-        """Within, SIGTERM raises Preempted where it finds the program: there is nothing half-done to finish."""
+        """Makes SIGTERM raise Preempted immediately within the context, where no work needs to be completed."""
         self.check()
         self._at_once = True
         try:

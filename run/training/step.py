@@ -1,8 +1,7 @@
 """Training steps under a tf.distribute strategy.
 
-The step is the same on any number of devices: losses and gradients are those of the whole batch of
-`train_batch_size` examples, however it is spread over replicas and cut into micro-batches, and the clip sees the
-gradient of all of it.
+The step is the same on any number of devices. Losses, gradients, and gradient clipping apply to the entire batch of
+`train_batch_size` examples, however it is split into replicas and micro-batches.
 """
 
 import tensorflow as tf
@@ -13,23 +12,22 @@ from run.training import host_batches
 
 
 class Trainer:
-    """Runs steps: forward, loss, backward, update, on every replica.
+    """Runs steps (forward, loss, backward, update) on every replica.
 
-    A step whose loss or gradients are not finite updates nothing, nor does any step after it: variables and moments
-    stay as the last good step left them, and `first_bad_step` tells. Gradients that overflow under a loss scale are no
-    bad step: the scale falls, and that batch is left out.
+    A step whose loss or gradients are not finite updates nothing, and neither does any later step. Variables and
+    optimizer state remain as after the last good step, and `first_bad_step` is set. An overflow of scaled gradients is
+    not a bad step: the scale decreases, and that batch is skipped.
 
     Args:
-      strategy: under whose scope the model and the optimizer were made.
-      model: maps features to outputs, `model(features, training=True)`.
-      optimizer: of bert_tf.optimization; the loss is scaled as it asks.
+      strategy: tf.distribute.Strategy under whose scope the model and the optimizer were created.
+      model: Callable of features and `training=True` that returns outputs.
+      optimizer: Optimizer of `bert_tf.optimization`. The loss is multiplied by its loss scale.
       loss: `bert_tf.losses.TotalLoss`.
-      accumulate_steps: micro-batches that each replica cuts its part of the batch into, one after the other in
-        memory; their gradients add up to one update.
-      jit_compile: whether XLA compiles forward and backward; padding must then not be removed.
+      accumulate_steps: int. Gradient accumulation: number of micro-batches per update on each replica, run in sequence.
+      jit_compile: bool. Whether XLA compiles forward and backward pass. Requires padded batches.
 
     Attributes:
-      batches: Dataset of the replicas' batches; see `set_dataset`.
+      batches: Dataset of the replicas' batches. See `set_dataset`.
     """
 
     def __init__(self, strategy, model, optimizer, loss, *, accumulate_steps=1, jit_compile=False):
@@ -40,7 +38,7 @@ class Trainer:
         self._accumulate_steps = accumulate_steps
         self._jit_compile = jit_compile
         self.batches = self._iterator = None
-        # AutoGraph would write its conversions into files, which a killed run leaves behind.
+        # AutoGraph would write its conversions to files, which a killed run does not delete.
         self._run_steps = tf.function(self._repeat_step, autograph=False)
         with strategy.scope():
             self._means = {name: tf_keras.metrics.Mean(name) for name in loss.names}
@@ -49,21 +47,22 @@ class Trainer:
 
     @property
     def first_bad_step(self):
-        """The first step whose loss or gradients were not finite, int, counted from 1; None while there is none.
+        """First step (int, 1-based) whose loss or gradients were not finite; None if there is none.
 
-        To be read between loops of steps. The weights are then those after step first_bad_step - 1, though the step
-        counter has gone on to the end of the loop.
+        Read it between loops of steps. The weights are from step first_bad_step - 1, although the step counter
+        has advanced to the end of the loop.
         """
         return int(self._first_bad_step.numpy()) or None
 
     def set_dataset(self, make_batches):
-        """Takes batches from the datasets that `make_batches` gives.
+        """Sets the datasets to train on.
 
         Args:
-          make_batches: (HostShare) -> endless dataset of that host's rows of each batch; see run.training.host_batches.
+          make_batches: Callable (HostShare) -> endless dataset of that host's rows of each batch. See
+            `run.training.host_batches`.
 
         Raises:
-          ValueError: the size of a batch is not fixed, or the part of it that falls to a replica cannot be cut into
+          ValueError: If the batch size is not fixed, or if a replica's part of the batch cannot be split into
             accumulate_steps equal micro-batches.
         """
         def make_checked(share):
@@ -74,7 +73,7 @@ class Trainer:
         self.batches, self._iterator = host_batches.endless(self._strategy, make_checked), None
 
     def _check_batch_size(self, num_rows, share):
-        """See set_dataset; num_rows: of a batch, those of one host, int or None."""
+        """See `set_dataset`. `num_rows`: int. Rows of a batch on one host, or None if not fixed."""
         replicas = self._strategy.num_replicas_in_sync
         if num_rows is None:
             raise ValueError("the batches of the dataset are not all of one size: it must drop the remainder")
@@ -90,7 +89,7 @@ class Trainer:
           num_steps: int, or int32 scalar.
 
         Returns:
-          Dict of name to float32 scalar: the mean of each loss over the steps.
+          Dict of name to float32 scalar. Mean of each loss over the steps.
         """
         for mean in self._means.values():
             mean.reset_state()
@@ -100,7 +99,7 @@ class Trainer:
         return {name: mean.result() for name, mean in self._means.items()}
 
     def train_step(self, iterator):
-        """Runs one step, within a tf.function, on the next batch of an iterator."""
+        """Runs one step on the next batch of an iterator. Call it within a tf.function."""
         self._strategy.run(self._replica_step, args=(next(iterator),))
 
     def _repeat_step(self, iterator, num_steps):
@@ -112,14 +111,14 @@ class Trainer:
 
         tf.while_loop(lambda number: number < num_steps, step, [tf.zeros_like(num_steps)])
 
-    @tf.autograph.experimental.do_not_convert  # there is nothing to convert, and to look takes seconds
+    @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.
     def _replica_step(self, features):
         replica = tf.distribute.get_replica_context()
         normalizers = replica.all_reduce(tf.distribute.ReduceOp.SUM, self._loss.normalizers(features))
         losses, gradients = replica.all_reduce(
             tf.distribute.ReduceOp.SUM, self._partial_losses_and_gradients(features, normalizers))
         variables = self._model.trainable_variables
-        loss = tf.where(self._first_bad_step > 0, float("nan"), losses["loss"])  # after a bad step nothing is updated
+        loss = tf.where(self._first_bad_step > 0, float("nan"), losses["loss"])  # No updates after a bad step.
         is_good = self._optimizer.apply_summed(
             list(gradients.values()), [variables[index] for index in gradients], loss=loss)
         is_first = ~is_good & (self._first_bad_step == 0)
@@ -128,15 +127,16 @@ class Trainer:
             mean.update_state(losses[name])
 
     def _partial_losses_and_gradients(self, features, normalizers):
-        """This replica's part in the losses and gradients of the batch, its micro-batches together.
+        """Computes this replica's part of the losses and gradients of the batch, summed over its micro-batches.
 
         Args:
-          features: dict of tensors, this replica's part of the batch.
-          normalizers: of the whole batch; see bert_tf.losses.
+          features: Dict of tensors. This replica's part of the batch.
+          normalizers: Normalizers of the entire batch. See `bert_tf.losses`.
 
         Returns:
-          Dict of float32 scalars, the losses; dict of gradients by the index of their variable, where there is any,
-          each as bert_tf.optimization.gradients.merge returns it, of the loss times the optimizer's loss scale.
+          Tuple of dict of float32 scalars, the partial losses, and dict of gradients by variable index, without
+          variables that have none. Gradients have the form of `bert_tf.optimization.gradients.merge` and are multiplied
+          by the loss scale.
         """
         def compute(micro_batch):
             return self._backward(micro_batch, normalizers)
@@ -160,7 +160,7 @@ class Trainer:
         return total
 
     def _backward(self, features, normalizers):
-        """`_partial_losses_and_gradients` of one micro-batch."""
+        """See `_partial_losses_and_gradients`, for one micro-batch."""
         variables = self._model.trainable_variables
         scale = self._optimizer.loss_scale
         with tf.GradientTape() as tape:

@@ -1,5 +1,6 @@
-"""Which devices a run uses: tf.distribute strategies by name."""
+"""Selection of devices: tf.distribute strategies by name."""
 
+import contextlib
 import glob
 import json
 import os
@@ -14,34 +15,46 @@ from bert_tf.cli import processor
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast
 
-BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # of x86, of x86's matrix units, of ARM
-LEAST_COMPILED = 256  # hidden_size: a step of smaller models is so short that compilation would take longer
-GRPC = "grpc://"  # a TPU's address begins with
-# What a connection of gRPC begins with, and the kind of frame that the other side must begin with (RFC 9113, 3.4).
-HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # and no settings
+BFLOAT16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86, matrix units of x86, ARM.
+LEAST_COMPILED = 256  # Minimum hidden_size: steps of smaller models are so short that compilation takes longer.
+GRPC = "grpc://"  # Prefix of a TPU's address.
+# The start of a gRPC connection, and the type of frame that the server must send first (RFC 9113, 3.4).
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])  # Empty settings frame.
 HTTP2_FRAME_BYTES, HTTP2_SETTINGS = 9, 4
-GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver makes one for each GPU
+GPU_FILES = "/dev/nvidia[0-9]*"  # NVIDIA's driver creates one per GPU.
 
 
 def make_strategy(devices):
-    """Makes the strategy of DeviceSettings; to be called before TensorFlow computes anything.
+    """Creates the strategy from DeviceSettings. Call it before TensorFlow computes anything.
 
-    Says so on standard error where the machine has a GPU that TensorFlow does not see.
+    Prints a note to standard error if the machine has a GPU that TensorFlow does not see.
 
     Returns:
       tf.distribute.Strategy.
 
     Raises:
-      InputError: more GPUs asked for than are visible, CPU devices for another strategy, no TPU, a TF_CONFIG that
-        cannot be read.
+      InputError: If more GPUs are requested than are visible, if CPU devices are set with another strategy, if there is
+        no TPU, or if TF_CONFIG is invalid.
     """
-    name, num_gpus = devices.strategy_name, devices.num_gpus
+    name = devices.strategy_name
     if devices.num_cpu_devices is not None:
         if name != "mirrored":
             raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: goes with "
                              f"`distribution_strategy`=mirrored, not {name}")
         return _mirrored_cpu(devices.num_cpu_devices)
     tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
+    num_gpus = _count_gpus(name, devices.num_gpus)
+    if name == "multi_worker_mirrored":
+        _check_cluster(os.environ.get("TF_CONFIG"))
+    if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
+        _wait_for(devices.tpu_name, devices.connect_timeout)
+    with _errors_explained(name, devices.tpu_name):
+        return distribute_utils.get_distribution_strategy(
+            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
+
+
+def _count_gpus(name, num_gpus):
+    """Returns the number of GPUs to use: `num_gpus`, or by default as many as the strategy of that name can use."""
     visible = len(tf.config.list_physical_devices("GPU"))
     unseen = None if visible else _unseen_gpus()
     if num_gpus is None:
@@ -52,31 +65,32 @@ def make_strategy(devices):
         raise InputError(f"`num_gpus`={num_gpus}: " + (unseen or f"TensorFlow sees {visible} on this machine"))
     if name == "one_device" and num_gpus > 1:
         raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
-    if name == "multi_worker_mirrored":
-        _check_cluster(os.environ.get("TF_CONFIG"))
-    if name == "tpu" and (devices.tpu_name or "").startswith(GRPC):
-        _wait_for(devices.tpu_name, devices.connect_timeout)
+    return num_gpus
+
+
+@contextlib.contextmanager
+def _errors_explained(name, tpu_name):
+    """Raises InputError for TensorFlow's errors about a TPU or a cluster that it cannot use."""
     try:
-        return distribute_utils.get_distribution_strategy(
-            name, num_gpus=num_gpus, tpu_address=devices.tpu_name or "local")
+        yield
     except tf.errors.NotFoundError as error:
         raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
                          "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
     except tf.errors.OpError as error:
-        if name != "tpu" or not devices.tpu_name:
+        if name != "tpu" or not tpu_name:
             raise
-        raise InputError(f"`tpu_name`={devices.tpu_name}: what answers there is no TPU of TensorFlow's: "
+        raise InputError(f"`tpu_name`={tpu_name}: what answers there is no TPU of TensorFlow's: "
                          f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:  # of what TF_CONFIG says of cluster and task
+    except (ValueError, TypeError, KeyError, AttributeError) as error:  # Errors from the cluster and task in TF_CONFIG.
         if name != "multi_worker_mirrored":
             raise
         raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
 
 
 def _wait_for(address, timeout):
-    """Returns once what is at a grpc:// address greets as gRPC does; InputError after so many seconds without.
+    """Waits until a grpc:// address responds like gRPC; raises InputError after `timeout` seconds.
 
-    TensorFlow waits without an end and without a word, for one who listens and says nothing too.
+    TensorFlow itself would wait silently forever, even for a server that listens but never responds.
     """
     host, _, port = address.removeprefix(GRPC).rpartition(":")
     if not (host and port.isdecimal() and int(port) < 1 << 16):
@@ -96,7 +110,7 @@ def _wait_for(address, timeout):
 
 
 def _greet(connection, until):
-    """Returns when the other side of a connection has greeted as HTTP/2 does; OSError if it does not until then."""
+    """Waits for the HTTP/2 greeting of a server; raises OSError if there is none by the time `until`."""
     connection.sendall(HTTP2_GREETING)
     received = b""
     while len(received) < HTTP2_FRAME_BYTES:
@@ -110,7 +124,7 @@ def _greet(connection, until):
 
 
 def _unseen_gpus():
-    """What to do about GPUs of this machine that TensorFlow does not see; None if there are none or they are hidden."""
+    """Returns advice for GPUs that TensorFlow does not see, or None if there are none or they are hidden."""
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
     return (f"TensorFlow does not see this machine's GPUs, most often for want of CUDA's libraries: pip install "
@@ -118,26 +132,26 @@ def _unseen_gpus():
 
 
 def device_type(strategy):
-    """What the replicas of a strategy, or without one TensorFlow by itself, compute on: "CPU", "GPU" or "TPU"."""
+    """Returns the device type of a strategy's replicas, "CPU", "GPU", or "TPU"; TensorFlow's default without one."""
     try:
         devices = strategy.extended.worker_devices
-    except RuntimeError:  # what tf.distribute.get_strategy() gives outside of all scopes has none
+    except RuntimeError:  # The default strategy outside of all scopes has no worker devices.
         return "GPU" if tf.config.list_logical_devices("GPU") else "CPU"
     return tf.DeviceSpec.from_string(devices[0]).device_type
 
 
 def multiplies_bfloat16():
-    """Whether this machine's CPU has instructions for products in bfloat16; True where nothing tells."""
+    """Returns whether this CPU has bfloat16 instructions for matrix multiplication; True if unknown."""
     _, sets = processor.read()
     return not sets or not BFLOAT16_FLAGS.isdisjoint(sets)
 
 
 def warn_of_slow_precision(precision, device):
-    """Says so on standard error where bfloat16 is asked for on a CPU that has no instructions for it.
+    """Prints a warning to standard error if the CPU lacks instructions for the requested bfloat16.
 
     Args:
-      precision: name of the type to multiply in.
-      device: "CPU", "GPU" or "TPU".
+      precision: Name of the compute dtype.
+      device: "CPU", "GPU", or "TPU".
     """
     if precision == "bfloat16" and device == "CPU" and not multiplies_bfloat16():
         print("this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it",
@@ -150,7 +164,7 @@ def choose_fast(strategy, config, jit_compile=False, **options):
     Args:
       strategy: tf.distribute.Strategy.
       config: BertConfig.
-      jit_compile: bool. Whether XLA compiles forward and backward pass as a whole.
+      jit_compile: bool. Whether XLA compiles the entire forward and backward pass.
       options: Other fields of Fast.
 
     Returns:
@@ -163,7 +177,7 @@ def choose_fast(strategy, config, jit_compile=False, **options):
 
 
 def _check_cluster(text):
-    """Raises InputError unless the environment variable TF_CONFIG, where it is set, describes a cluster."""
+    """Raises InputError if the environment variable TF_CONFIG is set and does not describe a cluster."""
     try:
         described = json.loads(text or "{}")
     except (ValueError, RecursionError) as error:
@@ -178,37 +192,37 @@ def _check_cluster(text):
 
 
 def allows_dynamic_shapes(strategy):
-    """Whether shapes may depend on a batch's values, as with padding removed; TPUs compile for fixed ones."""
+    """Returns whether shapes may depend on the values of a batch, for example without padding; False on TPUs."""
     return not isinstance(strategy, tf.distribute.TPUStrategy)
 
 
 def may_group_by_length(settings, strategy):
-    """Whether batches may be of examples of similar length, and padding left out."""
+    """Returns whether to group examples of similar length into batches and remove padding."""
     return (settings.tuning.group_by_length and not settings.step.jit_compile
             and allows_dynamic_shapes(strategy))
 
 
 def is_multi_worker(strategy):
-    """Whether other processes run the same training, and must call collective operations in the same order."""
+    """Returns whether other processes run the same training and must call collective operations in the same order."""
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def is_chief(strategy):
-    """Whether this process, of several that train together, is the one that writes files."""
+    """Returns whether this process is the worker that writes files."""
     return strategy.extended.should_checkpoint
 
 
 def wait_for_all_workers(strategy):
-    """Returns when every process of a training has come here: what one has written before, all can read after."""
+    """Waits until every worker has called this function, so that all can read what one has written."""
     if is_multi_worker(strategy):
         strategy.run(lambda: tf.distribute.get_replica_context().all_reduce(
             tf.distribute.ReduceOp.SUM, tf.constant(0.0)))
 
 
 def free(variables):
-    """Takes the values out of variables that nothing uses any more.
+    """Frees the memory of variables that are no longer used.
 
-    TensorFlow holds on to the variables of a function as long as the process lives, whoever else lets go of them.
+    TensorFlow keeps references to the variables of a function for the lifetime of the process.
     """
     for variable in variables:
         for part in variable.values if isinstance(variable, tf.distribute.DistributedValues) else (variable,):
@@ -216,7 +230,7 @@ def free(variables):
 
 
 def check_batch_size(argument, batch_size, strategy, micro_batches=1):
-    """Raises InputError naming `argument` unless the batch divides over replicas, and there into micro-batches."""
+    """Raises InputError naming `argument` unless the batch divides into replicas and, on each, micro-batches."""
     replicas = strategy.num_replicas_in_sync
     if batch_size % replicas:
         raise InputError(f"`{argument}`={batch_size}: must be a multiple of the number of replicas, {replicas}")

@@ -1,4 +1,4 @@
-"""TensorBoard's files of a training run."""
+"""TensorBoard event files of a training run."""
 
 import os
 
@@ -6,7 +6,7 @@ import tensorflow as tf
 
 from bert_tf import files
 
-# How many events, and how long, TensorFlow keeps in memory before it writes them of its own accord.
+# Number of events, and time, that TensorFlow buffers before it writes them.
 KEPT_EVENTS = 1 << 20
 KEPT_MILLISECONDS = (1 << 31) // 1000 - 1  # TensorFlow converts it to microseconds in an int32: over half an hour.
 
@@ -32,7 +32,7 @@ class Summaries:
 
         Args:
           values: Dict of name to float.
-          part: Name of a subdirectory, which TensorBoard shows as a curve of its own.
+          part: Name of a subdirectory, which TensorBoard shows as a separate curve.
         """
         if self._folder is None:
             return

@@ -1,8 +1,8 @@
-"""How much of its devices a training run uses: model FLOPs a second against the rate of a plain matrix product.
+"""Device utilization of a training run: model FLOPs per second relative to the rate of a plain matmul.
 
-Counted are the multiplications and additions of the matrix products on real tokens (PaLM, appendix B, calls this share
-the model FLOP utilisation): padding and activations that are computed again are no use, and do not count. Nor
-does the last layer where it is not computed: the share would exceed 1.
+The numerator counts the multiplications and additions of matmuls on non-padding tokens: the model FLOP utilization of
+PaLM, appendix B. Padding and recomputed activations do not count. The last layer counts only where it is computed.
+Otherwise, the fraction could exceed 1.
 """
 
 import functools
@@ -14,26 +14,26 @@ import tensorflow as tf
 from bert_tf.losses import Term
 from run.training import strategies
 
-# By device. A product of 2048 takes a fast GPU some 30 microseconds, no longer than to start it; a CPU reaches its rate
-# with 512.
+# By device. A matmul of size 2048 takes a fast GPU about 30 microseconds, no longer than its launch; a CPU reaches its
+# peak rate with 512.
 MATRIX_WIDTHS = {"CPU": 1024, "GPU": 8192, "TPU": 2048}
 TIMED_SECONDS = 0.1
-TIMINGS = 5  # the fastest counts: other processes only make a device slower
-FORWARD_AND_BACKWARD = 3  # the backward pass multiplies twice: for the inputs' gradients and for the weights'
+TIMINGS = 5  # The fastest counts, since other processes only slow a device down.
+FORWARD_AND_BACKWARD = 3  # The backward pass has two matmuls: gradients of the inputs and of the weights.
 TOKENS = "tokens"
-TOKENS_PER_EXAMPLE = Term(  # What a training step counts next to its loss.
+TOKENS_PER_EXAMPLE = Term(  # Counted by a training step along with its loss.
     TOKENS, lambda outputs, features: tf.cast(features["input_mask"] > 0, tf.float32), counts=1, factor=0.0)
 
 
 def encoder_flops(config, batch_size, length, num_read=None):
-    """Multiplications and additions of the encoder's matrix products, forward.
+    """Returns the forward FLOPs of the encoder's matmuls for `length` tokens per example.
 
     Args:
       config: BertConfig.
       batch_size: int.
-      length: Tokens of an example.
-      num_read: Positions of an example at which the last layer is computed; None for all. It has queries, keys, and
-        values of all tokens even so.
+      length: Number of tokens per example.
+      num_read: Positions per example at which the last layer is computed, except for queries, keys, and values; None
+        for all.
     """
     embedding = 0 if not config.embedding_size else 2 * config.embedding_size * config.hidden_size
     total, reads = length * embedding, [length] * len(config.layer_sizes)
@@ -47,26 +47,26 @@ def encoder_flops(config, batch_size, length, num_read=None):
 
 
 def masked_lm_flops(config, batch_size, predictions):
-    """Those of the masked LM head for so many predictions an example."""
+    """Returns the forward FLOPs of the masked LM head for `predictions` predictions per example."""
     width = config.embedding_size or config.hidden_size
     to_table = config.hidden_size * width if config.embedding_size else 0
     return 2 * batch_size * predictions * (config.hidden_size**2 + to_table + width * config.vocab_size)
 
 
 def pretraining_flops(config, tokens, predictions, last_where_read=False):
-    """Those of a pre-training step, forward and backward, for an example of so many real tokens and predictions."""
+    """Returns the FLOPs of a pre-training step, forward and backward, per example of `tokens` non-padding tokens."""
     num_read = 1 + predictions if last_where_read else None
     return FORWARD_AND_BACKWARD * (encoder_flops(config, 1, tokens, num_read) + masked_lm_flops(config, 1, predictions))
 
 
 def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True, num_read=None):
-    """Those of the encoder in a fine-tuning step, for an example of so many real tokens.
+    """Returns the encoder FLOPs of a fine-tuning step per example of `tokens` non-padding tokens.
 
     Args:
       config: BertConfig.
       tokens: float.
-      frozen_layers: int, the lowest layers, below which the backward pass does not go.
-      trains_kernels: whether gradients of the kernels are computed; of their adapters, which are small, none counts.
+      frozen_layers: int. Number of lowest layers that the backward pass skips.
+      trains_kernels: bool. Whether gradients of the kernels are computed. Those of adapters are small and not counted.
       num_read: See `encoder_flops`.
     """
     backward = (2 if trains_kernels else 1) * (1 - frozen_layers / config.num_hidden_layers)
@@ -74,14 +74,14 @@ def finetuning_flops(config, tokens, frozen_layers=0, trains_kernels=True, num_r
 
 
 def matmul_rate(strategy, dtype):
-    """FLOPs a second of products of square matrices in a dtype, on all replicas at once; takes a second."""
+    """Measures the FLOPs per second of square matmuls in a dtype on all replicas; takes a second."""
     return _rate(strategy, tf.as_dtype(dtype).name)
 
 
 @functools.lru_cache(maxsize=1)
 def _rate(strategy, dtype):
     width = MATRIX_WIDTHS[strategies.device_type(strategy)]
-    # Entries of variance 1 / width keep their size through any number of products.
+    # Entries of variance 1 / width keep their magnitude over any number of multiplications.
     normal = np.random.default_rng(1).standard_normal([width] * 2, np.float32)
     matrix = tf.cast(normal / width**0.5, dtype)
 

@@ -1,4 +1,4 @@
-"""The TensorFlow side of each kind of task, by its name in task.json: model, loss, and served model.
+"""The TensorFlow part of each kind of task, by its name in task.json: model, loss, and served model.
 
     graph = GRAPHS["classifier"]
     model = graph.model(BertEncoder(config), card)

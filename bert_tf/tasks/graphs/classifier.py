@@ -14,12 +14,12 @@ from bert_tf.tokenization.windows import pack_windows
 class ServedClassifier(Servable):
     """A BertClassifier that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
-    Answers, beside "was_cut":
-      "label" string [B], the likeliest; "labels" string [B, L], their names in the order of "probabilities"
+    In addition to "was_cut", it returns:
+      "label" string [B], the most likely one; "labels" string [B, L], the names in the order of "probabilities"
         float32 [B, L], which sum to 1;
-      or, where a text may have several labels, "labels" and "probabilities" of each by itself, and "has_label" bool
-        [B, L], True where that is over one half;
-      or, of a model without labels, "value" float32 [B].
+      or, if it is multi-label, "labels", independent "probabilities" per label, and "has_label" bool [B, L], True for
+        probabilities over one half;
+      or, without labels, "value" float32 [B].
     """
 
     kind = "classifier"
@@ -27,16 +27,16 @@ class ServedClassifier(Servable):
     def __init__(self, model, tokenizer, labels, *, multi_label=False, window_stride=None, max_windows=None,
                  **options):
         """Args:
-          model: BertClassifier, or BertLongTextClassifier with the two arguments of windows.
-          labels: label names in the order of their ids; none for a regression.
-          multi_label: whether a text may have several labels.
-          window_stride: pieces between the starts of two windows of a text that is longer than max_seq_length: the
-            answer is of all of them; None for texts to be cut. "ids" and "tf_example" take single windows.
-          max_windows: most windows of a text.
-          tokenizer, options: Servable's.
+          model: BertClassifier, or BertLongTextClassifier if `window_stride` is set.
+          labels: Label names in the order of their IDs; empty for a regression.
+          multi_label: bool. Whether a text can have several labels.
+          window_stride: int. Tokens between the starts of two windows of a text that is longer than max_seq_length; the
+            prediction is for all of them. None truncates texts. "ids" and "tf_example" take single windows.
+          max_windows: int. Maximum number of windows of a text.
+          tokenizer, options: See Servable.
 
         Raises:
-          InputError: a number of labels that is not the model's.
+          InputError: If the number of labels does not match the model.
         """
         super().__init__(model, tokenizer, **options)
         check_labels(labels, model.num_labels)
@@ -61,7 +61,7 @@ class ServedClassifier(Servable):
         return self._answers(self.model(features)["logits"])
 
     def _answers(self, logits):
-        """The answers of logits [B, L]."""
+        """Returns the predictions for logits [B, L]."""
         if not self._labels:
             return {"value": logits[:, 0]}
         names = tf.constant(self._labels)
@@ -79,13 +79,13 @@ class ServedClassifier(Servable):
 
 
 def check_labels(labels, num_outputs):
-    """Raises InputError unless there are as many labels as outputs of a model, or none and one output."""
+    """Raises InputError unless a model has one output per label, or one output if there are no labels."""
     if (len(labels) or 1) != num_outputs:
         raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")
 
 
 class ClassifierGraph(Graph):
-    """See Graph."""
+    """See `Graph`."""
 
     def model(self, encoder, card):
         num_outputs = KINDS[card.kind].num_outputs(card)

@@ -1,4 +1,4 @@
-"""The encoder, and served, with a text's embeddings."""
+"""The encoder as a model, and as a served model that returns embeddings."""
 
 import tensorflow as tf
 
@@ -9,8 +9,9 @@ from bert_tf.tasks.graphs.base import Graph
 class ServedEncoder(Servable):
     """A BertEncoder that takes "text" string [B], or "text_a" and "text_b" for pairs.
 
-    Answers, beside "was_cut": "pooled_output" float32 [B, H]; "sequence_output" float32 [B, S, H], of which only what
-    "input_mask" int32 [B, S] marks with 1 means anything; "pieces" string [B, S], the WordPiece entries.
+    In addition to "was_cut", it returns "pooled_output" float32 [B, H]; "sequence_output" float32 [B, S, H], valid
+    where
+    "input_mask" int32 [B, S] is 1; "pieces" string [B, S], the WordPiece tokens.
     """
 
     kind = "encoder"
@@ -27,7 +28,7 @@ class ServedEncoder(Servable):
 
 
 class EncoderGraph(Graph):
-    """See Graph; without a head there is no loss."""
+    """See `Graph`; without a head, there is no loss."""
 
     def model(self, encoder, card):
         return encoder

@@ -1,4 +1,4 @@
-"""The masked language model, and served, with candidates for each [MASK]."""
+"""The masked language model, and the served model that returns candidates for each [MASK]."""
 
 from typing import ClassVar
 
@@ -12,26 +12,26 @@ from bert_tf.tasks.graphs.base import Graph
 from bert_tf.tasks.masked_lm import MASK
 from bert_tf.tokenization import ragged
 
-MOST_MASKS_OF_STATIC = 20  # the original's max_predictions_per_seq
+MOST_MASKS_OF_STATIC = 20  # The original's max_predictions_per_seq.
 
 
 class ServedMaskedLM(Servable):
     """A BertPretrainer that takes "text" string [B], with any number of [MASK] in each.
 
-    Answers, beside "was_cut", M being the most [MASK] in a row, at least 1: "pieces" string [B, M, k],
-    "piece_ids" int32 and "probabilities" float32 of these shapes, likeliest first, "", [PAD] and 0 where a row has
-    fewer; "num_masks" int32 [B], those that were not cut off. With static lengths M is MOST_MASKS_OF_STATIC, and
-    further ones are not answered.
+    In addition to "was_cut", it returns "pieces" string [B, M, k], "piece_ids" int32, and "probabilities" float32 of
+    the same shape, most likely first, where M is the maximum number of [MASK] per row, at least 1; "", [PAD], and 0 for
+    missing masks; "num_masks" int32 [B], the number of masks after truncation. With static lengths, M is
+    MOST_MASKS_OF_STATIC, and further masks are ignored.
     """
 
     kind = "masked_lm"
     example_texts: ClassVar = {"text": ["The capital of [MASK] is Paris, and that of Italy is [MASK]."]}
 
     def __init__(self, model, tokenizer, *, top_k=5, **options):
-        """Args: model, a BertPretrainer; top_k, candidates for each [MASK]; the others Servable's.
+        """Args: model: BertPretrainer; top_k: int, candidates per [MASK]; for the others, see Servable.
 
         Raises:
-          InputError: top_k is over the size of the vocabulary.
+          InputError: If top_k exceeds the size of the vocabulary.
         """
         super().__init__(model, tokenizer, **options)
         if not 1 <= top_k <= tokenizer.vocab_size:
@@ -40,17 +40,17 @@ class ServedMaskedLM(Servable):
         self._top_k = top_k
 
     def encode(self, text_a, text_b=None):
-        """string [B] -> features and was_cut; each [MASK] of a text is one piece."""
-        # The tokenizer, like the original's, takes a literal [MASK] for three words: split there first.
-        parts = tf.strings.split(text_a + MASK, MASK)  # the added one makes "" a part, and "" the last part
+        """Converts string [B] to features and was_cut; each [MASK] of a text is one token."""
+        # The tokenizer, like the original's, reads a literal [MASK] as three words: split there first.
+        parts = tf.strings.split(text_a + MASK, MASK)  # the added [MASK] makes "" a part, and the last part ""
         pieces = self.tokenizer.tokenize(parts.values)
         masks = tf.fill([tf.size(parts.values)], self.tokenizer.mask_id)
         pieces = ragged.side_by_side(pieces, ragged.of_lengths(masks, tf.ones_like(masks, tf.int64)))
-        pieces = ragged.merged(parts, pieces)  # [B, (pieces)], two [MASK] too many
+        pieces = ragged.merged(parts, pieces)  # [B, (tokens)], two [MASK] too many
         return self.pack(pieces[:, :-2])
 
     def answer(self, features):
-        """Features int32 [B, S] -> pieces and probabilities of each [MASK]; see the class."""
+        """Converts features int32 [B, S] to candidates and their probabilities for each [MASK]; see the class."""
         if not self.static_length:
             features = without_padding(features)
         masked = features["input_ids"] == self.tokenizer.mask_id
@@ -74,7 +74,7 @@ class ServedMaskedLM(Servable):
         return {"sequence_output": self.model.encoder(features)["sequence_output"]}
 
     def best_pieces(self, vectors):
-        """Vectors of masks float32 [N, H] -> "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""
+        """Converts states of masks float32 [N, H] to "piece_ids" int32 [N, k] and "probabilities" float32 [N, k]."""
         best, ids = self._best(self.model.masked_lm(vectors, self.model.encoder.embeddings))
         return {"piece_ids": ids, "probabilities": best}
 
@@ -82,13 +82,13 @@ class ServedMaskedLM(Servable):
         return super().litert_metadata(top_k=self._top_k)
 
     def _best(self, logits):
-        """Logits [..., V] -> probabilities and ids [..., k] of the likeliest pieces."""
-        # The config may have more entries than the vocabulary has pieces.
+        """Returns the probabilities and IDs [..., k] of the most likely tokens for logits [..., V]."""
+        # The config can have more entries than the vocabulary.
         return tf.math.top_k(tf.nn.softmax(logits)[..., : self.tokenizer.vocab_size], self._top_k)
 
 
 class MaskedLMGraph(Graph):
-    """See Graph; pre-training has its own loss."""
+    """See `Graph`; pre-training has its own loss."""
 
     def model(self, encoder, card):
         return models.BertPretrainer(encoder)

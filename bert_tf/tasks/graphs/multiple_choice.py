@@ -1,4 +1,4 @@
-"""Multiple choice: model, loss, and served model for the text that goes best with another one."""
+"""Multiple choice: model, loss, and served model for the choice that best fits a text."""
 
 from typing import ClassVar
 
@@ -15,10 +15,11 @@ class ServedMultipleChoice(Servable):
     """A BertMultipleChoice that takes "text_a" string [B] and "choices" string [B, C].
 
     Each choice is packed as the second text of a pair. Signature "ids" takes int32 [B, C, S]; an example of
-    "tf_example" holds its C rows one after the other, all of one length.
+    "tf_example" contains its C rows concatenated, all of the same length.
 
-    Answers, beside "was_cut", which is True if any choice was: "choice" int32 [B], the position of the best, and
-    "probabilities" float32 [B, C].
+    In addition to "was_cut", True if any choice was truncated, it returns "choice" int32 [B], the index of the best
+    one,
+    and "probabilities" float32 [B, C].
     """
 
     kind = "multiple_choice"
@@ -28,7 +29,7 @@ class ServedMultipleChoice(Servable):
     }
 
     def encode(self, text_a, text_b=None):
-        """string [B], and choices string [B, C] -> features [B, C, S] and was_cut [B]."""
+        """Converts string [B] and choices string [B, C] to features [B, C, S] and was_cut [B]."""
         text_a, text_b = check_same_size(text_a=text_a, choices=text_b)
         shape = tf.shape(text_b)  # [B, C]
         first = self.tokenizer.tokenize(text_a)
@@ -49,7 +50,7 @@ class ServedMultipleChoice(Servable):
         return {"choice": tf.argmax(probabilities, axis=-1, output_type=tf.int32), "probabilities": probabilities}
 
     def numbers(self, features):
-        """Each row is a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
+        """Scores rows, each a text with one of its choices: int32 [B, S] -> "logits" float32 [B, 1]."""
         return self.model({name: value[:, tf.newaxis] for name, value in features.items()})
 
     @property
@@ -63,13 +64,13 @@ class ServedMultipleChoice(Servable):
         rows = {name: to_dense(value, 0) for name, value in after(checks, rows).items()}  # [B, C * S]
         shape = tf.shape(rows["input_ids"])
         starts = tf.reduce_sum(tf.cast(rows["input_ids"] == self.tokenizer.cls_id, tf.int32), axis=1)
-        choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which is nowhere else
+        choices = tf.maximum(tf.reduce_max(starts), 1)  # each begins with [CLS], which does not occur elsewhere
         return {name: tf.ensure_shape(tf.reshape(value, [shape[0], choices, shape[1] // choices]), self.ids_shape)
                 for name, value in rows.items()}
 
 
 class MultipleChoiceGraph(Graph):
-    """See Graph."""
+    """See `Graph`."""
 
     def model(self, encoder, card):
         return models.BertMultipleChoice(encoder)

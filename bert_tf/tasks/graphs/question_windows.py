@@ -1,6 +1,6 @@
-"""A context as SQuAD sees it, in graph ops: words and their pieces, and which window shows most around each.
+"""Contexts as in SQuAD, in graph ops: words and their tokens, and the window with the most context around each token.
 
-Legend: B contexts, N all their words, P all their pieces, W all their windows.
+Legend: B contexts, N all their words, P all their tokens, W all their windows.
 """
 
 from typing import NamedTuple
@@ -11,21 +11,21 @@ from bert_tf.tokenization import ragged
 from bert_tf.tokenization.model_inputs import to_dense
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
 
-# What parts words for the original's `read_squad_examples`; each is replaced by as many bytes of space.
+# Word separators of the original's `read_squad_examples`; each is replaced by the same number of space bytes.
 _WORD_SEPARATORS = (("[\t\r\n]", " "), ("\u202f", "   "))
 
 
 class Pieces(NamedTuple):
-    """The pieces of some contexts and where they come from; int64 but for the ids.
+    """The tokens of contexts and their sources; int64 except for the IDs and `texts`.
 
     Attributes:
-      texts: string [B], the contexts without bytes that are not UTF-8.
-      ids: RaggedTensor int32 [B, (pieces)].
-      byte_starts, byte_ends: [P], the half-open span of each piece in its text.
-      words: [P], the number of the word that each is of, counted over all contexts.
-      word_starts, word_ends: [N], byte spans of words.
-      odd_words: [N + 1], how many words before each have other characters than their pieces.
-      unknown_pieces: [P + 1], how many pieces before each are [UNK].
+      texts: string [B]. Contexts without invalid UTF-8 bytes.
+      ids: RaggedTensor int32 [B, (tokens)].
+      byte_starts, byte_ends: [P]. Half-open span of each token in its text.
+      words: [P]. Number of the word of each token, counted over all contexts.
+      word_starts, word_ends: [N]. Byte spans of the words.
+      odd_words: [N + 1]. Number of previous words whose characters differ from those of their tokens.
+      unknown_pieces: [P + 1]. Number of previous tokens that are [UNK].
     """
 
     texts: tf.Tensor
@@ -40,7 +40,7 @@ class Pieces(NamedTuple):
 
 
 def split(tokenizer, texts):
-    """Tokenizes contexts word by word, as the original does; string [B] -> Pieces."""
+    """Tokenizes contexts word by word, as in the original; string [B] -> `Pieces`."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
     spaced = texts
     for separator, spaces in _WORD_SEPARATORS:
@@ -65,7 +65,7 @@ def split(tokenizer, texts):
 
 
 def _is_odd(tokenizer, words, ids):
-    """bool [N], whether a word's pieces have another number of characters: it had accents, say, that were dropped."""
+    """Returns bool [N], whether a word's tokens have a different number of characters, for example without accents."""
     widths = tf.constant([len(piece.removeprefix(SUFFIX_INDICATOR)) for piece in tokenizer.vocabulary], tf.int64)
     characters = ragged.sums(ids.with_values(tf.gather(widths, ids.values)))
     is_known = ragged.sums(ids.with_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
@@ -77,18 +77,18 @@ def _count_before(flags):
 
 
 def span_texts(pieces, rows, first, last):
-    """The text of spans of pieces as the original's `get_final_text` gives it.
+    """Extracts the text of token spans, as in the original's `get_final_text`.
 
-    That is what the pieces come from; whole words where characters and pieces do not correspond one to one or a
-    piece is [UNK]; and one space for any white space between words.
+    That is the source text of the tokens, with any white space between words as one space. If characters and tokens do
+    not correspond one to one, or a token is [UNK], it is the complete words.
 
     Args:
-      pieces: Pieces.
-      rows: int64 [A], the context of each span.
-      first, last: int64 [A], pieces counted over all contexts.
+      pieces: `Pieces`.
+      rows: int64 [A]. Context of each span.
+      first, last: int64 [A]. Tokens, counted over all contexts.
 
     Returns:
-      (texts, starts, ends): string [A]; int32 [A], the half-open span in the context, counted in characters.
+      Tuple `(texts, starts, ends)`: string [A]; int32 [A], the half-open span in the context, in characters.
     """
     def some_in(counts, first, last):
         return tf.gather(counts, last + 1) > tf.gather(counts, first)
@@ -105,11 +105,11 @@ def span_texts(pieces, rows, first, last):
 
 
 def show_most_context(windows, positions, num_contexts):
-    """Whether no other window shows more context of a piece (the original's `_check_is_max_context`).
+    """Returns whether no other window shows more context of a token (the original's `_check_is_max_context`).
 
     Args:
       windows: Windows.
-      positions: int64 [W, K], pieces of each window, counted within its context.
+      positions: int64 [W, K]. Tokens of each window, 0-based within its context.
       num_contexts: int64, B.
 
     Returns:
@@ -122,7 +122,7 @@ def show_most_context(windows, positions, num_contexts):
     starts, lengths = by_context(windows.starts), by_context(windows.lengths)
     left = positions[..., tf.newaxis] - starts
     right = lengths - 1 - left
-    # In double precision as in Python, for the same windows to be equal.
+    # Double precision, as in Python, so that the same windows are equal.
     context = tf.cast(tf.minimum(left, right), tf.float64) + 0.01 * tf.cast(lengths, tf.float64)
     context = tf.where((left >= 0) & (right >= 0), context, -1.0)
     number = tf.range(tf.size(windows.rows, tf.int64)) - tf.searchsorted(windows.rows, windows.rows, out_type=tf.int64)

@@ -1,4 +1,4 @@
-"""Span labelers: model, loss, and served model from a question and a context to the answer as it stands there.
+"""Span labelers: model, loss, and served model from a question and a context to the answer in the context.
 
 Legend: B questions, W windows of all their contexts, K candidates, S sequence.
 """
@@ -22,17 +22,16 @@ from bert_tf.tokenization.windows import cut_into_windows
 class ServedSpanLabeler(Servable):
     """A BertSpanLabeler that takes "question" string [B] and "context" string [B].
 
-    Contexts are cut into windows and the best span over all of them is taken by the rules of the original's
-    `write_predictions`. serving_default answers:
-      "answer" string [B], as it stands in the context; "score" float32 [B], its start and end scores added;
-      "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context, bytes that are not
-        UTF-8 left out;
-      "null_score_diff" float32 [B]: the score of no answer less "score". With `allow_no_answer`, as for SQuAD 2.0,
-        answer is "" and the span 0, 0 where this is over the threshold;
-      "answers" string [B, K], "scores" float32 [B, K]: the best answers of different texts, "" and NO_SPAN where
-        there are fewer;
-      "was_cut" bool [B]: whether the question or the context was too long to be read whole.
-    "ids" and "tf_example" answer with "start_logits" and "end_logits", float32 [B, S].
+    Contexts are split into windows, and the best span over all of them is found by the rules of the original's
+    `write_predictions`. serving_default returns:
+      "answer" string [B], as in the context; "score" float32 [B], the sum of its start and end scores;
+      "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context without invalid UTF-8;
+      "null_score_diff" float32 [B]: the score of no answer minus "score". With `allow_no_answer`, as for SQuAD 2.0, the
+        answer is "" and the span 0, 0 if this is over the threshold;
+      "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts, padded with "" and
+      NO_SPAN;
+      "was_cut" bool [B]: whether the question or the context was truncated.
+    "ids" and "tf_example" return "start_logits" and "end_logits", float32 [B, S].
     """
 
     kind = "span_labeler"
@@ -45,17 +44,17 @@ class ServedSpanLabeler(Servable):
                  allow_no_answer=False, null_score_diff_threshold=0.0, max_windows=64, **options):
         """Args:
           model: BertSpanLabeler.
-          doc_stride: pieces between the starts of two windows of a context.
-          max_query_length: pieces at which a question is cut.
-          max_answer_length: most pieces of an answer.
-          top_k: K, answers to give; at most N_BEST_SIZE.
-          allow_no_answer: whether a question may have no answer.
-          null_score_diff_threshold: see the class.
-          max_windows: windows at which a context is cut, which bounds the memory of a request.
-          tokenizer, options: Servable's.
+          doc_stride: int. Tokens between the starts of two windows of a context.
+          max_query_length: int. Maximum number of tokens of a question.
+          max_answer_length: int. Maximum number of tokens of an answer.
+          top_k: int, K. Number of answers to return; at most N_BEST_SIZE.
+          allow_no_answer: bool. Whether a question can have no answer.
+          null_score_diff_threshold: float. See the class.
+          max_windows: int. Maximum number of windows of a context, which limits the memory of a request.
+          tokenizer, options: See Servable.
 
         Raises:
-          InputError: lengths that leave no room for a context, or do not move on.
+          InputError: If the context does not fit, or if an argument is out of range.
         """
         super().__init__(model, tokenizer, **options)
         if self.max_seq_length <= max_query_length + 3:
@@ -77,15 +76,15 @@ class ServedSpanLabeler(Servable):
             allow_no_answer=self._allow_no_answer, null_score_diff_threshold=self._threshold)
 
     def encode(self, question, context):
-        """string [B] each -> features of all windows [W, S] and was_cut [B]."""
+        """Converts string [B] each to features of all windows [W, S] and was_cut [B]."""
         return self._encode(question, context)[2:]
 
     def answer(self, features):
-        """Features int32 [W, S] -> start_logits and end_logits, float32 [W, S]."""
+        """Computes start_logits and end_logits, float32 [W, S], for features int32 [W, S]."""
         return self.model(features)
 
     def answer_texts(self, question, context):
-        """string [B] each -> what serving_default answers; see the class."""
+        """Computes the outputs of serving_default for string [B] each; see the class."""
         pieces, windows, features, was_cut = self._encode(question, context)
         logits = self.answered(features)
         spans = rank_spans(windows, features, logits, pieces.ids, self._max_answer_length)
@@ -105,7 +104,7 @@ class ServedSpanLabeler(Servable):
                 "null_score_diff": null_score_diff, "answers": answers, "scores": answer_scores, "was_cut": was_cut}
 
     def _encode(self, question, context):
-        """Strings [B] -> (Pieces, Windows, features int32 [W, S], was_cut bool [B])."""
+        """Converts string [B] each to (Pieces, Windows, features int32 [W, S], was_cut bool [B])."""
         question, context = check_same_size(question=question, context=context)
         query = self.tokenizer.tokenize(question)
         pieces = question_windows.split(self.tokenizer, context)
@@ -118,7 +117,7 @@ class ServedSpanLabeler(Servable):
 
 
 class Spans(NamedTuple):
-    """RaggedTensors [B, (K)]: float32 scores, falling; int64 first and last pieces, counted over all contexts."""
+    """RaggedTensors [B, (K)]: float32 scores, descending; int64 first and last tokens, counted over all contexts."""
 
     scores: tf.RaggedTensor
     first: tf.RaggedTensor
@@ -130,10 +129,10 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
 
     Args:
       windows: bert_tf.tokenization.windows.Windows.
-      features: dict with input_mask int32 [W, S], rows that hold a window each.
-      logits: dict of start_logits and end_logits, float32 [W, S].
-      ids: RaggedTensor int32 [B, (pieces)] of the contexts.
-      max_answer_length: int, most pieces of a span.
+      features: Dict with input_mask int32 [W, S], one window per row.
+      logits: Dict of start_logits and end_logits, float32 [W, S].
+      ids: RaggedTensor int32 [B, (tokens)] of the contexts.
+      max_answer_length: int. Maximum number of tokens of a span.
 
     Returns:
       Spans.
@@ -142,7 +141,7 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
     num_positions = tf.minimum(N_BEST_SIZE, tf.shape(is_real)[1])
     start_scores, starts = _best_positions(logits["start_logits"], is_real, num_positions)  # [W, K]
     end_scores, ends = _best_positions(logits["end_logits"], is_real, num_positions)
-    # A window comes last in its row, before a [SEP]; where it is empty, so is the list of its spans.
+    # A window is last in its row, before a [SEP]; if it is empty, so is the list of its spans.
     begin = tf.reduce_sum(tf.cast(is_real, tf.int64), axis=1, keepdims=True) - 1 - windows.lengths[:, tf.newaxis]
     starts, ends = starts - begin, ends - begin  # within the window
     begins = question_windows.show_most_context(windows, starts + windows.starts[:, tf.newaxis], ids.nrows())
@@ -168,18 +167,18 @@ def rank_spans(windows, features, logits, ids, max_answer_length):
 
 
 def _best_positions(logits, is_real, count):
-    """The `count` largest float32 [W, S] logits of each row where `is_real`, and their positions, int64."""
+    """Returns the `count` largest float32 [W, S] logits of each row where `is_real`, and their positions, int64."""
     return _top_k(tf.where(is_real, logits, logits.dtype.min), count)
 
 
 def _top_k(scores, count):
-    """As tf.math.top_k with positions int64, for which that has no GPU kernel."""
+    """See `tf.math.top_k`; returns int64 positions, which it does not support on GPUs."""
     values, positions = tf.math.top_k(scores, count)
     return values, tf.cast(positions, tf.int64)
 
 
 def _distinct(texts, scores, count):
-    """The first `count` different texts of each row's spans, and their scores; [B, N_BEST_SIZE] -> [B, count]."""
+    """Returns the first `count` distinct texts per row and their scores; [B, N_BEST_SIZE] -> [B, count]."""
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
     earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
     kept = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
@@ -188,7 +187,7 @@ def _distinct(texts, scores, count):
 
 
 class SpanLabelerGraph(Graph):
-    """See Graph."""
+    """See `Graph`."""
 
     def model(self, encoder, card):
         return models.BertSpanLabeler(encoder)

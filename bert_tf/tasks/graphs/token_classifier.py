@@ -1,4 +1,4 @@
-"""Token classifiers: model, loss, and served model with a tag for each word."""
+"""Token classifiers: model, loss, and served model with a label per word."""
 
 from typing import ClassVar
 
@@ -14,35 +14,36 @@ from bert_tf.tokenization.model_inputs import to_dense
 
 
 class ServedTokenClassifier(Servable):
-    """A BertTokenClassifier that takes "text" string [B], whose words white space separates as in the training files.
+    """A BertTokenClassifier that takes "text" string [B], split into words by white space, as in the training files.
 
-    A word has the tag of its first piece, as in section 5.3 of the paper.
+    A word has the label of its first token, as in section 5.3 of the paper.
 
-    serving_default answers, beside "was_cut", W being the most words in a row, at least 1: "words" string [B, W] and
-    "tags" string [B, W], "" where a row has fewer; "scores" float32 [B, W], the probability of each tag; "num_words"
-    int32 [B]. A word that was cut off has the tag "" and the score 0.
-    "ids" and "tf_example" answer with "tags" string [B, S], "probabilities" float32 [B, S, L] and "labels" string
-    [B, L]: they do not know which piece begins a word.
+    In addition to "was_cut", serving_default returns "words" string [B, W] and "tags" string [B, W], padded with "",
+    where
+    W is the maximum number of words per row, at least 1; "scores" float32 [B, W], the probability of each label;
+    "num_words" int32 [B]. A truncated word has the label "" and the score 0.
+    "ids" and "tf_example" return "tags" string [B, S], "probabilities" float32 [B, S, L], and "labels" string [B, L]:
+    they do not know the first token of each word.
     """
 
     kind = "token_classifier"
     example_texts: ClassVar = {"text": ["Mary Shelley wrote to Leigh Hunt in Genoa , and went to London ."]}
 
     def __init__(self, model, tokenizer, labels, **options):
-        """Args: model, a BertTokenClassifier; labels, names in the order of their ids; the others Servable's.
+        """Args: model: BertTokenClassifier; labels: names in the order of their IDs; for the others, see Servable.
 
         Raises:
-          InputError: a number of labels that is not the model's.
+          InputError: If the number of labels does not match the model.
         """
         super().__init__(model, tokenizer, **options)
         check_labels(labels, model.num_labels)
         self._labels = list(labels)
 
     def answer_texts(self, text):
-        """string [B] -> what serving_default answers; see the class."""
-        # A client may be sent words back as JSON, which has to be UTF-8.
+        """Computes the outputs of serving_default for string [B]; see the class."""
+        # Words may be returned to a client as JSON, which must be UTF-8.
         words = tf.strings.split(tf.strings.unicode_transcode(text, "UTF-8", "UTF-8", errors="ignore"))  # [B, (W)]
-        pieces = self._pieces_of_words(words.values)  # [all W, (pieces)]
+        pieces = self._pieces_of_words(words.values)  # [all W, (tokens)]
         features, was_cut = self.pack(ragged.merged(words, pieces))
         answer = self.answered(features)
 
@@ -58,7 +59,7 @@ class ServedTokenClassifier(Servable):
                 "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}
 
     def _pieces_of_words(self, words):
-        """Strings [N] -> RaggedTensor int32 [N, (pieces)]; [UNK] where normalisation leaves none, as in training."""
+        """Tokenizes words [N] -> RaggedTensor int32 [N, (tokens)]; [UNK] for words without any, as in training."""
         ids = self.tokenizer.tokenize(words)
         unknown = tf.fill([ids.nrows(), 1], self.tokenizer.unk_id)
         return ragged.side_by_side(ids, ragged.kept_columns(unknown, (ids.row_lengths() == 0)[:, tf.newaxis]))
@@ -74,10 +75,10 @@ class ServedTokenClassifier(Servable):
 
 
 class TokenClassifierGraph(Graph):
-    """See Graph."""
+    """See `Graph`."""
 
     def model(self, encoder, card):
-        """See Graph; InputError without labels."""
+        """See `Graph`; raises InputError without labels."""
         if not card.labels:
             raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
         return models.BertTokenClassifier(encoder, len(card.labels))

@@ -1,6 +1,6 @@
-"""A corpus of ids -> instances, packs of them and their features: objectives, random draws, masks, packing.
+"""Instances of a corpus of IDs, and the features of their records: objectives, sampling, masking, packing.
 
-Imports no TensorFlow: worker processes import this package.
+Does not import TensorFlow, because worker processes import this package.
 """
 
 from data_prep.pretraining.instances.assembly import assemble

@@ -1,4 +1,4 @@
-"""Instances -> the features of their records, compiled."""
+"""Assembly of record features from instances, in compiled code."""
 
 import numpy as np
 
@@ -9,21 +9,21 @@ NO_NUMBERS = np.zeros((0, 0), np.int32)  # Instead of a feature that a record do
 
 
 def assemble(corpus, instances, records, settings, vocabulary):
-    """Creates the features of records, as `settings.features` names them.
+    """Creates the features of records, named by `settings.features`.
 
     Args:
       corpus: Corpus.
       instances: Instances.
-      records: int64 [B]. Numbers of the records, in the order in which they are written.
+      records: int64 [B]. Numbers of the records, in the order of writing.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
 
     Returns:
-      Dict of int32 arrays: "input_ids"; "input_mask", 1 for a token, 0 for padding (with packs, the number of its
-      sequence); "segment_ids" [B, S], 1 in the second part of a pair; for a sequence's label, "..._labels" [B, 1], with
-      packs [B, K], "..._positions" [B, K] and "..._weights" float32 [B, K]; with packs, "positions" [B, S]. If
-      `settings.masking` is "static", also "masked_lm_positions", "masked_lm_ids" [B, P] in rising order of position,
-      then 0, and "masked_lm_weights" [B, P] float32, 1 for a prediction, 0 for padding.
+      Dict of int32 arrays: "input_ids"; "input_mask", 1 for tokens, 0 for padding (in packs, the 1-based number of the
+      sequence); "segment_ids" [B, S], 1 in the second part of a pair. For sequence labels, "..._labels" [B, 1]; in
+      packs, "..._labels" [B, K], "..._positions" [B, K], "..._weights" float32 [B, K]. For packs, "positions" [B, S].
+      If `settings.masking` is "static", also "masked_lm_positions", "masked_lm_ids" [B, P] in ascending order of
+      position, padded with 0, and "masked_lm_weights" float32 [B, P], 1 for a prediction, 0 for padding.
     """
     features = {feature.name: np.zeros((len(records), feature.length), np.float32 if feature.is_float else np.int32)
                 for feature in settings.features}
@@ -46,7 +46,7 @@ def assemble(corpus, instances, records, settings, vocabulary):
 def fill_records(tokens, parts, part_starts, labels, order, record_starts, records, has_segments, is_packed, cls_id,
                  sep_id, input_ids, input_mask, segment_ids, positions, sentence_labels, sentence_positions,
                  sentence_weights):
-    """Fills all features except masks: the arrays from `input_ids` on, which are 0. To be compiled."""
+    """Fills all features except the masks: the arrays from `input_ids` to the end, initially 0. To be compiled."""
     for row in range(len(records)):
         first, stop = record_starts[records[row]], record_starts[records[row] + 1]
         offset = 0
@@ -79,10 +79,10 @@ def fill_records(tokens, parts, part_starts, labels, order, record_starts, recor
 
 def fill_masks(mask_starts, mask_positions, mask_replacements, keep, order, record_starts, records, input_ids,
                input_mask, positions, ids, weights):
-    """Masks `input_ids` and fills the last three arrays, which are 0. To be compiled."""
+    """Masks `input_ids` and fills the last three arrays, initially 0. To be compiled."""
     for row in range(len(records)):
         first_instance, stop_instance = record_starts[records[row]], record_starts[records[row] + 1]
-        first = offset = 0  # of the masks, and of the ids, of a sequence
+        first = offset = 0  # First mask and first ID of a sequence.
         for i in range(first_instance, stop_instance):
             while input_mask[row, offset] != i - first_instance + 1:
                 offset += 1

@@ -1,4 +1,4 @@
-"""A corpus -> its instances: what each is made of and which of its pieces are masked."""
+"""Instances of a corpus: their parts and masked tokens."""
 
 import dataclasses
 
@@ -12,20 +12,20 @@ from data_prep.pretraining.instances.settings import NUM_SPECIAL
 
 @dataclasses.dataclass(frozen=True)
 class Instances:
-    """Masked sequences over a corpus, column by column: N of them, of Q parts, with M masked positions, in R records.
+    """Masked sequences of a corpus, in columns: N sequences, Q parts, and M masked positions, in R records.
 
-    An instance of two parts and 19 masks takes some 120 bytes until it is written.
+    An instance with two parts and 19 masks needs about 120 bytes until it is written.
 
     Attributes:
-      parts: [Q, 2] int32, or int64 where the corpus needs it: start and stop of each part in `Corpus.tokens`.
-      part_starts: [N + 1] uint32 or uint64; instance n has the parts from item n up to and without its successor.
-      labels: [N] bool, what is to be predicted of the whole: see Objective.label_names.
-      mask_starts: [N + 1] int64; the masks of instance n are mask_starts[n] up to and without its successor.
-      mask_positions: [M] uint16, in the order in which they were drawn.
-      mask_replacements: [M] int16, or int32 where the vocabulary needs it: the id that stands there in the
-        input, or sampling.KEEP.
-      order: [N] uint32, a permutation: the order in which the instances are to be written.
-      record_starts: [R + 1] uint32; record r holds the instances record_starts[r] up to and without its successor of
+      parts: int32 [Q, 2], or int64 if the corpus requires it. Start and stop of each part in `Corpus.tokens`.
+      part_starts: uint32 or uint64 [N + 1]. Instance n has the parts part_starts[n] to part_starts[n + 1] - 1.
+      labels: bool [N]. Label of each sequence. See Objective.label_names.
+      mask_starts: int64 [N + 1]. Instance n has the masks mask_starts[n] to mask_starts[n + 1] - 1.
+      mask_positions: uint16 [M]. In sampling order.
+      mask_replacements: int16 [M], or int32 if the vocabulary requires it. ID at the position in the input, or
+        sampling.KEEP.
+      order: uint32 [N]. Permutation: the order for writing the instances.
+      record_starts: uint32 [R + 1]. Record r has the instances record_starts[r] to record_starts[r + 1] - 1 of
         `order`: one, unless they are packed.
     """
 
@@ -47,30 +47,30 @@ class Instances:
 
     @property
     def lengths(self):
-        """[N] integers: ids of each sequence, special pieces included."""
+        """Integers [N]: number of IDs in each sequence, including special tokens."""
         tokens = np.add.reduceat(self.parts[:, 1] - self.parts[:, 0], self.part_starts[:-1])
         return tokens + np.diff(self.part_starts) + 1
 
 
 def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda sentences: None):
-    """Makes the instances of a corpus: sentence pairs as the original's `create_training_instances`.
+    """Creates the instances of a corpus; sentence pairs match the original BERT's `create_training_instances`.
 
-    For these it uses the random numbers of the original in its order: same documents, pairs, masks, and order. Random
-    second parts come from any document of `corpus`.
+    For pairs, consumes the random numbers of the original BERT in the same order, so documents, pairs, masks, and order
+    are the same. Random second parts come from any document of `corpus`.
 
     Args:
       corpus: Corpus.
       settings: InstanceSettings.
       vocabulary: masking.Vocabulary.
       sampler: Sampler.
-      on_progress: called with the number of sentences done since the last call; each sentence of the corpus
-        counts `settings.num_passes` times.
+      on_progress: Callable of the number of sentences processed since the last call. Each sentence of the corpus counts
+        `settings.num_passes` times.
 
     Returns:
       Instances.
 
     Raises:
-      InputError: the corpus has fewer documents than its objective needs, or nothing that a sequence can be made of.
+      InputError: If the corpus has fewer documents than the objective requires, or yields no sequence.
     """
     check_documents(corpus.num_documents, settings)
     text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
@@ -93,7 +93,7 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
 
 
 def check_documents(num_documents, settings, what="the text"):
-    """Raises InputError for too few documents; `what` names them."""
+    """Raises InputError if there are too few documents; `what` names the text in the message."""
     if num_documents >= settings.what.fewest_documents:
         return
     if not num_documents:
@@ -103,7 +103,7 @@ def check_documents(num_documents, settings, what="the text"):
 
 
 def create_text(corpus, settings, vocabulary):
-    """Creates Text, its documents not yet shuffled."""
+    """Creates Text, with its documents in their original order."""
     continues = np.zeros(0, bool)
     if settings.do_whole_word_mask and settings.masking == "static":
         continues = vocabulary.is_continuation[corpus.tokens]
@@ -122,10 +122,10 @@ def create_rules(settings, vocabulary):
 
 
 def _narrowest(limit):
-    """The narrowest signed dtype of at least 16 bits for numbers up to `limit`."""
+    """Returns the narrowest signed dtype of at least 16 bits for numbers up to `limit`."""
     return np.promote_types(np.int16, np.min_scalar_type(-limit - 1))
 
 
 def _starts(counts, dtype):
-    """[N + 1]: the sums of the first 0, 1, ..., N counts."""
+    """Returns [N + 1]: the sums of the first 0, 1, ..., N counts."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(dtype)

@@ -1,7 +1,7 @@
-"""The objectives of pre-training: what a sequence of a corpus is, and what is asked of it beside its masked pieces.
+"""The pre-training objectives: the sequences of a corpus, and their labels in addition to masked tokens.
 
-An objective is one thing: what instances a corpus gives (`pairs`, `crosses_documents`), what a record holds and what
-the loss and the metrics are of (`sentence_label`).
+An objective defines the instances of a corpus (`pairs`, `crosses_documents`), and the label features of a record and
+the label loss and metrics (`sentence_label`).
 """
 
 import dataclasses
@@ -9,16 +9,16 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True)
 class Objective:
-    """What a model is pre-trained on beside masked pieces, and how sequences are cut out of a corpus.
+    """A pre-training objective in addition to the masked LM, and its rules for extracting sequences from a corpus.
 
     Attributes:
-      name: as settings name it.
-      pairs: "random": [CLS] a [SEP] b [SEP], where b comes from another document half of the time; "swapped": the same,
-        where a and b are consecutive and have changed places half of the time; None: sequences of whole sentences.
-      crosses_documents: whether a sequence of sentences goes on with the next document, after a [SEP].
-      sentence_label: what is predicted of a whole sequence, and how the names of its features and losses begin:
-        "next_sentence", "sentence_order" or None for nothing.
-      label_names: what the labels 0 and 1 mean, in words.
+      name: str. Name in settings.
+      pairs: str or None. "random": [CLS] a [SEP] b [SEP], with b from another document half of the time. "swapped": the
+        same, with a and b consecutive, and swapped half of the time. None: sequences of whole sentences.
+      crosses_documents: bool. Whether a sequence of sentences continues in the next document, after a [SEP].
+      sentence_label: str or None. Label of a sequence, and prefix of its features and losses: "next_sentence",
+        "sentence_order", or None for no label.
+      label_names: Tuple of str. Meanings of the labels 0 and 1, for messages.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Objective:
 
     @property
     def fewest_documents(self):
-        """How many documents a corpus must have."""
+        """Minimum number of documents in a corpus."""
         return 2 if self.pairs == "random" else 1
 
 

@@ -1,8 +1,8 @@
-"""Several sequences in a record, so that little of it is padding.
+"""Packing of several sequences into a record, to reduce padding.
 
 Shortest-pack-first histogram packing (Krell et al.: Efficient sequence packing without cross-contamination,
-arXiv:2107.02027): sequences of one length are interchangeable, so packs are made of lengths, longest first, each added
-to the emptiest kind of pack that has room for it. That takes a time that depends on the longest length alone.
+arXiv:2107.02027): sequences of equal length are interchangeable, so packs are built from lengths, longest first. Each
+length is added to the emptiest kind of pack with space for it. The run time depends only on the longest length.
 """
 
 import collections
@@ -16,15 +16,15 @@ from data_prep.pretraining.instances import masking
 
 
 def pack(instances, settings, sampler):
-    """Instances with their records packed.
+    """Packs the records of instances.
 
     Args:
-      instances: Instances, one a record.
-      settings: InstanceSettings: lengths, predictions and `max_sequences_per_pack` bound a pack.
-      sampler: Sampler, which shuffles the records.
+      instances: Instances. One per record.
+      settings: InstanceSettings. Lengths, predictions, and `max_sequences_per_pack` limit a pack.
+      sampler: Sampler. Shuffles the records.
 
     Returns:
-      Instances: the same, in an order in which those of a record are neighbours.
+      Instances. The same, in an order in which the sequences of a record are adjacent.
     """
     in_order = instances.order
     lengths = instances.lengths[in_order]
@@ -35,7 +35,7 @@ def pack(instances, settings, sampler):
     next_of_length = np.concatenate([[0], np.cumsum(counts)])[:-1]
     records = []
     for kind, count in kinds:
-        # Of each length the next sequences, a row for each pack; a length that a pack has twice takes turns.
+        # One row per pack with the next sequences of each length. A pack can have several of the same length.
         times = collections.Counter(kind)
         rows = np.empty((count, len(kind)), np.int64)
         column = 0
@@ -53,18 +53,18 @@ def pack(instances, settings, sampler):
 
 
 def packs_of_lengths(counts, numbers_to_predict, most_ids, most_predictions, most_sequences):
-    """Packs for a histogram of lengths.
+    """Computes packs for a histogram of lengths.
 
     Args:
-      counts: of each length from 0 to `most_ids`, how many sequences there are.
-      numbers_to_predict: of each length, the most masked positions of a sequence.
-      most_ids, most_predictions, most_sequences: of a pack.
+      counts: Array. Number of sequences of each length from 0 to `most_ids`.
+      numbers_to_predict: Sequence of int. Maximum number of masked positions for each length.
+      most_ids, most_predictions, most_sequences: int. Limits of a pack.
 
     Returns:
-      List of (lengths of a pack, a tuple, falling; how many such packs there are).
+      List of (tuple of the lengths in a pack, descending; number of such packs).
     """
-    open_kinds, finished = collections.Counter(), collections.Counter()  # lengths of a pack -> packs
-    emptiest = []  # heap of (ids, lengths) of the open kinds, and of some that are no more
+    open_kinds, finished = collections.Counter(), collections.Counter()  # Lengths of a pack -> number of packs.
+    emptiest = []  # Heap of (IDs, lengths) of the open kinds, and of some closed kinds.
 
     def add(kind, count):
         if len(kind) == most_sequences or sum(kind) == most_ids:
@@ -79,7 +79,7 @@ def packs_of_lengths(counts, numbers_to_predict, most_ids, most_predictions, mos
     for length in range(most_ids, 0, -1):
         left, passed_over = int(counts[length]), []
         while left:
-            if not emptiest or emptiest[0][0] + length > most_ids:  # nor has any other room
+            if not emptiest or emptiest[0][0] + length > most_ids:  # Then no other pack has space either.
                 of_one = max(1, min(most_ids // length, most_sequences,
                                     most_predictions // max(1, numbers_to_predict[length])))
                 opened = -(-left // of_one)

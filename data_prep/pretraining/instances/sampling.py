@@ -1,12 +1,12 @@
-"""Random sampling of instances: the sentences of a pair, the tokens that are truncated, the masked tokens.
+"""Random sampling of instances: the sentences of a pair, the truncated tokens, and the masked tokens.
 
-`Sampler` runs the functions compiled. They are all in this one file: see data_prep.machine.compilation.
+`Sampler` runs compiled functions. They are all in this file: see data_prep.machine.compilation.
 
-It follows the original's `create_instances_from_document` and `create_masked_lm_predictions`, draw by draw: 15% of the
-positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Of these, 80% become [MASK], 10% stay, and 10% become a
-random token, sampled for each token also if whole words are masked.
+The functions follow the original BERT's `create_instances_from_document` and `create_masked_lm_predictions` sample by
+sample: they select 15% of the positions (`masked_lm_prob`), counted with [CLS] and both [SEP]. Among these, 80% become
+[MASK], 10% stay unchanged, and 10% become a random token, sampled per token even if whole words are masked.
 
-In all functions, `state` is the state of Python's Mersenne Twister: int64 [625], its words and a place.
+In all functions, `state` is the state of Python's Mersenne Twister: int64 [625], its words and a position.
 """
 
 import random
@@ -16,18 +16,18 @@ import numpy as np
 
 from data_prep.machine import compiled
 
-KEEP = -1  # Instead of a replacement's ID: the token stays.
-RANDOM_DOCUMENT_TRIES = 10  # Of the original's create_instances_from_document.
-STATE_WORDS = 624  # Of the Mersenne Twister MT19937.
+KEEP = -1  # Instead of a replacement's ID: the token stays unchanged.
+RANDOM_DOCUMENT_TRIES = 10  # As in the original BERT's create_instances_from_document.
+STATE_WORDS = 624  # Size of the state of the Mersenne Twister MT19937.
 SHIFT_WORDS = 397
 
 
 class Text(NamedTuple):
-    """The parts of a corpus that sampling reads.
+    """The arrays of a corpus that the sampling reads.
 
     Attributes:
       sentence_starts, document_starts: See `Corpus`.
-      documents: uint32 array. Numbers of all documents, in the order in which they are used.
+      documents: uint32 array. Numbers of all documents, in the order of use.
       continues: bool array. True for each token that continues a word, "##..."; empty unless whole words are masked.
     """
 
@@ -41,10 +41,10 @@ class Rules(NamedTuple):
     """Settings of the sampling.
 
     Attributes:
-      max_tokens: int. Maximum number of tokens of a pair.
+      max_tokens: int. Maximum number of tokens in a pair.
       short_seq_prob: float. Probability that the pairs of a document have one random lower length.
       swaps: bool. If True, both parts of a pair come from the same place, and half of the pairs are swapped.
-      numbers_to_predict: int64 array. Number of masked tokens for each length of a sequence; all 0 for no masks.
+      numbers_to_predict: int64 array. Number of masked tokens for each sequence length; all 0 for no masks.
       whole_words: bool. Whether to mask whole words.
       mask_id: int. ID of [MASK].
       last_id: int. Highest ID of a random token.
@@ -60,7 +60,7 @@ class Rules(NamedTuple):
 
 
 class InstanceBuffers(NamedTuple):
-    """Arrays for sampled instances. Their counts are returned by the function that fills them.
+    """Arrays for sampled instances. The function that fills them returns their counts.
 
     Attributes:
       parts: int64 array. Start and stop of each part in the tokens; a pair has two parts.
@@ -68,7 +68,7 @@ class InstanceBuffers(NamedTuple):
       mask_counts: uint16 array. Number of masks of each instance.
       mask_positions: uint16 array. Position of each mask in its sequence ([CLS] a [SEP] b [SEP]), in sampling order.
       mask_replacements: int32 array. ID at this position in the input, or KEEP.
-      word_starts: int64 array of 0, 1, 2, ..., one item more than a sequence has IDs. Whole-word masking overwrites it.
+      word_starts: int64 array of 0, 1, 2, ..., one item longer than a sequence. Whole-word masking overwrites it.
       word_order: int64 array of the same size, for temporary values.
     """
 
@@ -82,7 +82,7 @@ class InstanceBuffers(NamedTuple):
 
 
 class Sampler:
-    """Samples with the numbers that `random.Random` with the same seed gives to the original.
+    """Samples with the random numbers that the original BERT gets from `random.Random` with the same seed.
 
     Attributes:
       state: int64 [625]. Advanced by each call.
@@ -106,11 +106,11 @@ class Sampler:
 
 
 def sample_pairs(state, place, text, rules, buffers):
-    """Samples pairs, each followed by its masks, of the documents from `text.documents[place]` on.
+    """Samples pairs, each followed by its masks, from the documents starting at `text.documents[place]`.
 
-    Sentences are gathered until they fill a sequence, then split at a random sentence. Half of the time, sentences of a
-    random place replace the second part, and its own sentences begin the next pair. If `rules.swaps`, the two parts
-    are swapped half of the time instead.
+    Sentences are collected until they fill a sequence, then split at a random sentence. Half of the time, sentences
+    from a random place replace the second part, whose sentences then begin the next pair. If `rules.swaps`, the two
+    parts are swapped half of the time instead.
 
     Args:
       state: See the module.
@@ -152,9 +152,9 @@ def sample_pairs(state, place, text, rules, buffers):
 
 
 def sample_all_masks(state, part_starts, text, rules, buffers):
-    """Samples the masks of existing instances: instance i has the parts part_starts[i] to part_starts[i + 1] - 1.
+    """Samples the masks of existing instances. Instance i has the parts part_starts[i] to part_starts[i + 1] - 1.
 
-    The other arguments are those of `sample_pairs`; `buffers.parts` is filled.
+    The other arguments are the same as in `sample_pairs`, with `buffers.parts` already filled.
 
     Returns:
       The number of masks.
@@ -190,9 +190,9 @@ def sample_pair(state, place, text, first, end, target):
 
 
 def sample_swapped_pair(state, text, first, end, target):
-    """Samples the next two consecutive parts of a document, in one order or the other.
+    """Samples the next two consecutive parts of a document, in either order.
 
-    A single sentence that fills a sequence, or is the only one that remains, is split.
+    If a sentence fills a sequence or is the last one, splits the sentence.
 
     Returns:
       Tuple `(span, is_swapped, first)`. See `sample_pair`.
@@ -219,7 +219,7 @@ def find_stop(starts, first, end, target):
 
 
 def sample_sentences(state, place, text, target):
-    """Returns first and stop of sentences that have `target` tokens, of another document if ten tries find one."""
+    """Samples first and stop of sentences with `target` tokens, of another document if ten tries find one."""
     other = place
     for _ in range(RANDOM_DOCUMENT_TRIES):
         other = random_integer(state, 0, len(text.documents) - 1)
@@ -232,7 +232,7 @@ def sample_sentences(state, place, text, target):
 
 
 def truncate_pair(state, span, max_tokens):
-    """Removes tokens from the longer part's front or back, at random for each, until both parts fit."""
+    """Removes tokens from the front or the back of the longer part, chosen at random, until both parts fit."""
     a_start, a_stop, b_start, b_stop = span
     while a_stop - a_start + b_stop - b_start > max_tokens:
         from_front = random_fraction(state) < 0.5
@@ -244,9 +244,9 @@ def truncate_pair(state, span, max_tokens):
 
 
 def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
-    """Samples the masks of an instance: whole words in random order, except words with too many tokens.
+    """Samples the masks of an instance: words in random order, skipping words with too many tokens.
 
-    Unless whole words are masked, each token is a word.
+    Unless whole words are masked, each token counts as a word.
 
     Args:
       first_part, num_parts: int. The instance's parts in `buffers.parts`.
@@ -286,7 +286,7 @@ def sample_masks(state, first_part, num_parts, text, rules, buffers, start):
 
 
 def find_position(token, part, parts):
-    """Returns the position of a token, counted from `part` on: after [CLS], and a [SEP] for each part before it."""
+    """Returns a token's position in its sequence, counting [CLS] and the [SEP] of each part that ends before it."""
     position, stop = token + 1, parts[2 * part + 1] - parts[2 * part]
     while token >= stop:
         part += 1
@@ -296,10 +296,10 @@ def find_position(token, part, parts):
 
 
 def find_words(first_part, num_parts, text, buffers):
-    """Fills `buffers.word_starts` with the place of each word's first token among an instance's tokens, and the end.
+    """Fills `buffers.word_starts` with the index of each word's first token in an instance, and the end.
 
-    A "##" token joins the word before it even across [SEP], as in the original: truncation may have removed the
-    beginning of its own word.
+    A "##" token joins the previous word even across [SEP], as in the original BERT: truncation may have removed the
+    beginning of its word.
 
     Returns:
       The number of words.
@@ -316,7 +316,7 @@ def find_words(first_part, num_parts, text, buffers):
 
 
 def shuffle(state, items, count):
-    """Shuffles the first `count` items of an array in place, as random.Random does."""
+    """Shuffles the first `count` items of an array in place, like random.Random."""
     top = count - 1
     while top > 0:
         bits = count_bits(top + 1)
@@ -330,9 +330,9 @@ def shuffle(state, items, count):
 
 
 def random_integer(state, low, high):
-    """Returns random.Random's `randint`: an integer of low..high, both included, of a range below 2**32.
+    """Returns a random integer from low to high, inclusive, like `randint` of random.Random; the range is below 2**32.
 
-    A number below n is the first of `random_bits(n.bit_length())`, sampled repeatedly, that is below n.
+    A number below n is the first result of repeated `random_bits(n.bit_length())` that is below n.
     """
     bits = count_bits(high - low + 1)
     number = random_bits(state, bits)
@@ -342,13 +342,13 @@ def random_integer(state, low, high):
 
 
 def random_fraction(state):
-    """Returns random.Random's `random`: 53 random bits as a number of [0, 1)."""
+    """Returns 53 random bits as a number in [0, 1), like `random` of random.Random."""
     high = next_word(state) >> 5
     return (high * 67108864.0 + (next_word(state) >> 6)) * (1.0 / 9007199254740992.0)
 
 
 def random_bits(state, bits):
-    """Returns random.Random's `getrandbits`, for 1 to 32 bits."""
+    """Returns 1 to 32 random bits, like `getrandbits` of random.Random."""
     return next_word(state) >> 32 - bits
 
 
@@ -368,7 +368,7 @@ def next_word(state):
 
 
 def count_bits(number):
-    """Returns `int.bit_length` of a number that is not negative."""
+    """Returns the `int.bit_length` of a nonnegative number."""
     bits = 0
     while number >> bits:
         bits += 1

@@ -1,6 +1,6 @@
-"""Documents -> masked sentence pairs, with the random numbers of the original's `create_pretraining_data.py`.
+"""Sampling of masked sentence pairs with the random numbers of the original BERT's `create_pretraining_data.py`.
 
-A pair is not copied out of the corpus: its two parts are ranges of `Corpus.tokens`.
+The parts of a pair are not copied from the corpus: they are ranges of `Corpus.tokens`.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ ROOM = 1 << 14  # Sentences whose pairs are sampled together.
 
 
 def sample(sampler, corpus, text, rules, settings, on_progress):
-    """Yields the pairs of a corpus, for some documents at a time. Each pass samples different ones.
+    """Yields the pairs of a corpus, for several documents at a time. Each pass samples different pairs.
 
     Args:
       sampler: Sampler.
@@ -19,11 +19,11 @@ def sample(sampler, corpus, text, rules, settings, on_progress):
       text: Text. Its documents are shuffled.
       rules: Rules.
       settings: InstanceSettings.
-      on_progress: Callable. Called with the number of sentences finished since the last call.
+      on_progress: Callable of the number of sentences finished since the last call.
 
     Yields:
       Tuple `(parts [2 n, 2], number of parts [n], labels [n], number of masks [n], mask positions [m], mask
-      replacements [m])` of arrays, which the next ones overwrite.
+      replacements [m])` of arrays, which the next iteration overwrites.
     """
     sampler.shuffle(text.documents)
     sizes = np.diff(corpus.document_starts)[text.documents]  # In sentences.
@@ -40,7 +40,7 @@ def sample(sampler, corpus, text, rules, settings, on_progress):
 
 
 def create_buffers(num_pairs, settings):
-    """Creates InstanceBuffers for pairs."""
+    """Creates InstanceBuffers for this many pairs."""
     return create_mask_buffers(num_pairs, settings)._replace(
         parts=np.empty(4 * num_pairs, np.int64), labels=np.empty(num_pairs, bool))
 

@@ -1,8 +1,8 @@
-"""Documents -> masked sequences of whole sentences, as RoBERTa's FULL-SENTENCES and DOC-SENTENCES (arXiv:1907.11692).
+"""Sampling of masked sequences of whole sentences, like RoBERTa's FULL-SENTENCES and DOC-SENTENCES (arXiv:1907.11692).
 
-Sentences of a corpus are taken in their order until no more fit: [CLS] a [SEP], or [CLS] a [SEP] b [SEP] where the
-document ends in between and sequences go on with the next. A sentence longer than a sequence is cut, and its rest
-begins the next one.
+A sequence takes the sentences of a corpus in order until no more fit: [CLS] a [SEP], or [CLS] a [SEP] b [SEP] if the
+document ends in between and sequences cross documents. A sentence longer than a sequence is split, and its rest begins
+the next sequence.
 """
 
 import numpy as np
@@ -11,9 +11,9 @@ from data_prep.pretraining.instances.sentence_pairs import ROOM, create_mask_buf
 
 
 def sample(sampler, corpus, text, rules, settings, on_progress):
-    """Yields the sequences of a corpus, some thousands at a time. Each pass masks the same sequences differently.
+    """Yields the sequences of a corpus, thousands at a time. Each pass masks the same sequences differently.
 
-    Arguments and yielded values are those of `sentence_pairs.sample`; no sequence has a label.
+    See `sentence_pairs.sample` for arguments and yielded values. Sequences have no labels.
     """
     parts, part_starts = cut(corpus, settings.max_seq_length, settings.what.crosses_documents)
     buffers = create_mask_buffers(min(ROOM, len(part_starts) - 1), settings)
@@ -30,28 +30,28 @@ def sample(sampler, corpus, text, rules, settings, on_progress):
 
 
 def cut(corpus, max_seq_length, crosses_documents):
-    """Cuts a corpus into sequences.
+    """Divides a corpus into sequences.
 
     Args:
       corpus: Corpus.
-      max_seq_length: most ids of a sequence, with [CLS] and a [SEP] after each part.
-      crosses_documents: whether a sequence goes on with the next document.
+      max_seq_length: int. Maximum number of IDs in a sequence, with [CLS] and a [SEP] after each part.
+      crosses_documents: bool. Whether a sequence continues in the next document.
 
     Returns:
-      Parts, int64 [Q, 2]: start and stop of each in the tokens, no part of two documents; and int64 [N + 1]: sequence n
-      has the parts from item n up to and without its successor.
+      Tuple `(parts, part_starts)`. Parts: int64 [Q, 2], start and stop of each in the tokens, each within one document.
+      Part starts: int64 [N + 1]; sequence n has the parts part_starts[n] to part_starts[n + 1] - 1.
     """
     sentence_ends = corpus.sentence_starts[1:]
-    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]  # in tokens
-    # The ids of all sentences up to one, with a [SEP] for each document that ended before it.
+    document_ends = corpus.sentence_starts[corpus.document_starts[1:]]  # In tokens.
+    # Number of IDs of all sentences up to each one, with a [SEP] for each document that ended before it.
     totals = sentence_ends + np.searchsorted(document_ends, sentence_ends)
     bounds, start, document = [], 0, 0
     num_tokens = len(corpus.tokens)
     while start < num_tokens:
         while document_ends[document] <= start:
             document += 1
-        most = start + document + max_seq_length - 2  # without [CLS] and the last [SEP]
-        stop = np.searchsorted(totals, most, side="right")  # sentences
+        most = start + document + max_seq_length - 2  # Without [CLS] and the last [SEP].
+        stop = np.searchsorted(totals, most, side="right")  # In sentences.
         stop = int(sentence_ends[stop - 1]) if stop else 0
         if stop <= start:
             stop = start + max_seq_length - 2
@@ -59,6 +59,6 @@ def cut(corpus, max_seq_length, crosses_documents):
             stop = min(stop, int(document_ends[document]))
         bounds.append(stop)
         start = stop
-    stops = np.union1d(bounds, document_ends)  # of the parts, rising
+    stops = np.union1d(bounds, document_ends)  # Ends of the parts, ascending.
     parts = np.stack([np.concatenate([[0], stops[:-1]]), stops], axis=1).astype(np.int64)
     return parts, np.concatenate([[0], np.searchsorted(stops, bounds) + 1]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The settings that decide the instances of a corpus."""
+"""The settings for the instances of a corpus."""
 
 import dataclasses
 
@@ -7,20 +7,20 @@ from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.pretraining.instances.objectives import OBJECTIVES
 
-NUM_SPECIAL = 3  # [CLS], [SEP], [SEP]
-MAX_SEQ_LENGTH = (1 << 16) - 1  # positions of masks are held as uint16
+NUM_SPECIAL = 3  # [CLS], [SEP], [SEP].
+MAX_SEQ_LENGTH = (1 << 16) - 1  # Mask positions are stored as uint16.
 MASKINGS = ("static", "dynamic")
-# Settings that manifests of earlier versions do not have: at these values they are left out of new ones too.
+# Settings that manifests of earlier versions lack. New manifests omit them too, if they have these values.
 SHORT_SEQ_PROB = 0.1
 LATER_DEFAULTS = {"objective": "sentence_pairs", "pack_sequences": False, "max_sequences_per_pack": 12}
 
 
 @dataclasses.dataclass(frozen=True)
 class InstanceSettings(Settings):
-    """How instances are made; names, meanings and defaults are those of the original's flags.
+    """Settings for instances. Names, meanings, and defaults match the flags of the original BERT.
 
     Raises:
-      InputError: on construction, naming the field, its value and what would be right.
+      InputError: On construction. The message names the field, its value, and valid values.
     """
 
     max_seq_length: int = setting(
@@ -59,7 +59,7 @@ class InstanceSettings(Settings):
                              f"`pack_sequences`")
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.what.pairs:
             raise InputError(f"`short_seq_prob`={self.short_seq_prob}: has no effect with `objective`={self.objective}")
-        # The bounds are checked here, not by the flags, which have none in the original.
+        # Checked here instead of in the flags, which have no bounds in the original BERT.
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
             raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "
                              f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {MAX_SEQ_LENGTH}")
@@ -75,7 +75,7 @@ class InstanceSettings(Settings):
 
     @property
     def num_passes(self):
-        """How many times each document is used: `dupe_factor`, or what stands for it where it is not given."""
+        """Number of times that each document is used: `dupe_factor`, or its default for `masking`."""
         if self.dupe_factor is not None:
             return self.dupe_factor
         return 1 if self.masking == "dynamic" else 10
@@ -87,18 +87,18 @@ class InstanceSettings(Settings):
 
     @property
     def most_packed(self):
-        """Most sequences of a record, or 0 where each has its own."""
+        """Maximum number of sequences per record, or 0 if sequences are not packed."""
         return self.max_sequences_per_pack if self.pack_sequences else 0
 
     @property
     def features(self):
-        """Features of the records of such instances: tuple of records.Feature."""
+        """Features of the records, a tuple of records.Feature."""
         of_sequence = {"sentence_label": self.what.sentence_label, "most_packed": self.most_packed}
         if self.masking == "dynamic":
             return records.unmasked_pretraining_features(self.max_seq_length, **of_sequence)
         return records.pretraining_features(self.max_seq_length, self.max_predictions_per_seq, **of_sequence)
 
     def described(self):
-        """dict of setting -> value, of all on which the records depend, for a manifest."""
+        """Returns dict of setting to value, for all settings that affect the records, for a manifest."""
         told = {**dataclasses.asdict(self), "dupe_factor": self.num_passes}
         return {name: value for name, value in told.items() if LATER_DEFAULTS.get(name, ...) != value}

@@ -1,6 +1,6 @@
-"""SQuAD 1.1 and 2.0, and files in their form such as KorQuAD: questions -> features -> answers as text.
+"""SQuAD 1.1 and 2.0, and files in their format such as KorQuAD: questions, features, and answers as text.
 
-Follows the original's run_squad.py: its features and its prediction files, to the last id and character.
+Features and prediction files are identical to those of the original BERT's run_squad.py.
 """
 
 from data_prep.tasks.squad.answers import Answers, predict_answers, write_answers, write_predictions

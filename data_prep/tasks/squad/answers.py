@@ -1,4 +1,4 @@
-"""Start and end scores of windows -> answers as they stand in the context, and the original's prediction files."""
+"""Conversion of window scores to answers as written in the context, and the prediction files of the original BERT."""
 
 import dataclasses
 import json
@@ -18,12 +18,12 @@ PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
 NULL_ODDS_FILE = "null_odds.json"
 
-# With this the original begins its search for the smallest null score: higher than any threshold.
+# Initial value of the original BERT's search for the smallest null score: higher than any threshold.
 CERTAINLY_NULL = 1_000_000.0
 
 
 class Candidate(NamedTuple):
-    """An answer of the n-best list: its text, "" for no answer, and its scores."""
+    """An answer in the n-best list: its text, "" for no answer, and its scores."""
 
     text: str
     start_logit: float
@@ -35,29 +35,29 @@ class Answers:
     """The answers to some questions.
 
     Attributes:
-      nbest: dict from question id to its list of Candidates, the likeliest first, at least one.
-      null_odds: dict from question id to the score of no answer less that of the best answer; None for SQuAD 1.1.
+      nbest: Dict of question ID to its list of Candidates, most likely first, at least one.
+      null_odds: Dict of question ID to the score of no answer minus that for the best answer. None for SQuAD 1.1.
     """
 
     nbest: dict
     null_odds: dict | None
 
     def best_texts(self):
-        """dict from question id to the likeliest answer other than none; "" where there is no other."""
+        """Returns dict of question ID to its most likely answer other than no answer; "" if there is none."""
         return {qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
                 for qas_id, candidates in self.nbest.items()}
 
     def choose(self, null_score_diff_threshold):
-        """dict from question id to the answer, for SQuAD 2.0 "" where the null odds exceed the threshold."""
+        """Returns dict of question ID to its answer; for SQuAD 2.0, "" if the null odds exceed the threshold."""
         return {qas_id: "" if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold else text
                 for qas_id, text in self.best_texts().items()}
 
 
 def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
                       output_dir, version_2_with_negative, null_score_diff_threshold):
-    """Finds the answers and writes the original's prediction files.
+    """Finds the answers and writes the prediction files of the original BERT.
 
-    Args: those of `predict_answers` and `write_answers`.
+    For arguments, see `predict_answers` and `write_answers`.
 
     Returns:
       Answers.
@@ -69,12 +69,12 @@ def write_predictions(examples, features, start_logits, end_logits, n_best_size,
 
 
 def write_answers(answers, output_dir, null_score_diff_threshold):
-    """Writes predictions.json, nbest_predictions.json and, for SQuAD 2.0, null_odds.json.
+    """Writes predictions.json, nbest_predictions.json, and, for SQuAD 2.0, null_odds.json.
 
     Args:
       answers: Answers.
-      output_dir: a folder.
-      null_score_diff_threshold: null odds above which a question has no answer.
+      output_dir: Path of a directory.
+      null_score_diff_threshold: float. Null odds above which a question has no answer.
     """
     nbest = {qas_id: [{"text": candidate.text, "probability": probability, "start_logit": candidate.start_logit,
                        "end_logit": candidate.end_logit}
@@ -88,24 +88,24 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
 
 def predict_answers(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
                     version_2_with_negative, strip_accents=None):
-    """Finds the best answers to each question (the original's `write_predictions`).
+    """Finds the best answers to each question, like the original BERT's `write_predictions`.
 
     Args:
-      examples: list of Example.
-      features: list of the Features of these examples; an example may have none.
-      start_logits, end_logits: float [windows, S], the scores for each feature.
-      n_best_size: how many starts and ends to try in each window, and how many answers to keep.
-      max_answer_length: most pieces of an answer.
-      do_lower_case: of the tokenizer.
-      version_2_with_negative: whether a question may have no answer.
-      strip_accents: of the tokenizer; None is as `do_lower_case`.
+      examples: List of Example.
+      features: List of the Features of these examples. An example can have none.
+      start_logits, end_logits: float [windows, S]. Scores for each feature.
+      n_best_size: int. Number of starts and ends to try in each window, and of answers to keep.
+      max_answer_length: int. Maximum number of tokens in an answer.
+      do_lower_case: bool. As in the tokenizer.
+      version_2_with_negative: bool. Whether a question can have no answer.
+      strip_accents: bool. As in the tokenizer. Defaults to `do_lower_case`.
 
     Returns:
-      Answers. If none of the n best is an answer, which is where the original fails, or if the example has no
-      feature, then for SQuAD 2.0 the null odds are CERTAINLY_NULL; for 1.1 the answer is the original's "empty".
+      Answers. If none of the n best is an answer, for which the original BERT fails, or if the example has no features,
+      the null odds for SQuAD 2.0 are CERTAINLY_NULL, and the answer for 1.1 is the original BERT's "empty".
 
     Raises:
-      InputError: the scores are of another number of features.
+      InputError: If the number of rows of scores differs from the number of features.
     """
     if not len(start_logits) == len(end_logits) == len(features):
         raise InputError(f"{len(start_logits)} rows of start logits, {len(end_logits)} of end logits: "
@@ -131,7 +131,7 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
 
 
 class _Span(NamedTuple):
-    """A possible answer: its window's number and its first and last position there; 0 and 0, [CLS], for none."""
+    """A possible answer: the window's number, and the first and last position in it; 0 and 0, [CLS], for no answer."""
 
     window: int
     start: int
@@ -141,7 +141,7 @@ class _Span(NamedTuple):
 
 
 def _null(windows):
-    """The Candidate of no answer, from the window that is least in favour of it."""
+    """Returns the Candidate of no answer, from the window with its lowest score."""
     scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
 
@@ -154,7 +154,7 @@ def _null_odds(null, candidates):
 
 
 def _best_spans(windows, null, n_best_size, max_answer_length):
-    """Yields the _Spans that can be an answer, the best first; of equal ones in the original's order."""
+    """Yields the _Spans that can be answers, best first, with ties in the original BERT's order."""
     spans = find_spans(windows, n_best_size, max_answer_length)
     if null:
         spans = Spans(*map(np.append, spans, (0, 0, 0, null.start_logit, null.end_logit)))
@@ -163,7 +163,7 @@ def _best_spans(windows, null, n_best_size, max_answer_length):
 
 
 def _distinct(spans, features, doc_tokens, n_best_size, casing):
-    """The Candidates of the first `n_best_size` spans whose texts differ; `casing` as final_text's last arguments."""
+    """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `final_text`."""
     candidates, seen = [], set()
     for span in spans:
         if len(candidates) >= n_best_size:
@@ -182,7 +182,7 @@ def _text(span, feature, doc_tokens, casing):
 
 
 def _probabilities(candidates):
-    """Softmax over the candidates' scores, a list of float."""
+    """Computes the softmax of the candidates' scores, a list of float."""
     scores = [candidate.start_logit + candidate.end_logit for candidate in candidates]
     highest = max(scores)
     exponentials = [math.exp(score - highest) for score in scores]

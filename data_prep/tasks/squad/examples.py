@@ -1,4 +1,4 @@
-"""The questions of a SQuAD file, and where in the words of their context they are answered."""
+"""The questions of a SQuAD file, and the positions of their answers in the words of the context."""
 
 import bisect
 import dataclasses
@@ -7,7 +7,7 @@ import re
 from bert_tf.errors import InputError
 from bert_tf.files import read_json
 
-# The original splits a context here, and nowhere else; U+202F is its narrow no-break space.
+# The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
 _KINDS = {list: "a list", str: "a text", int: "a whole number", bool: "true or false", (str, int): "a text"}
@@ -15,17 +15,17 @@ _KINDS = {list: "a list", str: "a text", int: "a whole number", bool: "true or f
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Example:
-    """A question about a context; attributes have the names of the original's `SquadExample`.
+    """A question about a context. Attributes have the names of the original BERT's `SquadExample`.
 
     Attributes:
-      qas_id: the question's id.
-      question_text: the question.
-      context: the text that it is about.
-      orig_answer_text: for training, the answer as it stands in the file; "" for a question without one.
-      start_position, end_position: for training, the first and the last word of `doc_tokens` that the answer
-        touches; -1 for a question without one.
-      is_impossible: for training on SQuAD 2.0, whether the context has no answer.
-      answers: all answers that count as right, for evaluation; None where the file says nothing of answers.
+      qas_id: str. ID of the question.
+      question_text: str. The question.
+      context: str. The text for the question.
+      orig_answer_text: str. For training, the answer as written in the file; "" for a question without one.
+      start_position, end_position: int. For training, the first and last word of `doc_tokens` that the answer
+        overlaps; -1 for a question without one.
+      is_impossible: bool. For training on SQuAD 2.0, whether the context has no answer.
+      answers: Tuple of str. For evaluation, all correct answers, or None if the file has no answers.
     """
 
     qas_id: str
@@ -39,16 +39,16 @@ class Example:
 
     @property
     def doc_tokens(self):
-        """The words of the context; made anew each time, because they take ten times the context's memory."""
+        """The words of the context. Computed on each access, because they need ten times the context's memory."""
         return split_words(self.context)
 
 
 class Examples(list):
-    """The Examples of a file, in its order, and what there was to say about it.
+    """The Examples of a file, in order, and statistics about it.
 
     Attributes:
-      num_not_found: questions left out because their answer is not where the file says.
-      num_empty: questions without a word, or about a context without one. They are kept.
+      num_not_found: int. Questions skipped because their answer is not at its stated position.
+      num_empty: int. Questions without a word, or about a context without one. They are kept.
     """
 
     num_not_found = 0
@@ -56,26 +56,26 @@ class Examples(list):
 
 
 def split_words(context):
-    """The words of a context, as the original cuts it: a list of str without white space of the common kinds."""
+    """Splits a context into words like the original BERT: a list of str without common white space."""
     return _WORD.findall(context)
 
 
 def read_examples(path, is_training, version_2_with_negative):
-    """Reads a SQuAD file (the original's `read_squad_examples`).
+    """Reads a SQuAD file, like the original BERT's `read_squad_examples`.
 
     Args:
-      path: JSON file of SQuAD's form; any that TensorFlow can read (gs://...).
-      is_training: whether answers are needed. A question whose answer does not stand where the file says is
-        left out and counted, as the original does.
-      version_2_with_negative: whether questions may have no answer (SQuAD 2.0).
+      path: Path of a JSON file in SQuAD format; any path that TensorFlow can read (gs://...).
+      is_training: bool. Whether answers are required. A question whose answer is not at its stated position is skipped
+        and counted, as in the original BERT.
+      version_2_with_negative: bool. Whether questions can have no answer (SQuAD 2.0).
 
     Returns:
       Examples.
 
     Raises:
-      InputError: naming the file, and in it the place, for what is not JSON of SQuAD's form; for a training question
-        that has not one answer; for two questions to predict of the same id; for a file without questions.
-      OSError: a file that cannot be read.
+      InputError: If the file is not JSON in SQuAD format, if a training question does not have exactly one answer, if
+        two prediction questions have the same ID, or if there are no questions. The message names the place.
+      OSError: If the file cannot be read.
     """
     examples = Examples()
     for place, context, question in _questions(path):
@@ -121,7 +121,7 @@ def _field(mapping, name, kind, place):
 
 
 def _with_answer(example, question, place, version_2_with_negative):
-    """The example with its answer for training; None where that is not found in the context."""
+    """Returns the example with its answer for training, or None if the context does not contain it."""
     if version_2_with_negative:
         if "is_impossible" not in question:
             raise InputError(f"{place}: has no 'is_impossible', so this is no SQuAD 2.0: leave "
@@ -142,7 +142,7 @@ def _with_answer(example, question, place, version_2_with_negative):
 
 
 def _words_of_answer(context, text, start):
-    """(first, last): numbers of the words that an answer touches; None where it does not stand at `start`."""
+    """Returns (first, last), the words that an answer overlaps, or None if it is not at `start`."""
     cleaned = " ".join(text.split())
     if not cleaned or start < 0 or start + len(text) > len(context):
         return None

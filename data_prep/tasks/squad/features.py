@@ -1,4 +1,4 @@
-"""Questions and their contexts -> windows of ids, with the features of the original's run_squad.py."""
+"""Conversion of questions and contexts to windows of IDs, with the features of the original BERT's run_squad.py."""
 
 import dataclasses
 import itertools
@@ -11,30 +11,30 @@ from bert_tf.tasks.span_decoding import cut_into_windows, find_fullest_windows
 from data_prep import records
 from data_prep.tasks.squad.examples import split_words
 
-FIRST_UNIQUE_ID = 1_000_000_000  # the original's
+FIRST_UNIQUE_ID = 1_000_000_000  # As in the original BERT.
 EXAMPLES_AT_A_TIME = 512
 RECORDS_AT_A_TIME = 256
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Feature:
-    """A window of a context after its question; attributes have the names of the original's `InputFeatures`.
+    """A window of a context after its question. Attributes have the names of the original BERT's `InputFeatures`.
 
-    In pieces: [CLS] question [SEP] window [SEP]. Arrays of full length are made when they are asked for.
+    In tokens: [CLS] question [SEP] window [SEP]. Arrays of full length are computed on access.
 
     Attributes:
-      unique_id: number of the window, from FIRST_UNIQUE_ID.
-      example_index: number of its example, from 0.
-      doc_span_index: number of the window within its context, from 0.
-      pieces: int32 [N], the ids without padding.
-      context_start: position in `pieces` at which the window begins.
-      words: int32 [window], the word of the context that each piece of the window is of.
-      is_max_context: bool [window], whether no other window shows more context of that piece.
-      max_seq_length: length of the padded arrays, S.
-      vocabulary: list of str, the piece of each id.
-      start_position, end_position: for training, positions of the answer's first and last piece; both 0, [CLS],
-        where the window does not hold the whole answer or there is none.
-      is_impossible: the example's.
+      unique_id: int. Number of the window, starting at FIRST_UNIQUE_ID.
+      example_index: int. 0-based number of its example.
+      doc_span_index: int. 0-based number of the window in its context.
+      pieces: int32 [N]. IDs without padding.
+      context_start: int. Position in `pieces` at which the window begins.
+      words: int32 [window]. Word of the context for each token of the window.
+      is_max_context: bool [window]. Whether no other window has more context for that token.
+      max_seq_length: int. Length of the padded arrays, S.
+      vocabulary: List of str. Token of each ID.
+      start_position, end_position: int. For training, positions of the answer's first and last token; both 0, [CLS],
+        if there is no answer or the window does not contain it completely.
+      is_impossible: bool. Same as in the example.
     """
 
     unique_id: int
@@ -52,17 +52,17 @@ class Feature:
 
     @property
     def tokens(self):
-        """list of str, the pieces without padding."""
+        """The tokens without padding, a list of str."""
         return [self.vocabulary[piece] for piece in self.pieces]
 
     @property
     def token_to_orig_map(self):
-        """dict from the position of a piece of the window to the number of its word in `Example.doc_tokens`."""
+        """Dict of the position of each token in the window to the number of its word in `Example.doc_tokens`."""
         return dict(enumerate(self.words.tolist(), self.context_start))
 
     @property
     def token_is_max_context(self):
-        """dict from the position of a piece of the window to bool."""
+        """Dict of the position of each token in the window to bool."""
         return dict(enumerate(self.is_max_context.tolist(), self.context_start))
 
     @property
@@ -72,7 +72,7 @@ class Feature:
 
     @property
     def input_mask(self):
-        """int32 [S], 1 for a piece and 0 for padding."""
+        """int32 [S], 1 for tokens and 0 for padding."""
         return _padded([self])["input_mask"][0]
 
     @property
@@ -82,11 +82,11 @@ class Feature:
 
 
 class FeatureStream:
-    """An iterator over Features, made while they are taken.
+    """An iterator over Features, which are created on demand.
 
     Attributes:
-      num_long_questions: questions cut to max_query_length so far.
-      num_features: features given so far.
+      num_long_questions: int. Questions truncated to max_query_length to date.
+      num_features: int. Features returned to date.
     """
 
     def __init__(self, examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training):
@@ -118,13 +118,13 @@ class FeatureStream:
                                          documents[example.context], answer)
 
     def _tokenize(self, texts):
-        """list of str -> list of int32 arrays, the pieces of each."""
+        """Maps a list of str to a list of int32 arrays, the tokens of each."""
         pieces = self._tokenizer.tokenize([without_surrogates(text).encode() for text in texts])
         values, splits = pieces.values.numpy(), pieces.row_splits.numpy().tolist()
         return [values[start:stop] for start, stop in itertools.pairwise(splits)]
 
     def _documents(self, contexts):
-        """dict from each of `contexts` to its _Document."""
+        """Returns dict of each of `contexts` to its _Document."""
         words = {context: split_words(context) for context in contexts}
         new = [word for word in dict.fromkeys(itertools.chain.from_iterable(words.values()))
                if word not in self._pieces_of_word]
@@ -134,9 +134,9 @@ class FeatureStream:
                 for context in contexts}
 
     def _windows(self, example_index, example, question, document, answer):
-        """Yields the Features of one example; `question`, `answer`: int32 arrays of their pieces."""
+        """Yields the Features of one example; `question`, `answer`: int32 arrays of their tokens."""
         begin = np.concatenate([[self._tokenizer.cls_id], question, [self._tokenizer.sep_id]])
-        # The original's 3: [CLS] and two [SEP].
+        # 3 as in the original BERT: [CLS] and two [SEP].
         windows, _ = cut_into_windows(len(document.pieces), self._max_seq_length - len(question) - 3, self._doc_stride)
         fullest = find_fullest_windows(windows)
         has_answer = self._is_training and not example.is_impossible
@@ -157,30 +157,30 @@ class FeatureStream:
 
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training):
-    """Cuts contexts into windows that overlap, each after its question (the original's function of this name).
+    """Divides contexts into overlapping windows, each after its question, like the original BERT's function.
 
-    Words of a context are tokenized one by one, as the original does, each distinct word once.
+    Tokenizes the words of a context separately, as in the original BERT, but each distinct word only once.
 
     Args:
-      examples: list of Example.
+      examples: List of Example.
       tokenizer: BertTokenizer.
-      max_seq_length: length of a padded feature, S.
-      doc_stride: pieces between the starts of two windows; where a window is shorter, its length.
-      max_query_length: pieces at which a question is cut.
-      is_training: whether features get the positions of the answer.
+      max_seq_length: int. Length of a padded feature, S.
+      doc_stride: int. Tokens between the starts of two windows, or the length of a window that is shorter.
+      max_query_length: int. Length in tokens to which questions are truncated.
+      is_training: bool. Whether features have the positions of the answer.
 
     Returns:
-      FeatureStream, an iterator of Feature. A context without a word has none.
+      FeatureStream, an iterator of Feature. A context without words has none.
 
     Raises:
-      InputError: as `check_lengths`.
+      InputError: See `check_lengths`.
     """
     check_lengths(max_seq_length, doc_stride, max_query_length)
     return FeatureStream(examples, tokenizer, max_seq_length, doc_stride, max_query_length, is_training)
 
 
 def check_lengths(max_seq_length, doc_stride, max_query_length):
-    """Raises InputError, naming the flag, for lengths with which contexts cannot be cut into windows."""
+    """Raises InputError, with the flag, if the lengths do not allow dividing contexts into windows."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
                          f"{max_query_length + 3}: the longest question leaves no room for the context")
@@ -189,7 +189,7 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
 
 
 def record_features(max_seq_length, is_training):
-    """Features of a record, a tuple of records.Feature under the original's names."""
+    """Returns the features of a record, a tuple of records.Feature with the names in the original BERT."""
     lengths = {"unique_ids": 1, "input_ids": max_seq_length, "input_mask": max_seq_length,
                "segment_ids": max_seq_length}
     if is_training:
@@ -198,7 +198,7 @@ def record_features(max_seq_length, is_training):
 
 
 def write_records(path, features, max_seq_length, is_training):
-    """Writes an iterable of Features, taken a few at a time, to a TFRecord file; returns how many there were."""
+    """Writes an iterable of Features in batches to a TFRecord file; returns their number."""
     features = iter(features)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
         while batch := list(itertools.islice(features, RECORDS_AT_A_TIME)):
@@ -207,7 +207,7 @@ def write_records(path, features, max_seq_length, is_training):
 
 
 def arrays_of(features):
-    """What records of a list of Features hold, as arrays: dict of name -> int [B, length]."""
+    """Converts a list of Features to the arrays of their records: dict of name to int [B, length]."""
     def numbers(attribute):
         return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
 
@@ -219,7 +219,7 @@ def arrays_of(features):
 
 
 def _padded(features):
-    """dict of the three int32 [B, S] that the model takes."""
+    """Returns dict of the model's three inputs, int32 [B, S]."""
     arrays = {name: np.zeros([len(features), features[0].max_seq_length], np.int32)
               for name in ("input_ids", "input_mask", "segment_ids")}
     for row, feature in enumerate(features):
@@ -232,12 +232,12 @@ def _padded(features):
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Document:
-    """A context in pieces.
+    """A context in tokens.
 
     Attributes:
-      pieces: int32 [N].
-      words: int32 [N], the word that each piece is of.
-      word_starts: int64 [words + 1], the number of pieces before each word, and N.
+      pieces: int32 [N]. IDs of the tokens.
+      words: int32 [N]. Number of the word of each token.
+      word_starts: int64 [words + 1]. Number of tokens before each word, and N.
     """
 
     pieces: np.ndarray
@@ -246,16 +246,16 @@ class _Document:
 
     @classmethod
     def of_words(cls, pieces):
-        """`pieces`: for each word, the list of its ids."""
+        """Creates a _Document. `pieces`: for each word, the list of its token IDs."""
         counts = [len(ids) for ids in pieces]
         return cls(np.fromiter(itertools.chain.from_iterable(pieces), np.int32),
                    np.repeat(np.arange(len(counts), dtype=np.int32), counts), np.cumsum([0, *counts]))
 
     def answer_span(self, example, answer):
-        """(first, last) piece of an example's answer, whose own pieces are `answer`.
+        """Returns (first, last) token of an example's answer, whose own tokens are `answer`.
 
-        They are those of the words that it touches, or where the answer's pieces stand among them, these alone:
-        of "(1895-1943)." the answer 1895 (the original's `_improve_answer_span`).
+        These are the tokens of all words that it overlaps. If they contain the answer's tokens, only those: 1895 in
+        "(1895-1943)." (the original BERT's `_improve_answer_span`).
         """
         first = int(self.word_starts[:-1][example.start_position])
         last = int(self.word_starts[example.end_position + 1]) - 1

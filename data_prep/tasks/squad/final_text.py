@@ -1,4 +1,4 @@
-"""From an answer in pieces back to the text it came from."""
+"""Conversion of answer tokens to the text that they come from."""
 
 import logging
 
@@ -8,19 +8,18 @@ _log = logging.getLogger(__name__)
 
 
 def final_text(pieces, original, do_lower_case, strip_accents=None):
-    """The part of a text that some pieces came from (the original's `get_final_text`).
+    """Returns the part of a text that tokens come from, like the original BERT's `get_final_text`.
 
-    The words of the text are set apart as the tokenizer sets them apart, and the answer is looked up there. If that
-    has changed the number of characters other than spaces, or the answer is not found, the whole text is the answer.
-    The latter happens to pieces [UNK].
+    Splits the words of the text like the tokenizer, and searches for the answer there. Returns the complete text if
+    splitting changed the number of characters other than spaces, or if the answer is not found, as with [UNK] tokens.
 
     Args:
-      pieces: list of str, neighbouring pieces.
-      original: the words of the context that they touch, joined by spaces.
-      do_lower_case, strip_accents: of the tokenizer.
+      pieces: List of str. Consecutive tokens.
+      original: str. The words of the context that they overlap, joined by spaces.
+      do_lower_case, strip_accents: bool. As in the tokenizer.
 
     Returns:
-      str, a part of `original`: of "(1895-1943)." and the piece "1895" that year alone.
+      str. A part of `original`, for example only the year for "(1895-1943)." and the token "1895".
     """
     answer = " ".join(" ".join(pieces).replace(" ##", "").replace("##", "").split())
     spaced = " ".join(words_of_text(original, do_lower_case, strip_accents))

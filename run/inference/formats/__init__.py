@@ -1,1 +1,1 @@
-"""Files of texts to be answered, of answers, and of vectors."""
+"""File formats for requests, predictions, and embeddings."""

@@ -1,4 +1,4 @@
-"""What a model answered, dicts of bert_tf.tasks.Kind.rows, as JSON lines or as TSV. Free of TensorFlow."""
+"""Predictions (dicts from bert_tf.tasks.Kind.rows) as JSON lines or TSV. Does not import TensorFlow."""
 
 import contextlib
 import json
@@ -11,11 +11,11 @@ STANDARD_OUTPUT = "-"
 
 @contextlib.contextmanager
 def writer(path, is_table):
-    """A function that writes a row, dict; the file appears under its name when the context ends without an error.
+    """Yields a function that writes a row, dict. The file is renamed when the context ends without an error.
 
     Args:
-      path: of the file; - for standard output.
-      is_table: whether it is TSV, with a header; else JSON lines.
+      path: Path of the file; - for standard output.
+      is_table: bool. Whether to write TSV with a header instead of JSON lines.
     """
     with contextlib.nullcontext(sys.stdout) if path == STANDARD_OUTPUT else new_file(path) as file:
         yield _TableWriter(file).write if is_table else _LineWriter(file).write
@@ -33,9 +33,9 @@ class _LineWriter:
 
 
 class _TableWriter:
-    """Tab-separated values; a dict within a row becomes a column for each of its keys, a list stays JSON.
+    """Tab-separated values. A dict within a row becomes one column per key; a list stays JSON.
 
-    In texts a backslash, tab or line break is written as in JSON: \\\\, \\t, \\n, \\r.
+    In texts, a backslash, tab, or line break is escaped as in JSON: \\\\, \\t, \\n, \\r.
     """
 
     def __init__(self, file):
@@ -43,7 +43,7 @@ class _TableWriter:
         self._header = None
 
     def write(self, row):
-        """Writes a dict, of the keys of the first."""
+        """Writes a dict with the same keys as the first."""
         cells = {}
         for name, value in row.items():
             if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""Numbers rounded to six decimal places as JSON text: what json.dumps makes of round(x, 6), several times faster.
+"""Numbers rounded to six decimal places as JSON text, like json.dumps of round(x, 6) but several times faster.
 
-Python takes longer to write out a float than a small model takes to compute it. Here a number is two looked-up strings:
-its sign with all digits down to the third decimal place, then the other three digits.
+Python takes longer to format a float than a small model takes to compute it. Here a number is two looked-up strings:
+its sign with all digits up to the third decimal place, then the other three digits.
 """
 
 import functools
@@ -9,17 +9,17 @@ import json
 
 import numpy as np
 
-PLACES = 1_000_000  # rounding is to multiples of one over this
-LARGEST = 32  # numbers from here on are left to json; outputs of a layer are normalised
-LEAST_PLAIN = 100  # below so many millionths, but for 0, Python writes an exponent: 9.9e-05
+PLACES = 1_000_000  # Rounds to multiples of 1 / PLACES.
+LARGEST = 32  # json formats larger numbers. Outputs of a layer are normalized.
+LEAST_PLAIN = 100  # For fewer millionths, except 0, Python writes an exponent: 9.9e-05.
 SEPARATOR = ", "
 
 
 def texts(values):
-    """The numbers of each row of values float32 [n, H] as text, with SEPARATOR between them; list of n str."""
-    # The product of a float32 and a million is exact in float64, so this is round(x, 6) to the last bit.
+    """Formats each row of values, float32 [n, H], with SEPARATOR between the numbers; list of n str."""
+    # The product of a float32 and a million is exact in float64, so this equals round(x, 6) exactly.
     scaled = np.rint(values.astype(np.float64) * PLACES)
-    if not (np.abs(scaled) < LARGEST * PLACES).all():  # nor is it if one is not a number
+    if not (np.abs(scaled) < LARGEST * PLACES).all():  # Also if one is NaN.
         return [json.dumps(row)[1:-1] for row in (scaled / PLACES).tolist()]
     magnitude = np.abs(scaled).astype(np.int32)
     has_exponent = (magnitude > 0) & (magnitude < LEAST_PLAIN)
@@ -35,10 +35,10 @@ def texts(values):
 
 @functools.cache
 def _strings():
-    """Strings that numbers are put together of, and where each kind of them starts."""
+    """Returns the strings that numbers are composed of, and the start index of each kind of them."""
     positive, starts = [], {}
     for kind, kind_strings in (
-        ("longer", [f"{number / 1000:.3f}" for number in range(1000 * LARGEST)]),  # other digits follow
+        ("longer", [f"{number / 1000:.3f}" for number in range(1000 * LARGEST)]),  # Other digits follow.
         ("whole", [repr(number / 1000) for number in range(1000 * LARGEST)]),
         ("exponent", [repr(number / PLACES) for number in range(LEAST_PLAIN)]),
     ):

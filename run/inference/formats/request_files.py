@@ -1,6 +1,6 @@
-"""Files of texts to be answered: lines, TSV and CSV with a header, JSON lines. Free of TensorFlow.
+"""Files of requests: lines, TSV and CSV with a header, JSON lines. Does not import TensorFlow.
 
-A request is a dict from the names of a model's inputs to texts: {"text": "..."}, {"question": "...", "context": "..."},
+A request is a dict of the names of a model's inputs to texts: {"text": "..."}, {"question": "...", "context": "..."},
 {"text_a": "...", "choices": ["...", "..."]}.
 """
 
@@ -16,12 +16,12 @@ from data_prep.tasks import tables
 FORMATS = ("lines", "tsv", "jsonl")
 FORMATS_BY_EXTENSION = {".tsv": "tsv", ".csv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
 STANDARD_INPUT = "-"
-LIST_INPUT = "choices"  # the one input that is a list of texts
+LIST_INPUT = "choices"  # The only input that is a list of texts.
 PAIR = re.compile(r"(.*?) \|\|\| (.*)")
 
 
 def format_of(path, given=None):
-    """"lines", "tsv" or "jsonl", as given or by the extension of a file."""
+    """Returns the format of a file, "lines", "tsv", or "jsonl", as given or by its extension."""
     return given or FORMATS_BY_EXTENSION.get(os.path.splitext(path)[1].lower(), "lines")
 
 
@@ -29,15 +29,15 @@ def read(path, text_inputs, columns=(), file_format=None, decoder=None):
     """Yields the requests of a file, in its order.
 
     Args:
-      path: of the file; - for standard input, but not of a table.
-      text_inputs: names of the model's inputs, in their order.
-      columns: names of the columns, or keys, that hold the inputs, in the order of `text_inputs`; the names of the
-        inputs themselves if empty. What is left over goes to "choices", a text each.
-      file_format: one of FORMATS; None takes that of the extension.
-      decoder: bert_tf.files.LineDecoder, which drops bytes that are not UTF-8 and counts their lines; or None.
+      path: Path of the file; - for standard input, but not for a table.
+      text_inputs: Names of the model's inputs, in order.
+      columns: Names of the columns or keys for the inputs, in the order of `text_inputs`. If empty, the names of the
+        inputs. Additional columns are texts of "choices".
+      file_format: One of FORMATS. None uses the format of the extension.
+      decoder: bert_tf.files.LineDecoder, which drops invalid UTF-8 bytes and counts their lines. May be None.
 
     Raises:
-      InputError: the model's inputs do not fit into lines; naming file and line, what cannot be read.
+      InputError: If lines cannot represent the model's inputs, or if the file is invalid, with file and line.
     """
     text_inputs, decoder = list(text_inputs), decoder or files.LineDecoder()
     check(path, text_inputs, columns, file_format)
@@ -76,7 +76,7 @@ def check(path, text_inputs, columns=(), file_format=None):
 
 
 def _check_columns(text_inputs, columns):
-    """Raises InputError unless there is a column for each input, or none is named."""
+    """Raises InputError unless there is a column for each input, or `columns` is empty."""
     if not columns:
         return
     takes_list = text_inputs[-1] == LIST_INPUT
@@ -86,7 +86,7 @@ def _check_columns(text_inputs, columns):
 
 
 def _lines(path, text_inputs, decoder):
-    """A text a line, or two with ` ||| ` between them; of an empty line an empty text, so lines keep their number."""
+    """Yields one text per line, or two separated by ` ||| `. An empty line is an empty text, to keep line numbers."""
     for number, line in _numbered_lines(path):
         text = decoder(line).rstrip("\r\n")
         if len(text_inputs) == 1:
@@ -112,7 +112,7 @@ def _rows(path, text_inputs, columns, decoder):
 
 
 def _positions(path, header, text_inputs, columns):
-    """Dict of input -> positions of its columns in a table; of "choices" all columns whose names begin with choice."""
+    """Returns dict of input to the positions of its columns; "choices" has all columns named choice and a number."""
     if columns:
         places = [tables.position(column, header, path) for column in columns]
         first = len(text_inputs) - 1

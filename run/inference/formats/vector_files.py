@@ -1,8 +1,6 @@
-"""Files of contextual vectors: JSON lines as the original's extract_features.py writes them, NumPy, TFRecord, and a
-folder for TensorBoard's projector.
+"""Files of contextual embeddings: JSON lines, NumPy, TFRecord, and a directory for TensorBoard's projector.
 
-Each writer is a context manager whose file appears under its name only when it is whole, and takes the rows of the
-input in order:
+Each writer is a context manager that writes its file atomically and accepts the rows of the input in order:
 
     with WRITERS["npz"](path, layers=[-1, -2], hidden_size=768) as writer:
         writer.write(["[CLS]", "hello", "[SEP]"], vectors)
@@ -23,16 +21,16 @@ from run.inference.formats import json_numbers
 
 COPY_BYTES = 1 << 20
 TENSORS_FILE, METADATA_FILE = "tensors_{}.tsv", "metadata.tsv"
-PROJECTOR_FILE = "projector_config.pbtxt"  # TensorBoard looks for this name
+PROJECTOR_FILE = "projector_config.pbtxt"  # Required by TensorBoard.
 
 
 class _Writer:
-    """A file that gets its name when the writer is left, and is removed when it is left by an exception.
+    """A file that is renamed when the writer exits, or removed if it exits with an exception.
 
     Args:
-      path: of the file, local or remote.
-      layers: indexes of the layers, list of int, as they are written.
-      hidden_size: width of a vector, H.
+      path: Path of the file, local or remote.
+      layers: List of int. Indices of the layers, as they are written.
+      hidden_size: int. Size of an embedding, H.
     """
 
     def __init__(self, path, layers, hidden_size):
@@ -52,21 +50,21 @@ class _Writer:
             self._write_end()
 
     def write(self, pieces, vectors, text=""):
-        """Writes a row. `pieces`: list of str; `vectors`: float32 [pieces, layers, H]; `text`: what they are of."""
+        """Writes a row. `pieces`: list of str; `vectors`: float32 [tokens, layers, H]; `text`: their text."""
         self._text = text
         self._write_row(pieces, vectors)
         self.num_rows += 1
 
     def _new_file(self, path):
-        """A context of the open file, which gets its name when it ends without an error."""
+        """Returns a context of the open file, which is renamed when the context ends without an error."""
         return new_file(path, "wb")
 
     def _write_end(self):
-        """Writes what comes after the last row."""
+        """Writes the end of the file after the last row."""
 
 
 class JsonLinesWriter(_Writer):
-    """A JSON object a line, key for key and digit for digit the original's.
+    """One JSON object per line, with the same keys and digits as the original BERT.
 
     {"linex_index": 0, "features": [{"token": "[CLS]", "layers": [{"index": -1, "values": [0.123456, ...]}]}, ...]}
     """
@@ -78,20 +76,20 @@ class JsonLinesWriter(_Writer):
         self._file.write(f'{{"linex_index": {self.num_rows}, "features": [{features}]}}\n'.encode())
 
     def _layers_text(self, numbers):
-        """The layers of one piece; `numbers` gives the text of the next layer's values."""
+        """Formats the layers of one token. `numbers` iterates over the texts of the layers' values."""
         return ", ".join(f'{{"index": {index}, "values": [{next(numbers)}]}}' for index in self._layers)
 
 
 class NpzWriter(_Writer):
-    """One .npz of four arrays, all rows one after another.
+    """One .npz file of four arrays with all rows concatenated.
 
-    vectors: float32 [T, layers, H], T the pieces of all rows together.
+    vectors: float32 [T, layers, H], where T is the total number of tokens.
     tokens: str [T].
-    row_splits: int64 [rows + 1]; row i is vectors[row_splits[i]:row_splits[i + 1]].
-    layers: int64 [layers], their indexes as they were asked for.
+    row_splits: int64 [rows + 1]. Row i is vectors[row_splits[i]:row_splits[i + 1]].
+    layers: int64 [layers]. Their indices as requested.
 
-    Vectors go to the disk as they come, into an unnamed file beside the .npz, or of a remote one in the local folder of
-    temporary files, so that the disk holds them twice before the end.
+    Embeddings are written immediately to an unnamed file next to the .npz file, or in the local temporary directory if
+    that is remote. So the disk contains them twice before the end.
     """
 
     def __init__(self, path, layers, hidden_size):
@@ -124,9 +122,9 @@ class NpzWriter(_Writer):
 
 
 class TFRecordWriter(_Writer):
-    """A tf.train.Example a row: tokens, bytes [T]; vectors, float [T * layers * H]; linex_index, int64 [1].
+    """One tf.train.Example per row: tokens, bytes [T]; vectors, float [T * layers * H]; linex_index, int64 [1].
 
-    Vectors lie token after token, of each token layer after layer.
+    The embeddings are ordered by token, then by layer.
     """
 
     @contextlib.contextmanager
@@ -144,11 +142,11 @@ class TFRecordWriter(_Writer):
 
 
 class ProjectorWriter(_Writer):
-    """A folder that TensorBoard's projector shows: vectors as TSV, a file a layer, and what they are of.
+    """A directory for TensorBoard's projector: one TSV file of embeddings per layer, and their metadata.
 
-    tensors_LAYER.tsv: a row a vector. metadata.tsv: a row a vector too, the piece, the number of its line from 0, and
-    the text; of pooled vectors the text first, since the projector labels points by the first column of words.
-    projector_config.pbtxt: names these files. `tensorboard --logdir=FOLDER` finds them there.
+    tensors_LAYER.tsv: one row per embedding. metadata.tsv: one row per embedding with the token, its 0-based line
+    number, and the text. For pooled embeddings, the text is first, since the projector labels points by the first text
+    column. projector_config.pbtxt: lists these files. `tensorboard --logdir=FOLDER` finds them there.
     """
 
     def __init__(self, path, layers, hidden_size):
@@ -169,7 +167,7 @@ class ProjectorWriter(_Writer):
                 file.write("\t".join(f"{value:.6g}" for value in values) + "\n")
         text = " ".join(self._text.split())
         if not self.num_rows:
-            self._write_header(is_pooled=len(pieces) == 1)  # else [CLS] and [SEP] are there too
+            self._write_header(is_pooled=len(pieces) == 1)  # Unpooled rows contain at least [CLS] and [SEP].
         for piece in pieces:
             cells = {"piece": piece, "line": str(self.num_rows), "text": text}
             self._metadata.write("\t".join(cells[name] for name in self._columns) + "\n")
