@@ -218,6 +218,7 @@ def prepare_tensorflow():
     has_gpu = os.path.exists("/dev/nvidiactl")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2" if has_gpu else "3")
     os.environ.setdefault("GCS_READ_CACHE_BLOCK_SIZE_MB", str(REMOTE_BLOCK_MB))
+    os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # without it, TensorFlow imports Keras 3, which nothing here uses
     if FASTER_WITH_ONEDNN in processor.read()[1]:
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     logging.set_verbosity(logging.ERROR)

@@ -1,5 +1,6 @@
 """What must start in a moment imports neither TensorFlow nor, where it is no command line, flags."""
 
+import os
 import subprocess
 import sys
 
@@ -30,6 +31,14 @@ def test_imports_that_are_cheap(modules, unwanted):
     loaded = loaded_by(*modules)
     assert {"sys", "bert_tf"} <= loaded
     assert not unwanted & loaded, "find out which with python -X importtime"
+
+
+def test_tensorflow_does_not_import_keras_3():
+    code = ("import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\nimport tensorflow\n"
+            "print(*{'keras', 'tf_keras', 'sklearn', 'matplotlib'} & {*sys.modules})\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=scripts.ROOT,
+                          env={name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"})
+    assert done.stdout.split() == ["tf_keras"]
 
 
 def test_the_face_of_tokenization_imports_what_is_asked_for():
