@@ -93,7 +93,7 @@ def _concrete(function, specs):
                                            for name, spec in specs.items()})
 
 
-def largest_difference(servable, path):
+def largest_differences(servable, path):
     """Compares the outputs of a converted model with the servable's own, on its example.
 
     Args:
@@ -101,18 +101,19 @@ def largest_difference(servable, path):
       path: Local path of the .tflite file.
 
     Returns:
-      float. Maximum absolute difference of any output at a non-padding token.
+      Dict of output name -> float. Maximum absolute difference at a non-padding token.
     """
     features = {name: tf.reshape(value, [-1, servable.max_seq_length])
                 for name, value in servable.example_features().items()}
     expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
     rows = rows_of({name: value.numpy() for name, value in features.items()})
-    differences = [0.0]
+    differences = dict.fromkeys(expected, 0.0)
     for place, answer in enumerate(Buckets(path).run(rows)):
         for name, value in answer.items():
             length = len(rows[place].ids) if name in KINDS[servable.kind].per_position else None
-            differences.append(np.abs(value[:length] - expected[name][place][:length]).max())
-    return float(max(differences))
+            difference = float(np.abs(value[:length] - expected[name][place][:length]).max())
+            differences[name] = max(differences[name], difference)
+    return differences
 
 
 @contextlib.contextmanager

@@ -124,6 +124,8 @@ class _Pruning:
             "init_checkpoint": files.absolute(whole.path), "metric": metric, "round": chosen,
             "whole": entries[0], "rounds": entries[1:]})
         print(_as_text(entries[: chosen + 1], metric))
+        for technique in self._techniques:
+            technique.end()
         self._say_what_came_out(chosen, entries)
 
     def _round(self, number, before):

@@ -21,7 +21,7 @@ from bert_tf.serving.settings import (
     QuestionSettings,
     ServedSettings,
 )
-from bert_tf.tasks import MaskedLM, SpanLabeler
+from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.inference.formats import request_files
 from run.settings import DeviceSettings
@@ -179,6 +179,11 @@ class PredictionSettings(LoadSettings):
         None, "File to write: a table if it ends in .tsv, else JSON lines; - for standard output. Needed.",
         required=True, place=places.OUTPUT_STREAM)
     batch_size: int = setting(32, "Rows that go through the model together.", lower=1)
+
+    def check_files(self):
+        """See Settings. The inputs of an export are not known before it is loaded."""
+        inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
+        request_files.check(self.input_file, inputs, self.columns, self.input_format)
 
     @property
     def writes_table(self):
