@@ -79,8 +79,7 @@ class Found:
 
     @property
     def casing(self):
-        """(argument, TokenizerFiles) of the first checkpoint with a known casing; (None, TokenizerFiles()) without one.
-        """
+        """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None, TokenizerFiles())."""
         return next(((name, each) for name, each in self.tokenizers.items() if each.casing_from),
                     (None, TokenizerFiles()))
 
