@@ -8,8 +8,8 @@ import os
 import signal
 import sys
 
-INTERRUPTED = 130  # exit status that a shell reports for a process ended by Ctrl-C
-TERMINATED = 143  # exit status that a shell reports for a process ended by SIGTERM
+INTERRUPTED = 130  # Status in a shell of a process that Ctrl-C ended.
+TERMINATED = 143  # Status in a shell of a process that SIGTERM ended.
 
 
 class Terminated(BaseException):
@@ -23,7 +23,7 @@ _SIGNALS = {signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
 
 @contextlib.contextmanager
 def raised():
-    """A context in which SIGINT and SIGTERM raise KeyboardInterrupt and Terminated, unless they have other handlers.
+    """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Terminated, within a context, unless handled.
 
     A second SIGTERM ends the process at once. An error that is raised after a signal follows from it, since libraries
     replace exceptions: TensorFlow does while it reports an error of its own. The context raises the signal's exception

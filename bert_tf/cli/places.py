@@ -37,17 +37,17 @@ _CHECKS = {
 
 
 def check(settings, *others, without=()):
-    """Checks that all required settings have values, that inputs can be read, and that no output replaces an input.
+    """Checks that required settings have values, that inputs can be read, and that no output replaces an input.
 
-    A path is not looked at if it is required with a condition that is not met.
+    A path is ignored if it is required with a condition that is not met.
 
     Args:
       settings: Settings.
-      *others: further Settings that conditions name.
-      without: names of settings that are not looked at.
+      *others: Further Settings that conditions refer to.
+      without: Names of settings to ignore.
 
     Raises:
-      InputError: naming the setting and its value.
+      InputError: With the setting and its value.
     """
     check_required(settings, *others, without=without)
     found = _find_paths(settings, *others, without=without)
@@ -89,7 +89,7 @@ def _find_paths(settings, *others, without=()):
 
 
 def _check_output(name, place, path, found):
-    """Raises InputError if an output replaces an input, or would be read as one; found: name -> (role, path)."""
+    """Raises InputError if an output replaces an input or would be read as one; found: name -> (role, path)."""
     def having(*roles):
         return {other: each for other, (role, each) in found.items() if role in roles}
 
@@ -105,11 +105,11 @@ def _check_output(name, place, path, found):
 
 
 def check_required(settings, *others, without=()):
-    """Raises InputError naming a setting that is required and has no value.
+    """Raises InputError about a setting that is required and has no value.
 
     Args:
-      settings, *others: as `check`'s.
-      without: names of settings that are not looked at, such as those that may get a value yet.
+      settings, *others: See `check`.
+      without: Names of settings to ignore, such as settings that can get a value later.
     """
     fields = [pair for each in (settings, *others) for pair in each.fields()]
     for field, value in settings.fields():
@@ -123,7 +123,7 @@ def check_required(settings, *others, without=()):
 
 
 def _is_read(field, fields):
-    """Whether a path is looked at: not if it is required with a condition that is not met."""
+    """Returns whether to check a path: not if it is required with a condition that is not met."""
     required = field.metadata["required"]
     return not _conditions(required)[0] or _is_required(required, fields)
 
@@ -134,13 +134,13 @@ def _is_required(required, fields):
 
 
 def _conditions(required):
-    """What `required` has before and after "without", "" for nothing."""
+    """Returns the parts of `required` before and after "without", "" for nothing."""
     wanted, _, other = required.partition("without ") if isinstance(required, str) else ("", "", "")
     return wanted.strip(), other
 
 
 def _place(field, fields):
-    """The role of a path, which may depend on another setting: dict of condition -> role, None for all others."""
+    """Returns the role of a path, which can depend on a setting: dict of condition -> role, None for all others."""
     place = field.metadata["place"]
     if isinstance(place, dict):
         return next(role for condition, role in place.items() if condition is None or is_met(condition, fields))

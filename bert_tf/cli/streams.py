@@ -25,14 +25,14 @@ def open_closed():
 
 
 def find_output_error(error=None):
-    """Writes what is left for standard output.
+    """Writes the remaining buffer of standard output.
 
     Args:
       error: Exception that ends the script, None if there is none.
 
     Returns:
       OSError of standard output, None if everything has been written. After an error, standard output is the null
-      device, since Python writes what is left as it exits, and would report the error once more.
+      device, since Python writes the remaining buffer at exit, and would report the error again.
     """
     found = error if isinstance(error, BrokenPipeError) and _is_broken_pipe() else None
     try:
@@ -49,6 +49,6 @@ def _is_broken_pipe():
     poll = select.poll()
     try:
         poll.register(sys.stdout.fileno(), 0)
-    except io.UnsupportedOperation:  # it is not a file of the system's
+    except io.UnsupportedOperation:  # not a file of the system
         return False
     return any(event & select.POLLERR for _, event in poll.poll(0))

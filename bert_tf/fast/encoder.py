@@ -91,7 +91,7 @@ class FastEncoder(BertEncoder):
 
 
 def _recompute(number, layer, x, run):
-    """A hook: keeps a layer's output, and recomputes its activations in the backward pass."""
+    """Keeps a layer's output, and recomputes its activations in the backward pass; a hook."""
     del number
     if run.dropout_seeds is None:
         return run(layer, x)

@@ -1,4 +1,4 @@
-"""One writer at a time: a lock that ends with its process, however that ends."""
+"""A lock for a single writer, which ends with its process, even if that is killed."""
 
 import contextlib
 import fcntl
@@ -8,22 +8,22 @@ from bert_tf.errors import InputError
 from bert_tf.files.local import write_errors_named
 from bert_tf.files.places import is_remote
 
-LOCKS = "/proc/locks"  # of Linux: the process that has each lock
+LOCKS = "/proc/locks"  # Process of each lock on Linux.
 
 
 @contextlib.contextmanager
 def only_writer(argument, path):
-    """A context in which no other process of this machine writes to an output. Remote outputs are not locked.
+    """Prevents other processes of this machine from writing to an output within a context; ignores remote outputs.
 
-    A directory is locked itself. A file, or a directory that does not exist yet, has .NAME.lock next to it until the
-    end of the context. A lock file that a killed process left does no harm.
+    A directory itself is locked. For a file, or a directory that does not exist yet, .NAME.lock exists next to it until
+    the end of the context. A leftover lock file of a killed process is harmless.
 
     Args:
       argument: Name of the flag that the path was given with, for the error. None if there is none.
       path: Path of a directory, or of a file or a new directory in an existing directory.
 
     Raises:
-      InputError: If another process has the lock, or this one has it already.
+      InputError: If another process has locked it, or this process already has.
       OSError: If the lock file, next to the path that the error names, cannot be written.
     """
     if is_remote(path):
@@ -52,7 +52,7 @@ def only_writer(argument, path):
 
 
 def _holder(descriptor):
-    """Who has the lock of an open file, in words."""
+    """Describes the process that has locked an open file."""
     inode = str(os.fstat(descriptor).st_ino)
     with contextlib.suppress(OSError), open(LOCKS, encoding="ascii") as file:
         for line in file:
