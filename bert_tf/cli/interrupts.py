@@ -26,7 +26,7 @@ def raised():
     """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Terminated, within a context, unless handled.
 
     A second SIGTERM ends the process at once. An error that is raised after a signal follows from it, since libraries
-    replace exceptions: TensorFlow does while it reports an error of its own. The context raises the signal's exception
+    replace exceptions: TensorFlow does while it reports its own error. The context raises the signal's exception
     instead.
     """
     received = []

@@ -60,7 +60,7 @@ def check(settings, *others, without=()):
 
 @contextlib.contextmanager
 def lock_outputs(settings):
-    """A context in which no other process of this machine can enter the same for an output of its own.
+    """Prevents other processes of this machine from locking the same outputs within a context.
 
     The output folder of a training run is excluded: the run locks it if it trains.
 

@@ -54,7 +54,7 @@ ENVIRONMENT_ERRORS = (
     "NotFoundError", "PermissionDeniedError", "AlreadyExistsError", "DataLossError",  # files, also corrupted ones
     "UnavailableError", "UnauthenticatedError", "DeadlineExceededError",  # storage and other machines
     "AbortedError",  # another machine of the same run ended
-    "ResourceExhaustedError",  # memory, of a GPU above all; a full disk
+    "ResourceExhaustedError",  # memory, especially of a GPU; a full disk
 )
 
 

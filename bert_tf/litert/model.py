@@ -26,7 +26,7 @@ class LiteRTModel:
         """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for one per core.
 
         Raises:
-          InputError: If the file is of another kind.
+          InputError: If the file has another format.
           OSError: If it cannot be read.
         """
         self.metadata, vocabulary = metadata_file.read(path)
