@@ -1,7 +1,7 @@
-"""Hugging Face's `config.json`: which of its keys a BERT's config is made of, and what this project does not compute.
+"""Hugging Face's `config.json`: the keys for the config of a BERT, and settings that this project does not support.
 
-Keys that change no number, such as `use_cache` or `torch_dtype`, are passed over. Its "gelu" is the exact erf form and
-becomes "gelu_exact"; its "gelu_new" is the tanh form, the original's.
+Keys that do not affect the computation, such as `use_cache` or `torch_dtype`, are ignored. Its "gelu" is the exact erf
+form, called "gelu_exact" here; its "gelu_new" is the tanh approximation of the original.
 """
 
 from bert_tf.errors import InputError
@@ -12,33 +12,33 @@ ACTIVATIONS = {"gelu": "gelu_exact", "gelu_new": "gelu", "gelu_pytorch_tanh": "g
                "linear": "linear"}
 OUR_ACTIVATIONS = {"gelu": "gelu_new", "gelu_exact": "gelu", "relu": "relu", "tanh": "tanh", "linear": "linear"}
 
-# What transformers takes for a key that config.json lacks, where BertConfig's default is another.
+# Defaults of transformers for missing keys of config.json, if they differ from BertConfig's.
 DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2, "hidden_act": "gelu"}
 DEFAULT_LAYERS, DEFAULT_HEADS = 12, 12
 
-# Settings that change the numbers, and the only value that this project computes.
+# Settings that affect the computation, and the only value that this project supports.
 FIXED_SETTINGS = {"model_type": "bert", "layer_norm_eps": 1e-12, "position_embedding_type": "absolute",
                   "is_decoder": False, "is_encoder_decoder": False, "add_cross_attention": False,
                   "quantization_config": None}
-NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers leaves them out, as they are
+NOT_WRITTEN = ("is_encoder_decoder", "quantization_config")  # transformers omits these default values
 
-# Settings of BertConfig that no BERT of transformers has.
+# Settings of BertConfig that transformers does not support.
 WITHOUT_PLACE = ("intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
 PRUNED = "pruned_heads"
 
-MARKS = ("model_type", "architectures", "transformers_version")  # keys that tell its configs from the original's
+MARKS = ("model_type", "architectures", "transformers_version")  # Keys that only its configs have, not the original's.
 
 
 def is_hugging_face(values):
-    """Whether a dict of JSON values is of Hugging Face's config.json, not of a bert_config.json."""
+    """Returns whether a dict of JSON values is from Hugging Face's config.json, not from a bert_config.json."""
     return any(key in values for key in MARKS)
 
 
 def to_bert(values):
-    """The dict of a config.json with the values that BertConfig has for its keys; other keys stay as they are.
+    """Returns the dict of a config.json with the values of BertConfig for its keys; other keys are unchanged.
 
     Raises:
-      InputError: naming the key, for a model that this project does not compute.
+      InputError: If this project does not support the model, with the key.
     """
     for name, only in FIXED_SETTINGS.items():
         value = values.get(name)
@@ -50,20 +50,20 @@ def to_bert(values):
         raise InputError(f"embedding_size is {width!r}: only that of hidden_size, {values['hidden_size']!r}, is "
                          "supported")
     values = DEFAULTS | values
-    if values["hidden_act"] not in tuple(ACTIVATIONS):  # JSON may hold a list, which no dict can be asked for
+    if values["hidden_act"] not in tuple(ACTIVATIONS):  # JSON can contain a list, which is not hashable
         raise InputError(f"hidden_act is {values['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
     values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
     return values | {"attention_heads_per_layer": _heads_left(values)} if values.get(PRUNED) else values
 
 
 def of_bert(values):
-    """The dict of a config.json for what BertConfig.to_dict gives.
+    """Returns the dict of a config.json for a result of BertConfig.to_dict.
 
-    Of pruned heads transformers asks for numbers, to make its layers smaller by so many. Which they were does not
-    matter once they are gone: the last ones are named.
+    For pruned heads, transformers requires their numbers, to make its layers smaller. The numbers do not matter after
+    the heads are removed, so the last ones are used.
 
     Raises:
-      InputError: naming the setting, for a model that transformers does not compute.
+      InputError: If transformers does not support the model, with the setting.
     """
     for name in WITHOUT_PLACE:
         if name in values:
@@ -79,7 +79,7 @@ def of_bert(values):
 
 
 def _heads_left(values):
-    """How many heads each layer has left, list of int, by the dict of a config.json with `pruned_heads`."""
+    """Counts the remaining heads of each layer, a list of int, in the dict of a config.json with `pruned_heads`."""
     layers, heads = (values.get("num_hidden_layers", DEFAULT_LAYERS), values.get("num_attention_heads", DEFAULT_HEADS))
     pruned = values[PRUNED]
     if not isinstance(pruned, dict) or not all(

@@ -1,4 +1,4 @@
-"""The settings that a resumable command was started with, and its finished parts, in a JSON file of its output folder.
+"""The initial settings of a resumable command, and its finished parts, in a JSON file of its output directory.
 
     state = RunState(folder, started_with, may_change)   # compares, and writes nothing
     state.begin()                                        # writes the settings, unless the run is resumed
@@ -17,27 +17,28 @@ from bert_tf.files import is_remote, new_file, read_json_object
 
 RUN_FILE = "run.json"
 TRIAL_FILE = "trial.json"  # Settings and results of a trial of a search.
-CHANGEABLE = "changeable"  # Key of the settings that may differ in a resumed run.
+FLAG_NAMES = {"frozen_checkpoint": "init_checkpoint"}  # Of settings that a file has under another name.
+CHANGEABLE = "changeable"  # Key of the settings that can differ in a resumed run.
 WHOLE_BYTES = 1 << 26  # Files of up to this many bytes together are compared completely.
-SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Of larger ones, this many blocks each, evenly spaced.
+SAMPLE_BLOCKS, BLOCK_BYTES = 16, 1 << 16  # Each larger file is sampled in this many evenly spaced blocks.
 
 
 class RunState:
-    """Settings that a run was started with, compared with those of now, and its finished parts.
+    """Initial settings of a run, compared with the current ones, and its finished parts.
 
-    A run.json without a checkpoint is from a run that was killed before its first checkpoint: a new run replaces it.
+    A run.json without a checkpoint is from a run that was killed before its first checkpoint: a new run overwrites it.
 
     Args:
-      folder: Path of the output folder; it need not exist.
+      folder: Path of the output directory; it does not have to exist.
       started_with: Dict of setting -> JSON value that must be equal in a resumed run. If empty, nothing is written.
-        Settings that the file lacks, since an earlier version wrote it, are not compared.
+        Settings that are missing in the file, since an earlier version wrote it, are not compared.
       may_change: Dict of setting -> JSON value that a resumed run reports if it differs.
       name: Name of the file.
-      alone: If True, a folder without the file must be empty.
+      alone: If True, a directory without the file must be empty.
       end: Characters after the JSON text.
 
     Raises:
-      InputError: If a setting differs, the file is damaged, or the folder is not empty.
+      InputError: If a setting differs, the file is corrupted, or the directory is not empty.
     """
 
     def __init__(self, folder, started_with, may_change=None, name=RUN_FILE, alone=False, end="\n"):
@@ -48,12 +49,12 @@ class RunState:
 
     @property
     def is_resumed(self):
-        """Whether the folder holds a run to resume."""
+        """True if the directory contains a run to resume."""
         return files.exists(self._path) and (not self._needs_checkpoint or holds_run(self._folder))
 
     @property
     def changes(self):
-        """Message that names the settings that a resumed run changes; None if there are none."""
+        """Message with the settings that a resumed run changes; None if there are none."""
         before = read_json_object(self._path).get(CHANGEABLE, {}) if self.is_resumed else {}
         if not isinstance(before, dict):
             raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: it must be an object")
@@ -62,13 +63,13 @@ class RunState:
         return f"goes on with other settings than it was started with: {', '.join(found)}" if found else None
 
     def begin(self):
-        """Writes the settings, unless the run is resumed. Compares again: another process may have begun a run."""
+        """Writes the settings, unless the run is resumed. Compares again: another process could have begun a run."""
         self._check()
         if self._started_with and not self.is_resumed:
             self._write(self._started_with | ({CHANGEABLE: self._may_change} if self._may_change else {}))
 
     def result(self, part):
-        """Returns the value of a finished part; None before its end."""
+        """Returns the value of a finished part; None if it is not finished."""
         return read_json_object(self._path).get(part) if self.is_resumed else None
 
     def finish(self, part, value):
@@ -86,8 +87,8 @@ class RunState:
             if name in existing and _differs(existing[name], value):
                 old, new = _shown(existing[name]), _shown(value)
                 other = f"not {new}" if old != new else "and they have other names or another order now"
-                raise InputError(f"`output_dir`={self._folder}: holds a run with `{name}` {old}, {other}; choose "
-                                 "another folder for another run")
+                raise InputError(f"`output_dir`={self._folder}: holds a run with `{FLAG_NAMES.get(name, name)}` {old}, "
+                                 f"{other}; choose another folder for another run")
 
     def _write(self, values):
         files.make_dirs(self._folder)
@@ -96,16 +97,16 @@ class RunState:
 
 
 def holds_run(folder):
-    """Returns whether a folder holds checkpoints of a run, or the results of a trial of a search."""
+    """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
     return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
 
 
 def fingerprint(paths, whole=False):
-    """Dict that identifies files: by number, names without folder, sizes in bytes, and contents.
+    """Returns a dict that identifies files by number, names without directory, sizes in bytes, and contents.
 
-    Contents are read whole up to WHOLE_BYTES; of more, a sample of each file's blocks. Of remote files, where each
-    block costs a request that brings megabytes, the sample is the first block of SAMPLE_BLOCKS files. With `whole` no
-    sample is taken.
+    Contents are read completely up to WHOLE_BYTES; above that, a sample of each file's blocks. For remote files, where
+    each block costs a request that transfers megabytes, the sample is the first block of SAMPLE_BLOCKS files. With
+    `whole`, all contents are read.
     """
     sizes = [files.size(path) for path in paths]
     names = [[os.path.basename(path), size] for path, size in zip(paths, sizes, strict=True)]
@@ -121,7 +122,7 @@ def fingerprint(paths, whole=False):
 
 
 def _digest(path, size, is_sampled):
-    """SHA-256 of the first `size` bytes of a file, or of blocks of them spread evenly."""
+    """Returns the SHA-256 of the first `size` bytes of a file, or of evenly spaced blocks of them."""
     digest = hashlib.sha256()
     with files.open_bytes(path) as file:
         starts = range(0, size, BLOCK_BYTES)
@@ -134,14 +135,14 @@ def _digest(path, size, is_sampled):
 
 
 def _spread(items):
-    """SAMPLE_BLOCKS of a list, evenly spread from the first to the last; all if they are no more."""
+    """Returns SAMPLE_BLOCKS items of a list, evenly spaced from the first to the last, or all if there are fewer."""
     if len(items) <= SAMPLE_BLOCKS:
         return items
     return [items[(len(items) - 1) * number // (SAMPLE_BLOCKS - 1)] for number in range(SAMPLE_BLOCKS)]
 
 
 def _differs(old, new):
-    """Whether two values differ; of fingerprints, in what both of them hold."""
+    """Returns whether two values differ; fingerprints are compared by their common keys."""
     if isinstance(old, dict) and isinstance(new, dict):
         return any(old[name] != new[name] for name in old.keys() & new.keys())
     return old != new

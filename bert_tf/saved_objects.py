@@ -1,4 +1,4 @@
-"""How Keras saves the objects of this package: as the arguments of their constructors.
+"""Saves the objects of this package with Keras: as the arguments of their constructors.
 
 A class with one of these bases is registered with Keras under the package "bert_tf". `get_config` returns plain values,
 and `from_config` creates an equal object from them. The weights of a layer are created on construction.
@@ -13,14 +13,14 @@ import tf_keras
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
-OURS = "bert_tf."  # The start of the names of this package's modules.
+OURS = "bert_tf."  # Prefix of the module names of this package.
 
 _register = tf_keras.saving.register_keras_serializable(package="bert_tf")
 _register(BertConfig)
 
 
 def to_plain(value):
-    """Returns an argument as a plain value: an object that has a config as Keras writes it into a file."""
+    """Returns an argument as a plain value: an object with a config is converted to Keras's file format."""
     if isinstance(value, list | tuple):
         return [to_plain(each) for each in value]
     if not isinstance(value, SavedObject | BertConfig):
@@ -30,7 +30,7 @@ def to_plain(value):
 
 
 def to_object(value):
-    """Returns the object that `to_plain` made a plain value from."""
+    """Restores the object from the result of `to_plain`."""
     if not isinstance(value, dict) or not {"class_name", "config"} <= value.keys():
         return value
     name = value.get("registered_name")
@@ -55,17 +55,17 @@ class SavedObject:
 
     @classmethod
     def from_config(cls, config):
-        """Creates an object from what `get_config` returned."""
+        """Creates an object from the result of `get_config`."""
         return cls(**{name: to_object(value) for name, value in config.items()})
 
     def _constructed(self):
-        """Called when the object's constructor has ended."""
+        """Called after the object's constructor returns."""
 
 
 class SavedLayer(SavedObject):
     """A layer or model whose config is the arguments of its constructor, its name, dtype, and frozen layers.
 
-    Hooks and replaced weights belong to training or to one answer. A layer that has some cannot be saved.
+    Hooks and replaced weights belong to training or to one request. A layer with such changes cannot be saved.
     """
 
     def get_config(self):
@@ -83,24 +83,25 @@ class SavedLayer(SavedObject):
 
     @classmethod
     def from_config(cls, config):
-        """Creates a layer with newly initialized weights from what `get_config` returned."""
+        """Creates a layer with newly initialized weights from the result of `get_config`."""
         frozen = config.get("frozen_layers", ())
         layer = super().from_config({name: value for name, value in config.items() if name != "frozen_layers"})
         for number, each in enumerate(layer._saved_layers()):
-            each.trainable = number not in frozen  # Of the layers inside it too, which follow.
+            each.trainable = number not in frozen  # Also sets the layers inside it, which follow.
         return layer
 
     def build_from_config(self, config):
-        """Has a user's subclass create its weights by a call on int32 features. Keras would pass floats."""
+        """Makes a user's subclass create its weights by a call with int32 features. Keras would pass floats."""
         self.call({name: tf.zeros([size or 1 for size in shape], tf.int32)
                    for name, shape in config["input_shape"].items()})
         self.built = True
 
     @property
     def _must_restore_from_config(self):
-        """Keras' switch: whether a SavedModel has only the config of this layer, and not the functions of its calls.
+        """Flag of Keras: whether a SavedModel contains only the config of this layer, not the functions of its calls.
 
-        The arguments of our layers are not all tensors, and an encoder within a task model may not be called itself.
+        The arguments of this project's layers are not all tensors, and an encoder within a task model is not always
+        called.
         """
         return not isinstance(self, tf_keras.Model) or self.save_spec() is None
 
@@ -111,13 +112,13 @@ class SavedLayer(SavedObject):
         return super()._trackable_children(save_type, **kwargs)
 
     def _saved_layers(self):
-        """This layer and those inside it, each before those inside it."""
+        """Returns this layer and those inside it, outer layers first."""
         return [self, *(layer for layer in self.submodules if isinstance(layer, SavedLayer))]
 
     def _constructed(self):
         vars(self)["_first_hooks"] = getattr(self, "hooks", ())
         vars(self)["_num_weights"] = len(self.weights)
-        self.built = type(self).__module__.startswith(OURS)  # A user's subclass may have more to build.
+        self.built = type(self).__module__.startswith(OURS)  # A user's subclass can have more to build.
 
     def _check_is_plain(self):
         for layer in reversed(self._saved_layers()):
@@ -138,7 +139,7 @@ class SavedLayer(SavedObject):
 
 
 def _recording(init):
-    """A constructor that remembers its arguments, unless a subclass' constructor called it."""
+    """Wraps a constructor to record its arguments, unless a subclass's constructor called it."""
     signature = inspect.signature(init)
 
     @functools.wraps(init)
@@ -148,7 +149,7 @@ def _recording(init):
             return
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        # Past Keras, which would track them. Layers save themselves.
+        # Bypasses Keras, which would track them. Layers save themselves.
         vars(self)["_arguments"] = {name: to_plain(value) for name, value in list(bound.arguments.items())[1:]
                                     if not isinstance(value, tf_keras.layers.Layer)}
         init(self, *args, **kwargs)

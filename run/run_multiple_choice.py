@@ -7,9 +7,10 @@
 
 from bert_tf.cli import script
 from data_prep.tasks import multiple_choice
-from run.finetuning.settings import FineTuningSettings
+from run.finetuning.settings import OF_PACKS, FineTuningSettings
 
-COMMAND = script.Command(FineTuningSettings(task=multiple_choice.Settings()), "run.finetuning.job")
+SETTINGS = FineTuningSettings(task=multiple_choice.Settings())
+COMMAND = script.Command(SETTINGS, "run.finetuning.job", only=SETTINGS.values().keys() - OF_PACKS)
 
 if __name__ == "__main__":
     COMMAND.run()

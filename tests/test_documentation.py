@@ -17,7 +17,7 @@ import pytest
 from absl import flags
 
 ROOT = pathlib.Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 README_LINES = 200
 SHELL = {"", "sh", "bash", "shell", "console"}  # languages of fenced blocks
 SCRIPT_FOLDERS = ("data_prep", "run", "benchmarks")
@@ -294,6 +294,40 @@ def test_imports_of_examples(page):
             if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in ("bert_tf", *SCRIPT_FOLDERS):
                 module = importlib.import_module(node.module)
                 assert [alias.name for alias in node.names if not hasattr(module, alias.name)] == []
+
+
+def test_diffs_apply():
+    blocks, _ = split_blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    changed = [apply_diff(lines) for language, lines in blocks if language == "diff"]
+    assert len(changed) > 3
+    for path, source in (each for files in changed for each in files.items()):
+        compile(source, path, "exec")
+
+
+def apply_diff(lines):
+    """Applies the diffs of a block: `+++ FILE`, then hunks of lines, each after `@@ LINE` if it comes after that line.
+
+    Returns:
+      Dict of file -> its text with the changes.
+
+    Raises:
+      ValueError: If a line that should exist does not, or a file that should not.
+    """
+    changed = {}
+    for part in re.split(r"^\+\+\+ ", "\n".join(lines), flags=re.MULTILINE)[1:]:
+        name, _, hunks = part.partition("\n")
+        path = ROOT / name
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for hunk in filter(None, re.split(r"^(?=@@ )", hunks, flags=re.MULTILINE)):
+            anchor = re.match(r"@@ (.*)\n|", hunk)
+            body = hunk[anchor.end():].splitlines()
+            old, new = ("".join(f"{line[1:]}\n" for line in body if line[:1] != sign) for sign in "+-")
+            if not old and text:
+                raise ValueError(f"{name}: exists, or a hunk has none of its lines")
+            place = text.index(old, text.index(anchor[1] or ""))
+            text = text[:place] + new + text[place + len(old):]
+        changed[name] = text
+    return changed
 
 
 def test_the_tree():

@@ -49,3 +49,8 @@ def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_flag_has_help(script):
     assert [name for name, flag in flags_of(script).items() if len(flag["help"].split()) < 2] == []
+
+
+@pytest.mark.parametrize("script", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice"])
+def test_only_scripts_that_can_pack_have_the_flag(script):
+    assert ("pack_sequences" in flags_of(script)) == (script in ("run.run_classifier", "run.run_tagger"))

@@ -1,1 +1,1 @@
-"""What attention heads do, as numbers: behaviours, distances between heads, dependencies; words out of pieces."""
+"""Attention heads as numbers: behaviors, distances between heads, dependencies; words from tokens."""

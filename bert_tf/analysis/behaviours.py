@@ -1,4 +1,4 @@
-"""What a head attends to, on the average of its tokens (Clark et al. 2019, sections 3.1 to 3.3).
+"""Behaviors of attention heads, averaged over tokens (Clark et al. 2019, sections 3.1 to 3.3).
 
 Legend: B texts, N heads, S sequence, M measures.
 """
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-LEAST_PROBABILITY = 1e-30  # under which p log p is 0 for any purpose
+LEAST_PROBABILITY = 1e-30  # Lower bound at which p log p is effectively 0.
 
 
 class Measure(NamedTuple):
-    """A number of a head, the mean over the tokens that have it.
+    """A number that describes a head, averaged over the tokens for which it is defined.
 
     Attributes:
-      name: as in tables.
-      title: for people.
-      help: a sentence.
-      is_behaviour: whether it is the share of attention that goes to something that says what the head does.
+      name: Name in tables.
+      title: Name for people.
+      help: A sentence.
+      is_behaviour: Whether it is a fraction of attention to a target that characterizes the head.
     """
 
     name: str
@@ -43,13 +43,13 @@ NAMES = tuple(measure.name for measure in MEASURES)
 
 
 class Tokens(NamedTuple):
-    """What the tokens of a batch are; float32 [B, S] with 1 and 0.
+    """Properties of the tokens of a batch; float32 [B, S] with 1 and 0.
 
     Attributes:
-      real: no padding.
-      cls, sep, punctuation: [CLS]; [SEP]; a punctuation mark.
-      first, second: of the first text; of the second; without [CLS] and [SEP].
-      in_pair: real, in a row of two texts.
+      real: 1 for non-padding tokens.
+      cls, sep, punctuation: 1 for [CLS]; for [SEP]; for a punctuation mark.
+      first, second: 1 for tokens of the first text; of the second; without [CLS] and [SEP].
+      in_pair: 1 for non-padding tokens in a row of two texts.
     """
 
     real: tf.Tensor
@@ -62,12 +62,12 @@ class Tokens(NamedTuple):
 
     @classmethod
     def of(cls, features, tokenizer, is_punctuation):
-        """The Tokens of features.
+        """Creates the Tokens for features.
 
         Args:
-          features: dict of int32 [B, S] as a model takes them.
+          features: Dict of int32 [B, S], inputs of a model.
           tokenizer: BertTokenizer.
-          is_punctuation: bool [V], of each piece of the vocabulary.
+          is_punctuation: bool [V]. Whether each token of the vocabulary is a punctuation mark.
         """
         ids, real = features["input_ids"], features["input_mask"] > 0
         is_cls, is_sep = ids == tokenizer.cls_id, ids == tokenizer.sep_id
@@ -80,10 +80,10 @@ class Tokens(NamedTuple):
 
 
 def totals(attention, tokens):
-    """The sums of MEASURES over the tokens of a batch.
+    """Computes the sums of MEASURES over the tokens of a batch.
 
     Args:
-      attention: float32 [B, N, S, S], probabilities, from the second last axis to the last; at padding anything.
+      attention: float32 [B, N, S, S]. Probabilities, from the second last axis to the last; any values at padding.
       tokens: Tokens.
 
     Returns:
@@ -91,7 +91,7 @@ def totals(attention, tokens):
     """
     size = tf.shape(attention)[-1]
     first, second = tokens.first * tokens.in_pair, tokens.second
-    # What tokens of four kinds give to each token: all real ones, those of pairs, of a first text, of a second.
+    # Attention to each token from all non-padding tokens, from pairs, from first texts, and from second texts.
     givers = tf.stack([tokens.real, tokens.in_pair, first, second], axis=1)  # [B, 4, S]
     given = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
     by_all, by_pairs, by_first, by_second = tf.unstack(given, axis=2)
@@ -113,7 +113,7 @@ def totals(attention, tokens):
 
 
 def counts(tokens):
-    """Of how many tokens of a batch each of MEASURES is: float32 [M]."""
+    """Computes the number of tokens of a batch in each of MEASURES: float32 [M]."""
     every = tf.reduce_sum(tokens.real)
     neighbours = tf.reduce_sum(tokens.real[:, 1:])
     pairs = tf.reduce_sum(tokens.in_pair)
@@ -122,5 +122,5 @@ def counts(tokens):
 
 
 def _diagonal(attention, counted, offset):
-    """The sum over a diagonal of attention, of the tokens that are counted [B, S - |offset|]: [N]."""
+    """Sums a diagonal of attention over the tokens that are counted [B, S - |offset|]: [N]."""
     return tf.einsum("bns,bs->n", tf.linalg.diag_part(attention, k=offset), counted)

@@ -1,4 +1,4 @@
-"""Which heads attend from words to their syntactic heads, or back (Clark et al. 2019, section 4.2).
+"""Heads that attend from words to their syntactic heads, or back (Clark et al. 2019, section 4.2).
 
 Legend: B sentences, N heads of a layer, S sequence, W words.
 """
@@ -9,11 +9,11 @@ DIRECTIONS = ("dependent to head", "head to dependent")
 
 
 def word_attention(attention, words, num_words):
-    """Attention between words: summed to the pieces of a word, averaged from them; what is no word is left out.
+    """Computes attention between words: summed to the tokens of a word, averaged from them; other tokens are ignored.
 
     Args:
       attention: float32 [B, N, S, S].
-      words: int32 [B, S], the number of each piece's word in its sentence, -1 at [CLS], [SEP] and padding.
+      words: int32 [B, S]. Number of each token's word in its sentence, -1 at [CLS], [SEP], and padding.
       num_words: int, W.
 
     Returns:
@@ -26,14 +26,14 @@ def word_attention(attention, words, num_words):
 
 
 def hits(attention, heads):
-    """Whether of all other words a dependent attends most to its head; whether of all other words its head does to it.
+    """Compares each dependent's most attended other word with its head, and the other way around.
 
     Args:
-      attention: float32 [B, N, W, W] of `word_attention`.
-      heads: int32 [B, W], the number of each word's head, -1 where it has none, and at padding.
+      attention: float32 [B, N, W, W] from `word_attention`.
+      heads: int32 [B, W]. Number of each word's head, -1 if it has none, and at padding.
 
     Returns:
-      bool [2, B, N, W], by DIRECTIONS; False where there is no head.
+      bool [2, B, N, W], by DIRECTIONS: whether they are equal; False without a head.
     """
     others = tf.linalg.set_diag(attention, -tf.ones(tf.shape(attention)[:-1]))
     most_from = tf.argmax(others, axis=-1, output_type=tf.int32)  # [B, N, W]

@@ -1,4 +1,4 @@
-"""How different heads are: Jensen-Shannon divergence of what they attend to (Clark et al. 2019, section 6).
+"""Differences between heads: Jensen-Shannon divergence of their attention (Clark et al. 2019, section 6).
 
 Legend: B texts, K heads of all layers, S sequence.
 """
@@ -9,11 +9,11 @@ from bert_tf.analysis.behaviours import LEAST_PROBABILITY
 
 
 def divergences(attention, real):
-    """The Jensen-Shannon divergence between each two heads, summed over the tokens of a batch.
+    """Computes the Jensen-Shannon divergence of each pair of heads, summed over the tokens of a batch.
 
     Args:
-      attention: float32 [B, K, S, S], probabilities.
-      real: float32 [B, S], 1 at real tokens and 0 at padding.
+      attention: float32 [B, K, S, S]. Probabilities.
+      real: float32 [B, S], 1 at non-padding tokens and 0 at padding.
 
     Returns:
       float32 [K, K], in nats; symmetric, 0 on the diagonal.
@@ -21,7 +21,7 @@ def divergences(attention, real):
     weights = real[:, tf.newaxis]
     own = _entropies(attention, weights)  # [K]
 
-    def with_head(head):  # one at a time: all pairs at once would take K times the memory
+    def with_head(head):  # one head at a time: all pairs at once would require K times the memory
         mixed = _entropies(0.5 * (attention + attention[:, head, tf.newaxis]), weights)
         return mixed - 0.5 * (own + own[head])
 
@@ -32,6 +32,6 @@ def divergences(attention, real):
 
 
 def _entropies(attention, weights):
-    """The entropy of each token's attention, summed: [B, K, S, S] and [B, 1, S] -> [K]."""
+    """Sums the entropy of each token's attention: [B, K, S, S] and [B, 1, S] -> [K]."""
     logs = tf.math.log(tf.maximum(attention, LEAST_PROBABILITY))
     return -tf.reduce_sum(tf.reduce_sum(attention * logs, axis=-1) * weights, axis=[0, 2])

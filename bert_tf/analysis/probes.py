@@ -1,10 +1,10 @@
-"""Linear probes on the frozen layers of a model: what can be read off each, and off a learned mix of all.
+"""Linear probes on the frozen layers of a model, and on a learned mix of all layers.
 
-The mix is ELMo's (bert_tf.layers.ScalarMix). Its centre of gravity is the mean of the layers' numbers by its weights
-(Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
+The mix is ELMo's (bert_tf.layers.ScalarMix). Its center of gravity is the mean of the layer numbers, weighted by
+the mix (Tenney et al. 2019, "BERT Rediscovers the Classical NLP Pipeline").
 
-Shape legend: E examples, T things (words), A things that an example is about, K layers with the embeddings, D width of
-a vector, C classes.
+Shape legend: E examples, T items (words), A items per example, K layers including the embeddings, D hidden size,
+C classes.
 """
 
 import dataclasses
@@ -21,12 +21,12 @@ ROWS_AT_A_TIME = 1024
 
 @dataclasses.dataclass(frozen=True)
 class Examples:
-    """What a probe is to learn, or is judged by.
+    """Examples to train or evaluate a probe.
 
     Attributes:
-      vectors: [T, K, D] of any float type.
-      places: int [E, A], whose vectors, side by side, an example is read off.
-      labels: int [E]; -1 is a class that no probe knows.
+      vectors: [T, K, D] of any float type. Hidden states of the items.
+      places: int [E, A]. Items of each example; a probe reads their concatenated states.
+      labels: int [E]; -1 is a class that no probe can predict.
     """
 
     vectors: np.ndarray
@@ -36,12 +36,12 @@ class Examples:
 
 @dataclasses.dataclass(frozen=True)
 class Probed:
-    """What probes came to.
+    """Results of probes.
 
     Attributes:
-      accuracy: float64 [K], of each layer's probe, by the examples to judge by.
-      mix_accuracy: that of the mix.
-      weights: float64 [K], of the layers in the mix; their sum is 1.
+      accuracy: float64 [K]. Accuracy of each layer's probe on the evaluation examples.
+      mix_accuracy: float. Accuracy of the mix.
+      weights: float64 [K]. Weights of the layers in the mix; their sum is 1.
     """
 
     accuracy: np.ndarray
@@ -50,22 +50,23 @@ class Probed:
 
     @property
     def centre(self):
-        """The centre of gravity of the mix, in layers; the embeddings are 0."""
+        """Center of gravity of the mix, in layers; the embeddings are 0."""
         return float(self.weights @ np.arange(len(self.weights)))
 
 
 def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2e-3, seed=0):
-    """Trains a linear classifier on each layer and one on a mix of all, side by side, each by itself.
+    """Trains a linear classifier on each layer and one on a mix of all, independently but in the same steps.
 
-    Vectors are brought to mean 0 and deviation 1 in each layer and column first, over the training examples.
+    First, hidden states are normalized to mean 0 and standard deviation 1 per layer and column over the training
+    examples.
 
     Args:
-      train, dev: Examples, to learn from and to judge by.
-      num_classes: C.
-      epochs: int, times that training goes through the examples.
+      train, dev: Examples for training and for evaluation.
+      num_classes: int, C.
+      epochs: int. Number of training epochs.
       batch_size: int.
-      learning_rate: float, of Adam; it falls linearly to 0.
-      seed: int, of the order of examples.
+      learning_rate: float. Initial learning rate of Adam; it falls linearly to 0.
+      seed: int. Seed of the order of examples.
 
     Returns:
       Probed.
@@ -93,7 +94,7 @@ def probe(train, dev, num_classes, *, epochs=20, batch_size=256, learning_rate=2
 
 
 def _gathered(examples, rows):
-    """The vectors of some examples, float32 [rows, A, K, D]."""
+    """Returns the states of the items of some examples, float32 [rows, A, K, D]."""
     return examples.vectors[examples.places[rows]].astype(np.float32)
 
 
@@ -101,9 +102,9 @@ class _Probes:
     """The classifiers.
 
     Args:
-      vectors: [T, K, D], by which others are brought to mean 0 and deviation 1.
-      about: A.
-      num_classes: C.
+      vectors: [T, K, D]. States whose mean and standard deviation are used for normalization.
+      about: int, A.
+      num_classes: int, C.
     """
 
     def __init__(self, vectors, about, num_classes):
@@ -118,24 +119,24 @@ class _Probes:
         self.trained = [self._kernels, self._biases, *self.mix.trainable_variables]
 
     def _logits(self, vectors):
-        """vectors [B, A, K, D] -> [K + 1, B, C], the mix last."""
+        """Computes logits [K + 1, B, C] for states [B, A, K, D]; the mix is last."""
         layers = tf.transpose((vectors - self._mean) * self._scale, [2, 0, 1, 3])  # [K, B, A, D]
         inputs = tf.concat([layers, self.mix(layers)[tf.newaxis]], axis=0)
         shape = tf.shape(inputs)
         return tf.matmul(tf.reshape(inputs, [shape[0], shape[1], shape[2] * shape[3]]), self._kernels) + self._biases
 
     def classes(self, vectors):
-        """vectors [B, A, K, D] -> the likeliest classes, int64 [K + 1, B]."""
+        """Predicts the most likely classes, int64 [K + 1, B], for states [B, A, K, D]."""
         return tf.argmax(self._logits(vectors), axis=-1)
 
     def step(self, optimizer):
-        """A function that trains on vectors [B, A, K, D] and labels int32 [B]."""
+        """Returns a function that trains on states [B, A, K, D] and labels int32 [B]."""
         @tf.function(autograph=False, reduce_retracing=True)
         def step(vectors, labels):
             with tf.GradientTape() as tape:
                 logits = self._logits(vectors)
                 repeated = tf.repeat(labels[tf.newaxis], self.num_layers + 1, axis=0)
                 losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=repeated, logits=logits)
-                loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum: no probe's gradient knows of another's
+                loss = tf.reduce_sum(tf.reduce_mean(losses, axis=1))  # a sum, so the probes have independent gradients
             optimizer.apply_gradients(zip(tape.gradient(loss, self.trained), self.trained, strict=True))
         return step

@@ -1,6 +1,6 @@
-"""Attention between words out of attention between pieces (Clark et al. 2019, section 4.1). Free of TensorFlow.
+"""Converts attention between tokens to attention between words (Clark et al. 2019, section 4.1).
 
-Legend: S pieces, W words.
+Does not import TensorFlow. Legend: S tokens, W words.
 """
 
 import numpy as np
@@ -9,12 +9,12 @@ from bert_tf.tokenization.vocabulary import SPECIAL_PIECES, SUFFIX_INDICATOR
 
 
 def word_numbers(pieces):
-    """The number of the word that each piece is of, int64 [S], counted from 0.
+    """Returns the 0-based number of the word of each token, int64 [S].
 
-    A piece that begins with ## goes on with the word of the piece before it; [CLS] and [SEP] are words of their own.
+    A token that begins with ## continues the word of the previous token; [CLS] and [SEP] are separate words.
 
     Args:
-      pieces: list of S str.
+      pieces: List of S str. Tokens.
     """
     goes_on = [place > 0 and piece.startswith(SUFFIX_INDICATOR) and pieces[place - 1] not in SPECIAL_PIECES
                for place, piece in enumerate(pieces)]
@@ -22,14 +22,14 @@ def word_numbers(pieces):
 
 
 def join(attention, words):
-    """Attention between words: that to the pieces of a word is summed, that from them averaged.
+    """Computes attention between words: attention to the tokens of a word is summed, and from them averaged.
 
     Args:
       attention: float [..., S, S], from the second last axis to the last.
-      words: int [S], the number of each piece's word, ascending from 0 without a gap.
+      words: int [S]. Number of each token's word, ascending from 0 without gaps.
 
     Returns:
-      float [..., W, W]; rows sum to what they summed to.
+      float [..., W, W]; the sum of rows is unchanged.
     """
     words = np.asarray(words)
     starts = np.flatnonzero(np.diff(words, prepend=-1))
@@ -39,15 +39,15 @@ def join(attention, words):
 
 
 def surfaces(pieces, words, text=None, spans=None):
-    """What stands in a text for each word.
+    """Returns the text of each word.
 
     Args:
-      pieces: list of S str.
-      words: int [S] of `word_numbers`.
-      text: str; with `spans`, the (start, end) of each piece in it, counted in characters.
+      pieces: List of S str. Tokens.
+      words: int [S] from `word_numbers`.
+      text: str. Used together with `spans`, the (start, end) of each token in it, in characters.
 
     Returns:
-      List of W str; without a text, the pieces of a word put together.
+      List of W str; without a text, the joined tokens of each word.
     """
     joined = [""] * (words[-1] + 1 if len(words) else 0)
     if text is not None:

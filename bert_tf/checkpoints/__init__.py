@@ -1,8 +1,8 @@
-"""Checkpoints in and out: the original's, this project's training runs', Model Garden's and Hugging Face's.
+"""Reads and writes checkpoints: of the original, this project's training runs, the Model Garden, and Hugging Face.
 
-    load_pretrained(model, path)          gives a model the weights of a checkpoint of any kind
+    load_pretrained(model, path)          loads a checkpoint of any kind into a model
     open_checkpoint(path)                 its tensors under the original's names, without a model
-    model_tensors(model)                  the same of a model
+    model_tensors(model)                  the same for a model
     FORMATS["tf1"].write(folder, tensors, config)
 """
 

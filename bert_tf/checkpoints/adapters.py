@@ -1,8 +1,8 @@
-"""Low-rank adapters in checkpoints: merged where a training checkpoint holds some, and in a small file of their own.
+"""Low-rank adapters in checkpoints: merged when a training checkpoint is read, or written to a separate small file.
 
-The file is a .safetensors one: `lora_a` [K, R] and `lora_b` [R, M] of each kernel under the kernel's canonical name,
-`bert/encoder/layer_0/attention/self/query/lora_a`, and the head's tensors under theirs. Its metadata have the factor,
-and a digest of the kernels that the adapters are for.
+The file is in the safetensors format. For each kernel, it contains `lora_a` [K, R] and `lora_b` [R, M] under the
+kernel's canonical name, such as `bert/encoder/layer_0/attention/self/query/lora_a`. It also contains the head's
+tensors. The metadata have the scale, and a digest of the kernels that the adapters were trained for.
 """
 
 import dataclasses
@@ -17,23 +17,23 @@ from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.errors import InputError
 from bert_tf.files import local_copy, new_file
 
-SCALE = "bert/lora_scale"  # the variable, and the key of the metadata
+SCALE = "bert/lora_scale"  # Name of the variable, and key in the metadata.
 A, B = "/lora_a", "/lora_b"
 FORMAT = "bert_tf adapter"
 DIGEST = "base_sha256"
 
 
 def is_adapter(name):
-    """Whether the variable or tensor of a name is a part of adapters."""
+    """Returns whether the variable or tensor with this name belongs to adapters."""
     return name == SCALE or name.endswith((A, B))
 
 
 def merged(tensors, scale=None):
-    """Canonical tensors with each adapter added to its kernel; as they are where there is none.
+    """Returns canonical tensors with each adapter merged into its kernel; unchanged without adapters.
 
     Args:
-      tensors: {canonical name: StoredTensor}.
-      scale: float, factor of what is added; None for the one among the tensors.
+      tensors: Dict of canonical name to StoredTensor.
+      scale: float. Factor of the adapters' output; None to read it from the tensors.
     """
     found = [name.removesuffix(A) for name in tensors if name.endswith(A)]
     if not found:
@@ -50,15 +50,15 @@ def _added(kernel, a, b, scale):
 
 
 def write(path, tensors, heads):
-    """Writes the adapters of a model, and its head, as a file.
+    """Writes the adapters of a model, and its head, to a file.
 
     Args:
-      path: of the file.
-      tensors: of the model, as model_tensors gives them; kernels as they were before training.
-      heads: the canonical names of the tensors that were trained beside adapters.
+      path: Path of the file.
+      tensors: Dict of canonical name to StoredTensor, from model_tensors; kernels have their values before training.
+      heads: Canonical names of the tensors that were trained together with the adapters.
 
     Returns:
-      Its size in bytes.
+      int. Size of the file in bytes.
     """
     names = sorted({*heads, *(name for name in tensors if name.endswith((A, B)))})
     scale = float(tensors[SCALE].read())
@@ -70,10 +70,10 @@ def write(path, tensors, heads):
 
 
 def added(checkpoint, path):
-    """A Checkpoint with what a file of `write` holds: adapters merged into its kernels, and the head of the file.
+    """Merges the adapters of a file of `write` into a Checkpoint, and adds the head of the file.
 
     Raises:
-      InputError: no such file, or the checkpoint is not the one that its adapters were trained on.
+      InputError: If the file does not exist, or the checkpoint is not the one that the adapters were trained on.
     """
     tensors, metadata = _read(path)
     base = {name: tensor for name, tensor in checkpoint.tensors.items() if name.startswith("bert/")}
@@ -91,7 +91,7 @@ def added(checkpoint, path):
 
 
 def _digest(tensors, names):
-    """SHA-256 of the kernels that have adapters among `names`."""
+    """Returns the SHA-256 of the kernels that have adapters among `names`."""
     digest = hashlib.sha256()
     for name in sorted(names):
         if name.endswith(A):
@@ -100,7 +100,7 @@ def _digest(tensors, names):
 
 
 def _read(path):
-    """({canonical name: StoredTensor}, metadata) of a file; InputError for any other file."""
+    """Reads a file: (dict of canonical name to StoredTensor, metadata); raises InputError for any other file."""
     with local_copy(path) as local:
         try:
             with safetensors.safe_open(local, framework="numpy") as file:

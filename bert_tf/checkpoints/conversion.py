@@ -1,4 +1,4 @@
-"""Converts a checkpoint of any origin into another format, weights only."""
+"""Converts the weights of a checkpoint from any format to another."""
 
 import math
 import os
@@ -20,23 +20,23 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
     """Converts a checkpoint.
 
     Args:
-      source: path, as `open_checkpoint` takes it.
-      output: folder; files there of the names that are written are replaced.
-      output_format: a key of FORMATS.
-      config: BertConfig; None takes the one that lies with the checkpoint.
-      vocab_file: vocab.txt to copy into `output`, or None.
-      task: bert_tf.model_folder.Task that the model was fine-tuned for, which Hugging Face's format can name, or None.
-      tokenizer: bert_tf.model_folder.TokenizerFiles, of which Hugging Face's format takes the casing; None if unknown.
-      adapter: path of a file of adapters that were trained on this checkpoint, to be merged into it; or None.
-      max_position_embeddings: int, rows of a longer position table; None keeps that of the checkpoint.
-      position_extension: how, one of bert_tf.checkpoints.positions.EXTENSIONS.
+      source: Path for `open_checkpoint`.
+      output: Directory. Existing files with the same names are overwritten.
+      output_format: Key of FORMATS.
+      config: BertConfig; None for the one next to the checkpoint.
+      vocab_file: Path of a vocab.txt to copy to `output`, or None.
+      task: bert_tf.model_folder.Task of the fine-tuned model, for Hugging Face's format, or None.
+      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing, for Hugging Face's format; None if unknown.
+      adapter: Path of a file of adapters that were trained on this checkpoint, to merge into it, or None.
+      max_position_embeddings: int. Larger number of position embeddings; None to keep the checkpoint's.
+      position_extension: str. Method to extend them, one of bert_tf.checkpoints.positions.EXTENSIONS.
 
     Returns:
-      What was converted, in lines for a user to read.
+      List of str. Lines that describe the conversion to a user.
 
     Raises:
-      InputError: no such format or checkpoint, no config, or one of the three files is of another model; the task has
-        another number of labels than the model.
+      InputError: If the format is unknown, the checkpoint or the config does not exist, the config, the vocabulary, or
+        the adapters belong to another model, or the number of labels of the task does not match the model.
     """
     if output_format not in FORMATS:
         raise InputError(f"`format`={output_format}: it must be one of {', '.join(FORMATS)}")
@@ -81,7 +81,7 @@ def _check_vocabulary(vocab_file, config):
 
 
 def _notes(output_format, config, left_out):
-    """What a user should know about the files beyond their being there; one sentence each."""
+    """Yields one sentence for each property of the files that a user should know."""
     if left_out:
         yield f"not written, the format has no place for them: {', '.join(left_out)}"
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":

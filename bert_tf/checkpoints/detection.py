@@ -1,4 +1,4 @@
-"""Finds out which kind of checkpoint there is, and opens it."""
+"""Detects the format of a checkpoint and opens it."""
 
 import dataclasses
 import os
@@ -14,19 +14,18 @@ from bert_tf.model_folder.weights import PICKLE_SUFFIXES, WEIGHTS_SUFFIXES
 
 
 def open_checkpoint(path):
-    """Finds out what kind of checkpoint there is, and opens it.
+    """Detects the format of a checkpoint and opens it.
 
     Args:
-      path: the common beginning of a TensorFlow checkpoint's file names (`bert_model.ckpt`, `ckpt-1000`), written by
-        the original, this project's training loop or tf-models-official; a .safetensors file of Hugging Face, or the
-        .safetensors.index.json of several; or a folder that holds one of these, of a training run's checkpoints the
-        newest.
+      path: Prefix of a TensorFlow checkpoint (`bert_model.ckpt`, `ckpt-1000`) of the original, this project's training
+        loop, or tf-models-official; a .safetensors file of Hugging Face, or the .safetensors.index.json of several; or
+        a directory that contains one of these. For a training run, this is the latest checkpoint.
 
     Returns:
-      bert_tf.checkpoints.tensors.Checkpoint; its tensors are read when asked for.
+      bert_tf.checkpoints.tensors.Checkpoint, which reads its tensors lazily.
 
     Raises:
-      InputError: naming the path: there is none, two of different kinds, or one that is not of a BERT.
+      InputError: If there is no checkpoint, if there are two of different formats, or if it is not a BERT checkpoint.
     """
     found = find_checkpoint(path)
     if found.endswith(WEIGHTS_SUFFIXES):
@@ -49,17 +48,17 @@ def open_checkpoint(path):
 
 
 def holds_adapters(path):
-    """Whether a checkpoint, as open_checkpoint takes it, is of a training run with adapters, which it merges."""
+    """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
     found = find_checkpoint(path)
     return not found.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
         object_graph.variable_names(tensorflow_file.TensorFlowFile(found)))
 
 
 def find_checkpoint(path):
-    """The prefix of the TensorFlow checkpoint, or the Hugging Face file, at `path`: itself, or what a folder holds.
+    """Finds a checkpoint at a path or in a directory: returns a TensorFlow prefix or the path of a Hugging Face file.
 
     Raises:
-      InputError: there is none, a folder holds both kinds, or the path cannot be read.
+      InputError: If there is no checkpoint, if a directory contains both kinds, or if the path cannot be read.
     """
     path = os.fsdecode(path)
     try:
@@ -76,7 +75,7 @@ def find_checkpoint(path):
     except UnicodeDecodeError as error:
         raise InputError(f"{os.path.join(path, 'checkpoint')}: is damaged: it must name the newest checkpoint"
                          ) from error
-    except OSError as error:  # no access, or a file system that TensorFlow does not know
+    except OSError as error:  # no access, or a file system that TensorFlow does not support
         raise InputError(str(error)) from error
     if not has_index and not weights:
         raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
@@ -87,7 +86,7 @@ def find_checkpoint(path):
 
 
 def checkpoint_files(path):
-    """The files that hold the weights of a checkpoint, list of str; path and errors: as find_checkpoint's."""
+    """Returns the files with the weights of a checkpoint, a list of str; see `find_checkpoint`."""
     found = find_checkpoint(path)
     if found.endswith(WEIGHTS_SUFFIXES):
         return huggingface.files_of(found)

@@ -1,8 +1,9 @@
-"""Hugging Face's files: `config.json` with `model.safetensors`, in the names and layouts that transformers writes.
+"""Hugging Face's files: `config.json` and `model.safetensors`, with the names and layouts of transformers.
 
-Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form and becomes "gelu_exact"
-here; its "gelu_new" is the tanh form, the original's. The masked LM's output kernel is the word table itself (tied)
-and is not stored. `pytorch_model.bin` is a pickle, which can run any code when it is loaded: it is refused.
+Its linear kernels are [out, in], so they are transposed. Its "gelu" is the exact erf form, called "gelu_exact" here;
+its "gelu_new" is the tanh approximation of the original. The masked LM's output kernel is the word embedding matrix
+itself (tied) and is not stored. `pytorch_model.bin` is a pickle, which can run any code when it is loaded, so it is
+rejected.
 """
 
 import functools
@@ -39,17 +40,17 @@ WHOLE_NAMES = {
 }
 CANONICAL_NAMES = {key: name for name, key in WHOLE_NAMES.items()}
 TIED_KERNEL = "cls.predictions.decoder.weight"
-NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  # another name of the bias; 0, 1, 2...
+NO_WEIGHTS = ("cls.predictions.decoder.bias", "bert.embeddings.position_ids")  # an alias of the bias; 0, 1, 2, ...
 
-SCOPES = ("bert/", "cls/predictions/transform/")  # of the other canonical names
+SCOPES = ("bert/", "cls/predictions/transform/")  # Scopes of the other canonical names.
 
 
 def read(path):
-    """Opens a .safetensors file, or the index of several, and the config.json beside it if there is one.
+    """Opens a .safetensors file, or the index of several, and the config.json in the same directory if it exists.
 
     Raises:
-      InputError: naming the file, for a pickle, a missing or damaged file, files without BERT's word table, an
-        output kernel that is not tied to it, or a config that this project does not compute.
+      InputError: If a file is a pickle, does not exist, or is corrupted; if the word embedding matrix of BERT is
+        missing, or the output kernel is not tied to it; or if this project does not support the config.
     """
     path = os.fspath(path)
     check_no_pickle(path)
@@ -73,10 +74,10 @@ def read(path):
 
 
 def read_config(folder):
-    """The BertConfig of a folder's config.json.
+    """Reads the BertConfig from the config.json of a directory.
 
     Raises:
-      InputError: naming the file and the setting that this project does not compute.
+      InputError: If this project does not support a setting.
     """
     path = os.path.join(folder, CONFIG_NAME)
     values = read_json_object(path)
@@ -87,22 +88,23 @@ def read_config(folder):
 
 
 def write(folder, tensors, config, task=None, tokenizer=None):
-    """Writes model.safetensors and config.json as transformers' save_pretrained does.
+    """Writes model.safetensors and config.json like the save_pretrained method of transformers.
 
     Args:
-      folder: where the files go; made if missing. Files of these names are replaced.
-      tensors: {canonical name: StoredTensor}. They are in memory together, once.
+      folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
+      tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
       config: BertConfig of the model.
-      task: bert_tf.model_folder.Task of a fine-tuned model, whose class and labels config.json names. None takes the
-        class that the heads belong to, BertModel if there is none, and for a classifier's head, which a token
-        classifier has too, BertForSequenceClassification with labels that have no names.
-      tokenizer: bert_tf.model_folder.TokenizerFiles, for whose casing tokenizer_config.json is written, or None.
+      task: bert_tf.model_folder.Task of a fine-tuned model, which determines the class and the labels in config.json.
+        None derives the class from the heads: BertModel without a head; for a classifier's head, which is also that of
+        a token classifier, BertForSequenceClassification with generic label names.
+      tokenizer: bert_tf.model_folder.TokenizerFiles with the casing to write to tokenizer_config.json, or None.
 
     Returns:
-      The names that the format has no place for, sorted: those of no BERT model.
+      Tuple of str. Sorted names of tensors that the format does not support, since no BERT model has them.
 
     Raises:
-      InputError: the task has another number of labels than the head, or transformers does not compute the model.
+      InputError: If the number of labels of the task does not match the head, or if transformers does not support the
+        model.
     """
     keys = {name: key_of(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
@@ -111,22 +113,25 @@ def write(folder, tensors, config, task=None, tokenizer=None):
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
         key = keys[name].removeprefix("bert.") if of_model["architectures"] == ["BertModel"] else keys[name]
-        # safetensors writes the bytes as they lie in memory, whatever the strides.
+        # safetensors writes the memory layout, regardless of the strides.
         arrays[key] = np.ascontiguousarray(value.T if name.endswith("/kernel") else value)
     with new_files(folder) as unfinished:
         config_path, weights_path = (os.path.join(unfinished, name) for name in (CONFIG_NAME, WEIGHTS_NAME))
         _write_json(config_path, of_model)
-        safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
-        shutil.copymode(config_path, weights_path)  # safetensors lets nobody but the owner read its file
+        try:
+            safetensors.numpy.save_file(arrays, weights_path, metadata={"format": "pt"})
+        except safetensors.SafetensorError as error:  # a full disk, for example
+            raise OSError(f"{os.path.join(folder, WEIGHTS_NAME)}: cannot be written: {error}") from error
+        shutil.copymode(config_path, weights_path)  # safetensors makes its file readable only by the owner
         if tokenizer is not None:
             _write_json(os.path.join(unfinished, TOKENIZER_CONFIG_NAME), _tokenizer_config(tokenizer, config))
     return left_out
 
 
 def canonical_name(key):
-    """The canonical name of a tensor in a .safetensors file; None for what holds no weights of its own.
+    """Returns the canonical name of a tensor in a .safetensors file; None if it has no separate weights.
 
-    The names of a plain BertModel are those without "bert." in front. A key of no BERT model stays as it is.
+    A plain BertModel has the same names without the prefix "bert.". Keys that no BERT model has are unchanged.
     """
     if key in CANONICAL_NAMES:
         return CANONICAL_NAMES[key]
@@ -140,13 +145,13 @@ def canonical_name(key):
     scope, _, leaf = name.rpartition("/")
     if scope.endswith("_embeddings"):
         return scope
-    if scope.endswith("/LayerNorm"):  # gamma and beta: files of before 2020
+    if scope.endswith("/LayerNorm"):  # gamma and beta: files from before 2020
         return f"{scope}/{ {'weight': 'gamma', 'bias': 'beta'}.get(leaf, leaf) }"
     return f"{scope}/kernel" if leaf == "weight" else name
 
 
 def key_of(name):
-    """The key of a canonical name in a .safetensors file; None if it has none."""
+    """Returns the key of a canonical name in a .safetensors file; None if there is none."""
     if name in WHOLE_NAMES:
         return WHOLE_NAMES[name]
     if not name.startswith(SCOPES):
@@ -159,7 +164,7 @@ def key_of(name):
 
 
 def _open_all(path):
-    """Yields the open safetensors files of a path, one or what an index names, and the keys to take of each."""
+    """Yields the open safetensors files of a path, one or those in an index, and the keys to read from each."""
     if not path.endswith(SHARDED_NAME):
         file = _open(path)
         yield file, file.keys()
@@ -177,14 +182,14 @@ def _open_all(path):
 
 
 def files_of(path):
-    """The files that hold the weights of what `read` reads, list of str, an index among them."""
+    """Returns the files that `read` reads weights from, a list of str, including an index."""
     if not path.endswith(SHARDED_NAME):
         return [path]
     return [path, *(os.path.join(os.path.dirname(path), name) for name in sorted(set(_places(path).values())))]
 
 
 def _places(path):
-    """The weight_map of an index of several files: dict of tensor -> name of the file beside it."""
+    """Returns the weight_map of an index of several files: dict of tensor -> file name in the same directory."""
     places = read_json_object(path).get("weight_map")
     if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
         raise InputError(f"{path}: is damaged: it has no weight_map of tensors to the files beside it")
@@ -196,26 +201,26 @@ def _is_file_name(name):
 
 
 def _open(path):
-    """An open safetensors file; OSError names a remote one that cannot be read."""
-    with local_copy(path) as local:  # mapped into memory, a copy need not stay
+    """Opens a safetensors file; raises OSError if a remote one cannot be read."""
+    with local_copy(path) as local:  # mapped into memory, so a copy can be deleted
         try:
             return safetensors.safe_open(local, framework="numpy")
-        except (safetensors.SafetensorError, OSError) as error:  # OSError: a folder of that name, say
+        except (safetensors.SafetensorError, OSError) as error:  # OSError: for example, a directory of that name
             raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
 
 
 def _stored(file, key, transposed):
-    """A tensor of an open safetensors file as StoredTensor."""
+    """Returns a tensor of an open safetensors file as StoredTensor."""
     shape = file.get_slice(key).get_shape()
     tensor = StoredTensor(shape, functools.partial(file.get_tensor, key))
     return tensor.map(shape[::-1], np.transpose) if transposed else tensor
 
 
 def settings_of_model(tensors, task):
-    """The keys of config.json that name the model class of transformers that has these canonical tensors.
+    """Returns the keys of config.json with the model class of transformers that has these canonical tensors.
 
-    `task` is as `write`'s; InputError if it has another number of labels than the head. One of a kind that Hugging
-    Face does not know is passed over.
+    See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds that Hugging Face
+    does not support are ignored.
     """
     if "cls/predictions/output_bias" in tensors:
         return {"architectures": ["BertForPreTraining" if f"{NEXT_SENTENCE}output_weights" in tensors else
@@ -228,7 +233,7 @@ def settings_of_model(tensors, task):
     outputs = tensors["output_bias"].shape[0]
     if task is None or task.kind not in KINDS or not KINDS[task.kind].hugging_face:
         settings = settings_of_task(Task(Classifier.name, generic_labels(outputs)))
-        del settings["problem_type"]  # which nothing tells
+        del settings["problem_type"]  # unknown
         return settings
     if (len(task.labels) or 1) != outputs:
         raise InputError(f"the task has {len(task.labels)} labels, and the model has {outputs} outputs")
@@ -236,7 +241,7 @@ def settings_of_model(tensors, task):
 
 
 def _tokenizer_config(tokenizer, config):
-    """The dict of a tokenizer_config.json; it names no casing where none is known."""
+    """Returns the dict of a tokenizer_config.json, without casing if it is unknown."""
     values = {"model_max_length": config.max_position_embeddings, "tokenizer_class": "BertTokenizer",
               "strip_accents": tokenizer.strip_accents}
     return values if tokenizer.do_lower_case is None else values | {"do_lower_case": tokenizer.do_lower_case}

@@ -1,4 +1,4 @@
-"""A checkpoint's weights into a model, matched by the original's variable names, and a model's weights out."""
+"""Loads weights of a checkpoint into a model, matched by the original's variable names, and reads a model's weights."""
 
 import dataclasses
 import re
@@ -10,7 +10,7 @@ from bert_tf.checkpoints.detection import open_checkpoint
 from bert_tf.checkpoints.tensors import POSITION_EMBEDDINGS, WORD_EMBEDDINGS, StoredTensor
 from bert_tf.errors import InputError
 
-# What to do when a table of the checkpoint has another number of rows than the model's.
+# Advice if a matrix of the checkpoint and of the model differ in the number of rows.
 ROW_ADVICE = {
     POSITION_EMBEDDINGS:
         "set max_position_embeddings to {rows} in the model's config; shorter sequences need no smaller table, and for "
@@ -23,16 +23,16 @@ VOCABULARY_TABLES = (WORD_EMBEDDINGS, "cls/predictions/output_bias")
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """What `load_pretrained` did, in variable names as they stand in the model or in the checkpoint.
+    """Result of `load_pretrained`, with variable names of the model or the checkpoint.
 
     Attributes:
-      path: the checkpoint that was read.
-      loaded: the model's variables that took their values from it.
-      missing: the model's variables that it does not hold, which keep their initial values.
-      unused: its tensors that the model has no place for, by canonical name, optimizer state and layers that were not
-        asked for left out.
-      extended: the model's variables whose first rows took their values from it, a subset of `loaded`.
-      left: the model's variables that were to keep their initial values.
+      path: str. Path of the checkpoint.
+      loaded: Variables of the model that were loaded.
+      missing: Variables of the model that the checkpoint lacks; they keep their initial values.
+      unused: Canonical names of tensors in the checkpoint that the model lacks, without optimizer state and layers that
+        were not requested.
+      extended: Variables of the model whose first rows were loaded, a subset of `loaded`.
+      left: Variables of the model that kept their initial values on request.
     """
 
     path: str
@@ -56,30 +56,29 @@ class LoadReport:
 
 
 def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()):
-    """Gives a model the weights of a checkpoint, matched by the original's variable names.
+    """Loads a checkpoint into a model, matched by the original's variable names.
 
     Args:
-      model: any model of bert_tf.models.
-      path: as open_checkpoint's.
-      extend_vocabulary: let the model have more vocabulary entries than the checkpoint: those of the checkpoint come
-        first and are kept exactly, the others keep the model's initial values.
-      leave: names of variables that keep the model's initial values, whatever the checkpoint holds.
-      layers: for each encoder layer of the model, the number of the checkpoint's that it starts as; () for its own.
+      model: Any model of bert_tf.models.
+      path: See `open_checkpoint`.
+      extend_vocabulary: bool. If True, the model can have more vocabulary entries than the checkpoint: the first
+        entries are exactly those of the checkpoint, and the others keep the model's initial values.
+      leave: Names of variables that keep the model's initial values in any case.
+      layers: For each encoder layer of the model, index of the checkpoint's layer to load; () for the same index.
 
     Returns:
-      LoadReport. A task head, or the pooler, that the checkpoint lacks is reported as missing.
+      LoadReport. A task head or pooler that the checkpoint lacks is reported as missing.
 
     Raises:
-      InputError: no checkpoint at `path`, one of a kind that is not known, an encoder variable that it lacks, a
-        tensor of another shape, or another activation or number of heads where the checkpoint tells; nothing is loaded
-        then.
+      InputError: If there is no supported checkpoint at `path`, if it lacks an encoder variable, or if a shape, or a
+        known activation or number of heads, differs. Then, nothing is loaded.
     """
     checkpoint = open_checkpoint(path)
     _check_settings(checkpoint, getattr(model, "encoder", model).config)
     sources, missing, extended, left, used = [], [], [], [], set()
     for variable in model.variables:
         name = variable.name.removesuffix(":0")
-        if adapters.is_adapter(name):  # in no checkpoint as it is read
+        if adapters.is_adapter(name):  # never in a checkpoint as it is read
             continue
         if name in leave:
             left.append(name)
@@ -96,7 +95,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         sources.append((variable, [checkpoint.tensors[part] for part in parts]))
         used.update(parts)
     _check_encoder(checkpoint.path, missing)
-    # All is read before anything is assigned, since a file may turn out to be damaged.
+    # Read everything before assigning anything, since a file could be corrupted.
     values = [np.concatenate([tensor.read() for tensor in tensors], axis=-1) for _, tensors in sources]
     for (variable, _), value in zip(sources, values, strict=True):
         variable.assign(np.concatenate([value, variable.numpy()[len(value):]]))
@@ -112,12 +111,12 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
 
 
 def _of_layer(name, layers):
-    """The name of a variable of the layer that `layers` has for a model's; any other name as it is."""
+    """Returns the checkpoint's name of a variable in a layer that `layers` maps; other names are unchanged."""
     return _LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", name) if layers else name
 
 
 def model_tensors(model):
-    """A model's weights as a format's `write` takes them: {canonical name: StoredTensor}."""
+    """Returns a model's weights for the `write` function of a format: dict of canonical name to StoredTensor."""
     tensors = {}
     for variable in model.variables:
         stored = StoredTensor(variable.shape.as_list(), variable.numpy)
@@ -133,7 +132,7 @@ def _check_settings(checkpoint, config):
 
 
 def _shape_together(checkpoint, parts):
-    """The shape of the parts side by side on the last axis; InputError if they have none or differ on the others."""
+    """Returns the shape of the parts concatenated on the last axis; raises InputError if they do not match."""
     shapes = [checkpoint.tensors[part].shape for part in parts]
     if [] in shapes:
         raise InputError(f"{checkpoint.path}: {parts[shapes.index([])]} is a scalar in the checkpoint, which no "
@@ -148,7 +147,7 @@ def _has_more_rows(shape, stored):
 
 
 def _mismatch(path, name, stored, shape):
-    """The sentence for a variable whose shape in the checkpoint, `stored`, is not the model's."""
+    """Returns the message for a variable whose shape in the checkpoint, `stored`, differs from the model's."""
     advice = "the model's config must be the checkpoint's"
     if stored[1:] == shape[1:] and name in ROW_ADVICE:
         advice = ROW_ADVICE[name].format(rows=stored[0])

@@ -1,15 +1,14 @@
 """Checkpoints of tf-models-official: tf.train.Checkpoint of its BertEncoder and BertPretrainerV2.
 
-They are read by the names of their variables, which are the same for `networks.BertEncoder` and `BertEncoderV2` and
-for every object that they were saved in. They are written as the objects that its restoring code looks for:
+They are read by variable name. These names are the same for `networks.BertEncoder` and `BertEncoderV2` and for all
+objects that contain them. They are written as the objects that the Model Garden's restoring code expects:
 
     tf.train.Checkpoint(encoder=encoder)
     tf.train.Checkpoint(model=pretrainer)
     tf.train.Checkpoint(**pretrainer.checkpoint_items)
 
 Its attention kernels are [H, N, D] (query, key, value) and [N, D, H] (output): H hidden, N heads, D head width.
-Its next sentence head has a pooler of its own, which is BERT's pooler where there is such a head; the encoder's pooler
-is then an unused one.
+Its next sentence head has its own pooler, which corresponds to BERT's pooler; the encoder's pooler is then unused.
 """
 
 import functools
@@ -26,8 +25,8 @@ from bert_tf.files import new_files
 
 KIND = "Model Garden checkpoint"
 
-# Scope of our variables: attributes of the encoder (of one of its layers) that lead to the object, and the scope of
-# that object's variables.
+# Scope of this project's variables -> attributes of the encoder (or of one of its layers) that lead to the object, and
+# the scope of that object's variables.
 ENCODER_PARTS = {
     "bert/embeddings/LayerNorm": ("_embedding_norm_layer", "embeddings/layer_norm"),
     "bert/pooler/dense": ("_pooler_layer", "pooler_transform"),
@@ -55,7 +54,7 @@ OUTPUT_BIAS = "cls/predictions/output_bias"
 WITHOUT_PLACE = ("attention_heads_per_layer", "intermediate_size_per_layer", "embedding_size", "num_hidden_groups")
 NEXT_SENTENCE_POOLER = "next_sentence/pooler_dense"
 
-OPTIMIZER = "optimizer/"  # the item under which its training loop saves it
+OPTIMIZER = "optimizer/"  # The item under which its training loop saves it.
 COUNTERS = ("save_counter", "global_step")
 
 LAYER_VARIABLE = re.compile(r"transformer/layer_(\d+)/(.+)/(kernel|bias|gamma|beta)$")
@@ -69,15 +68,15 @@ WHOLE_NAMES = {name: table for table, (_, name) in TABLES.items()} | {
 
 
 def is_model_garden_checkpoint(names):
-    """Whether `object_graph.variable_names` are of an encoder of tf-models-official."""
+    """Returns whether `object_graph.variable_names` belong to an encoder of tf-models-official."""
     return any(canonical_name(name) == WORD_EMBEDDINGS for name in names.values())
 
 
 def read(file, names):
-    """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out.
+    """Reads a TensorFlowFile with its `object_graph.variable_names`, without optimizer state.
 
     Raises:
-      InputError: it holds two encoders, or a tensor without the axes that the format gives it.
+      InputError: If it contains two encoders, or if a tensor does not have the axes of the format.
     """
     tensors, settings = {}, {}
     for key, name in sorted(names.items()):
@@ -101,9 +100,10 @@ def read(file, names):
 
 
 def canonical_name(name):
-    """The canonical name of a variable, the next sentence head's own pooler under its own; None for any other.
+    """Returns the canonical name of a variable; None for an unknown one.
 
-    What comes before the names looked for is the name of the model that holds the encoder.
+    The next sentence head's own pooler keeps its name. A prefix with the name of the model that contains the encoder is
+    ignored.
     """
     found = LAYER_VARIABLE.search(name)
     if found and found[2] in LAYER_SCOPES:
@@ -122,19 +122,19 @@ def canonical_name(name):
 
 
 def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if the masked LM head is there.
+    """Writes `bert_model.ckpt` and `bert_config.json`: an encoder, or a pretrainer if there is a masked LM head.
 
     Args:
-      folder: where the files go; made if missing. Files of these names are replaced.
-      tensors: {canonical name: StoredTensor}. They are in memory together, once.
+      folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
+      tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
       config: BertConfig of the model.
 
     Returns:
-      The names that the format has no place for, sorted: the classifier's and the span labeler's heads, which are
-      other models in tf-models-official.
+      Tuple of str. Sorted names of tensors that the format does not support: heads of classifiers and span labelers,
+      which are separate models in tf-models-official.
 
     Raises:
-      InputError: the model has sizes that the Model Garden's encoder has not.
+      InputError: If the Model Garden's encoder does not support the sizes of the model.
     """
     for name in WITHOUT_PLACE:
         if getattr(config, name) is not None:
@@ -153,7 +153,7 @@ def write(folder, tensors, config):
 
 
 def _encoder(variables, num_layers):
-    """The objects of a BertEncoder, by attribute and by their number, as the functional model has them too."""
+    """Returns the objects of a BertEncoder, by attribute and by number, as in the functional model."""
     named = {attribute: _node({"embeddings": variables.make(table, name)})
              for table, (attribute, name) in TABLES.items()}
     named |= {attribute: variables.dense(part, name) for part, (attribute, name) in ENCODER_PARTS.items()}
@@ -174,7 +174,7 @@ def _layer(variables, number):
 
 
 def _pretrainer(encoder, variables):
-    """The items that a checkpoint of a BertPretrainerV2 has beside its encoder."""
+    """Returns the items in a checkpoint of a BertPretrainerV2 in addition to its encoder."""
     bias = variables.make(OUTPUT_BIAS, f"bert/{OUTPUT_BIAS}/bias")
     masked_lm = _node({
         "embedding_table": variables.make(WORD_EMBEDDINGS, TABLES[WORD_EMBEDDINGS][1]),
@@ -183,7 +183,7 @@ def _pretrainer(encoder, variables):
     })
     items, heads = {"masked_lm": masked_lm}, []
     if f"{NEXT_SENTENCE}output_weights" in variables:
-        # An object restores one other, so that the head's pooler cannot be the encoder's.
+        # Each object restores one other object, so the head's pooler must not be the encoder's.
         pooler = variables.dense("bert/pooler/dense", f"bert/{NEXT_SENTENCE_POOLER}")
         logits = {"kernel": variables.make(f"{NEXT_SENTENCE}output_weights", "bert/next_sentence/logits/kernel"),
                   "bias": variables.make(f"{NEXT_SENTENCE}output_bias", "bert/next_sentence/logits/bias")}
@@ -194,7 +194,7 @@ def _pretrainer(encoder, variables):
 
 
 class _Variables:
-    """Makes the format's variables out of canonical tensors, and keeps account of those `used`."""
+    """Creates variables of the format from canonical tensors, and records which ones are `used`."""
 
     def __init__(self, tensors, num_heads):
         self._tensors = tensors
@@ -206,7 +206,7 @@ class _Variables:
         return name in self._tensors
 
     def make(self, canonical, name):
-        """The variable of this name, with the value of a canonical tensor."""
+        """Returns the variable with this name, which has the value of a canonical tensor."""
         if name not in self._made:
             self.used.add(canonical)
             value = _to_garden(canonical, self._tensors[canonical].read(), self._num_heads)
@@ -214,13 +214,13 @@ class _Variables:
         return self._made[name]
 
     def dense(self, scope, garden_scope):
-        """An object with the variables that a Dense layer or a LayerNormalization has, of those that are there."""
+        """Returns an object with the existing variables of a Dense layer or a LayerNormalization."""
         return _node({leaf: self.make(f"{scope}/{leaf}", f"{garden_scope}/{leaf}")
                       for leaf in ("kernel", "bias", "gamma", "beta") if f"{scope}/{leaf}" in self})
 
 
 def _node(attributes):
-    """A trackable object with these attributes."""
+    """Returns a trackable object with these attributes."""
     return tf.train.Checkpoint(**attributes)
 
 
@@ -229,14 +229,14 @@ def _list(objects):
 
 
 def _rank(name):
-    """How many axes a canonical tensor has in the format, where these are not the original's; else None."""
+    """Returns the number of axes of a canonical tensor in the format if it differs from the original's; else None."""
     if "/attention/self/" in name:
         return 3 if name.endswith("kernel") else 2
     return 3 if name.endswith("/attention/output/dense/kernel") else None
 
 
 def _from_garden(name, tensor):
-    """A StoredTensor of the format in the canonical layout."""
+    """Converts a StoredTensor of the format to the canonical layout."""
     shape = tensor.shape
     if "/attention/self/" in name:
         return _reshaped(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
@@ -252,7 +252,7 @@ def _reshaped(tensor, shape):
 
 
 def _to_garden(name, value, num_heads):
-    """The value of a canonical tensor in the format's layout."""
+    """Converts the value of a canonical tensor to the format's layout."""
     if "/attention/self/" in name:
         return value.reshape([*value.shape[:-1], num_heads, -1])
     if name.endswith("/attention/output/dense/kernel"):

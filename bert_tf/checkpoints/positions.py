@@ -1,4 +1,4 @@
-"""A longer position table for a checkpoint, so that the model takes longer texts and can be trained on with them."""
+"""Extends the position embeddings of a checkpoint, so that a model accepts, and can be trained on, longer texts."""
 
 import dataclasses
 import functools
@@ -12,21 +12,21 @@ EXTENSIONS = ("repeat", "interpolate")
 
 
 def extended(checkpoint, config, length, extension="repeat"):
-    """A Checkpoint and its BertConfig with more positions.
+    """Returns a Checkpoint and its BertConfig with more position embeddings.
 
     Args:
       checkpoint: Checkpoint that `config` describes.
       config: BertConfig.
-      length: int, rows of the new table.
-      extension: "repeat": the table's rows from the first on again after its last, as Longformer begins with (Beltagy
-        et al. 2020, section 5): the first positions stay what they are. "interpolate": rows on the straight lines
-        between those of the table, whose first and last stay: what is learned of distances is stretched.
+      length: int. New number of position embeddings.
+      extension: str. "repeat" appends the embeddings again, starting with the first, as in the initialization of
+        Longformer (Beltagy et al. 2020, section 5); existing positions are unchanged. "interpolate" interpolates
+        linearly between the embeddings and keeps the first and the last one, so that learned distances are stretched.
 
     Returns:
-      (Checkpoint, BertConfig).
+      Tuple `(Checkpoint, BertConfig)`.
 
     Raises:
-      InputError: the table has so many rows already, or no such extension.
+      InputError: If there are already as many position embeddings, or if the extension is unknown.
     """
     rows = config.max_position_embeddings
     if extension not in EXTENSIONS:

@@ -1,4 +1,4 @@
-"""TensorFlow checkpoints as a source of tensors, whichever way these are named, and the config beside them."""
+"""TensorFlow checkpoints as a source of tensors, with any kind of names, and the config next to them."""
 
 import contextlib
 import functools
@@ -10,23 +10,23 @@ from bert_tf.checkpoints.tensors import StoredTensor
 from bert_tf.errors import InputError
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_NAME
 
-CHECKPOINT_NAME = "bert_model.ckpt"  # the prefix in the original's published archives
+CHECKPOINT_NAME = "bert_model.ckpt"  # The prefix in the original's published archives.
 
 
 def write_config(folder, config):
-    """Writes `bert_config.json` into a folder."""
+    """Writes `bert_config.json` to a directory."""
     with open(os.path.join(folder, CONFIG_NAME), "w", encoding="utf-8") as file:
         file.write(config.to_json())
 
 
 class TensorFlowFile:
-    """The tensors of a TensorFlow checkpoint, whichever way they are named.
+    """The tensors of a TensorFlow checkpoint, with any kind of names.
 
     Args:
-      prefix: the common beginning of its files' names.
+      prefix: str. Common prefix of its files.
 
     Raises:
-      InputError: naming the prefix, here or when a tensor is read, for a damaged or incomplete file.
+      InputError: If a file is corrupted or incomplete, also when a tensor is read, with the prefix.
 
     Attributes:
       prefix: str.
@@ -46,12 +46,12 @@ class TensorFlowFile:
         return iter(self._shapes)
 
     def read(self, key):
-        """The value of a tensor as a NumPy array, or bytes."""
+        """Reads a tensor as a NumPy array, or bytes."""
         with self._explained():
             return self._reader.get_tensor(key)
 
     def tensor(self, key):
-        """A tensor of numbers as StoredTensor; InputError if there is none under this key."""
+        """Returns a numeric tensor as StoredTensor; raises InputError if this key has none."""
         if key not in self._shapes:
             raise InputError(f"{self.prefix}: the checkpoint cannot be read: it names {key}, which it does not hold")
         if self._types[key] == tf.string:
@@ -62,6 +62,6 @@ class TensorFlowFile:
     def _explained(self):
         try:
             yield
-        except (tf.errors.OpError, IndexError) as error:  # IndexError is what a truncated file gives
+        except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files
             reason = getattr(error, "message", str(error))
             raise InputError(f"{self.prefix}: the checkpoint cannot be read: {reason}") from error

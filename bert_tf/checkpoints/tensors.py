@@ -1,8 +1,8 @@
-"""What every kind of checkpoint is read into and written from: tensors under the original's variable names.
+"""The common representation of all checkpoints: tensors under the original's variable names.
 
-These names are called canonical here: `bert/encoder/layer_0/attention/self/query/kernel`,
-`cls/predictions/output_bias`, `output_weights`. A format is a module that reads its files into a Checkpoint and writes
-its files from canonical tensors; nothing else knows its names and its layout.
+These names are called canonical, for example `bert/encoder/layer_0/attention/self/query/kernel`,
+`cls/predictions/output_bias`, and `output_weights`. Each format is a module that reads its files into a Checkpoint and
+writes its files from canonical tensors; no other code knows its names and layout.
 """
 
 import dataclasses
@@ -15,42 +15,41 @@ from bert_tf.errors import InputError
 
 WORD_EMBEDDINGS = "bert/embeddings/word_embeddings"
 POSITION_EMBEDDINGS = "bert/embeddings/position_embeddings"
-EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # of a factorised word table
+EMBEDDING_PROJECTION = "bert/embeddings/embedding_projection"  # For factorized word embeddings.
 NEXT_SENTENCE = "cls/seq_relationship/"
 
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor in a checkpoint, in memory only once it is read.
+    """A tensor in a checkpoint, read lazily.
 
     Attributes:
-      shape: list of int.
-      load: a function without arguments that gives the value as a NumPy array of any float type.
+      shape: List of int.
+      load: Function without arguments that returns the value as a NumPy array of any float dtype.
     """
 
     shape: list[int]
     load: Callable[[], np.ndarray]
 
     def read(self):
-        """The value as a float32 array."""
+        """Returns the value as a float32 array."""
         return np.asarray(self.load(), np.float32)
 
     def map(self, shape, function):
-        """The StoredTensor of this `shape` whose value is `function` of this one's."""
+        """Returns the StoredTensor of this `shape` whose value is `function` of this tensor's value."""
         return StoredTensor(list(shape), lambda: function(self.read()))
 
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint that has been opened.
+    """An opened checkpoint.
 
     Attributes:
-      path: its file, or the common beginning of its files' names.
-      kind: what it is, in words.
-      tensors: {canonical name: StoredTensor}. A tensor that has no canonical name stands under its own.
-      config: BertConfig that lies with it, or None.
-      settings: {field of BertConfig: value} that the checkpoint is known to have been made with and that the shapes
-        of its tensors do not show.
+      path: str. Its file, or the common prefix of its files.
+      kind: str. Description of the format.
+      tensors: Dict of canonical name to StoredTensor. Tensors without a canonical name keep their own.
+      config: BertConfig that is stored with it, or None.
+      settings: Dict of field of BertConfig to value. Known settings that the shapes of the tensors do not show.
     """
 
     path: str
@@ -61,7 +60,7 @@ class Checkpoint:
 
 
 def encoder_shapes(config):
-    """The encoder's tensors without the pooler: {canonical name: shape}."""
+    """Returns the tensors of the encoder without the pooler: dict of canonical name to shape."""
     width = config.hidden_size
     shapes = {
         WORD_EMBEDDINGS: [config.vocab_size, config.embedding_size or width],
@@ -85,7 +84,7 @@ def encoder_shapes(config):
 
 
 def check_config(checkpoint, config):
-    """Raises InputError unless a checkpoint holds the encoder that a config describes."""
+    """Raises InputError unless a checkpoint contains the encoder that a config describes."""
     for name, value in checkpoint.settings.items():
         if getattr(config, name) != value:
             raise InputError(f"{checkpoint.path}: {name} is {value!r} in the checkpoint and {getattr(config, name)!r} "

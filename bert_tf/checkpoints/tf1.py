@@ -1,4 +1,4 @@
-"""The original's checkpoints: tensors by variable name, as `bert/encoder/layer_0/attention/self/query/kernel`."""
+"""The original's checkpoints: tensors by variable name, such as `bert/encoder/layer_0/attention/self/query/kernel`."""
 
 import functools
 import os
@@ -11,32 +11,32 @@ from bert_tf.files import new_files
 
 KIND = "TF1 checkpoint"
 
-OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # the slots of the original's AdamWeightDecayOptimizer
+OPTIMIZER_SUFFIXES = ("/adam_m", "/adam_v")  # Slots of the original's AdamWeightDecayOptimizer.
 GLOBAL_STEP = "global_step"
 
 
 def read(file):
-    """Reads a TensorFlowFile that the original, or `write`, wrote; optimizer slots are left out."""
+    """Reads a TensorFlowFile of the original or of `write`, without optimizer slots."""
     tensors = {name: file.tensor(name) for name in file
                if name != GLOBAL_STEP and not name.endswith(OPTIMIZER_SUFFIXES)}
     return Checkpoint(file.prefix, KIND, tensors)
 
 
 def write(folder, tensors, config):
-    """Writes `bert_model.ckpt` and `bert_config.json`, as the original's archives have them, without optimizer slots.
+    """Writes `bert_model.ckpt` and `bert_config.json`, as in the original's archives, without optimizer slots.
 
-    `tf.train.load_checkpoint` and the Saver of TensorFlow 1 read it.
+    `tf.train.load_checkpoint` and the Saver of TensorFlow 1 can read it.
 
     Args:
-      folder: where the files go; made if missing. Files of these names are replaced.
-      tensors: {canonical name: StoredTensor}. They are in memory together, once.
+      folder: Output directory; created if it does not exist. Existing files with these names are overwritten.
+      tensors: Dict of canonical name to StoredTensor. All are in memory at the same time, once.
       config: BertConfig of the model.
 
     Returns:
-      The names that the format has no place for, sorted: none.
+      Tuple of str. Sorted names of tensors that the format does not support: empty.
     """
     names = sorted(tensors)
-    values = [tf.identity(tensors[name].read()) for name in names]  # tf.constant would keep the NumPy array as well
+    values = [tf.identity(tensors[name].read()) for name in names]  # tf.constant would also keep the NumPy array
     with new_files(folder) as unfinished:
         tf.raw_ops.SaveV2(
             prefix=os.path.join(unfinished, tensorflow_file.CHECKPOINT_NAME), tensor_names=names,
@@ -46,7 +46,7 @@ def write(folder, tensors, config):
 
 
 def original_names(name):
-    """The original's variables that make up one of ours, in order, side by side on the last axis."""
+    """Returns the original's variables, in order, whose concatenation on the last axis is this project's variable."""
     scope, separator, leaf = name.rpartition("qkv/")
     if not separator:
         return [name]
@@ -54,7 +54,7 @@ def original_names(name):
 
 
 def original_tensors(name, tensor):
-    """The original's tensors that make up one of ours, a StoredTensor: {canonical name: StoredTensor}."""
+    """Splits a StoredTensor of this project into the original's tensors: dict of canonical name to StoredTensor."""
     names = original_names(name)
     if len(names) == 1:
         return {name: tensor}

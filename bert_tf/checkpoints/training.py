@@ -1,4 +1,4 @@
-"""This project's training checkpoints (tf.train.Checkpoint), read by variable name for their weights alone."""
+"""This project's training checkpoints (tf.train.Checkpoint), from which only the weights are read, by variable name."""
 
 from bert_tf.checkpoints import adapters
 from bert_tf.checkpoints.tensors import WORD_EMBEDDINGS, Checkpoint
@@ -6,18 +6,17 @@ from bert_tf.checkpoints.tf1 import original_tensors
 
 KIND = "training checkpoint"
 
-MODEL = "model/"  # the name under which the training loop saves the model, beside its optimizer
+MODEL = "model/"  # The name under which the training loop saves the model, next to its optimizer.
 DROPOUT_STATE = "/dropout_generator/"  # BertEncoder's
 
 
 def is_training_checkpoint(names):
-    """Whether `object_graph.variable_names` are of a model of this project."""
+    """Returns whether `object_graph.variable_names` belong to a model of this project."""
     return WORD_EMBEDDINGS in names.values()
 
 
 def read(file, names):
-    """Reads a TensorFlowFile with its `object_graph.variable_names`; optimizer state is left out, adapters are merged.
-    """
+    """Reads a TensorFlowFile by its `object_graph.variable_names`, without optimizer state and with merged adapters."""
     tensors = {}
     for key, name in names.items():
         if key.startswith(MODEL) and DROPOUT_STATE not in key:
@@ -26,5 +25,5 @@ def read(file, names):
 
 
 def holds_adapters(names):
-    """Whether `object_graph.variable_names` are of a model with adapters."""
+    """Returns whether `object_graph.variable_names` belong to a model with adapters."""
     return adapters.SCALE in names.values()

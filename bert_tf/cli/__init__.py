@@ -1,1 +1,1 @@
-"""What command lines share: how a script starts and ends, paths and globs, settings that define their flags."""
+"""Shared code of command lines: start and end of scripts, paths and globs, and settings that define flags."""

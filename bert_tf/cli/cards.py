@@ -1,4 +1,4 @@
-"""The TaskMetadata of a job that uses a model: the command line, then task.json beside the model, then the default."""
+"""The TaskMetadata of a job that uses a model: from the command line, task.json next to the model, or defaults."""
 
 import dataclasses
 
@@ -12,19 +12,19 @@ from bert_tf.run_state import RUN_FILE
 from bert_tf.tasks import UNTRAINED_KINDS
 
 CASING = ("do_lower_case", "strip_accents")
-OF_ANY_TASK = (*CASING, "max_seq_length")  # used from task.json if the model serves another task
-NOT_CHANGED = ("labels", "pairs", "multi_label", *CASING)  # by settings; lengths may change
+OF_ANY_TASK = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
+NOT_CHANGED = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
 
 
 def card_that_counts(settings, given, found):
-    """Returns the TaskMetadata of a job that serves a model. Other files may still tell the casing.
+    """Returns the TaskMetadata of a job that serves a model. Other files can still determine the casing.
 
     Args:
-      settings: Settings with `task`, the kind that the model is to be, or None, and `labels`, names that are given.
-      given, found: as bert_tf.cli.resolution.resolve's.
+      settings: Settings with `task`, the required kind of the model, or None, and `labels`, explicit label names.
+      given, found: See `bert_tf.cli.resolution.resolve`.
 
     Raises:
-      InputError: nothing says what the model does, or a setting contradicts what task.json says.
+      InputError: If the task is unknown, or if a setting contradicts task.json.
     """
     place, path = next(iter(found.places.items()))
     with paths.errors_of(place):
@@ -47,7 +47,7 @@ def card_that_counts(settings, given, found):
 
 
 def check_run_vocabulary(given, found):
-    """Raises InputError if the vocabulary that is given is not that of the run that a checkpoint belongs to."""
+    """Raises InputError if an explicit vocabulary differs from that of the run to which a checkpoint belongs."""
     (place, path), vocab_file = next(iter(found.places.items())), given.get("vocab_file")
     if not vocab_file or not find_file(path, TASK_FILE, RUN_FILE):
         return
@@ -59,7 +59,7 @@ def check_run_vocabulary(given, found):
 
 
 def _kind(settings, kept, place, path):
-    """What the model at a place does; kept: TaskMetadata of its task.json, or None."""
+    """Returns the kind of the model at a place; kept: TaskMetadata of its task.json, or None."""
     kind = settings.task or (kept.kind if kept else settings.task_without_card)
     kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
     if not kind:
@@ -73,10 +73,10 @@ def _kind(settings, kept, place, path):
 
 
 def _check_not_changed(stated, told, kept, source):
-    """Raises InputError if what is stated contradicts what the file `source` tells; both dicts."""
+    """Raises InputError if dict `stated` contradicts dict `told` from the file `source`."""
     for name in NOT_CHANGED:
         if name == "labels" and kept.as_task.is_generic and len(stated.get(name, ())) == len(kept.labels):
-            continue  # they have no names yet
+            continue  # they do not have names yet
         if name in told and name in stated and stated[name] != told[name]:
             raise InputError(f"`{'labels_file' if name == 'labels' else name}` says {stated[name]}: contradicts "
                              f"{source}, which says {told[name]}")

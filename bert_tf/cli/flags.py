@@ -1,7 +1,7 @@
-"""The flags of Settings classes: defined from their fields, read back into them.
+"""The flags of Settings classes: defined from their fields, and read back into them.
 
     flags.define(JobSettings())
-    settings = flags.read(JobSettings())  # once absl has parsed the command line
+    settings = flags.read(JobSettings())  # after absl has parsed the command line
 """
 
 import dataclasses
@@ -15,7 +15,7 @@ from absl import flags
 
 from bert_tf.cli.settings import Settings
 
-flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the script that calls
+flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 
 NUMBER_PARSERS = {int: flags.IntegerParser, float: flags.FloatParser}
 
@@ -23,11 +23,11 @@ NUMBER_PARSERS = {int: flags.IntegerParser, float: flags.FloatParser}
 def define(settings, only=None):
     """Defines a flag for each field of settings and of the groups in them.
 
-    Where a help text names another field in backquotes, the flag's names that flag.
+    Backquoted field names in a help text become flag names.
 
     Args:
-      settings: Settings, whose values are the flags' defaults.
-      only: names of the fields to define; None for all.
+      settings: Settings whose values are the defaults of the flags.
+      only: Names of the fields to define; None for all.
     """
     field_types = typing.get_type_hints(type(settings))
     for field in dataclasses.fields(settings):
@@ -39,7 +39,7 @@ def define(settings, only=None):
 
 
 def read(settings):
-    """Settings of the same class with the values of the flags of their fields; InputError as the class raises it."""
+    """Returns settings of the same class with the values of their flags; raises InputError like the class."""
     values = {}
     for field in dataclasses.fields(settings):
         default = getattr(settings, field.name)
@@ -52,19 +52,19 @@ def read(settings):
 
 
 def given():
-    """The flags that the command line names: dict of name -> value."""
+    """Returns the flags on the command line: dict of name -> value."""
     return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
 
 
 def use_recipe(name, values):
-    """Gives flags that the command line does not name other values.
+    """Sets values of flags that are not on the command line.
 
     Args:
-      name: of the recipe.
-      values: dict of flag -> value.
+      name: Name of the recipe.
+      values: Dict of flag -> value.
 
     Returns:
-      "recipe NAME is ..." with the flags that do the same, those of the command line among them.
+      "recipe NAME is ..." with the equivalent flags, including those on the command line.
     """
     arguments = [argument for argument, before in zip(sys.argv[1:], sys.argv, strict=False)
                  if not re.match(r"--?recipe(=|$)", argument) and before not in ("-recipe", "--recipe")]
@@ -100,7 +100,7 @@ def _define(field, kind, default):
 
 
 class _NumberListParser(flags.ListParser):
-    """Numbers with commas between them, each as `number`, a parser of absl, takes it."""
+    """Parses comma-separated numbers, each with `number`, a parser of absl."""
 
     def __init__(self, number):
         super().__init__()
@@ -111,7 +111,7 @@ class _NumberListParser(flags.ListParser):
 
 
 def _without_none(kind):
-    """`int` of `int | None`."""
+    """Returns `int` for `int | None`."""
     if isinstance(kind, types.UnionType):
         return next(each for each in typing.get_args(kind) if each is not types.NoneType)
     return kind

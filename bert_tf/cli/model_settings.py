@@ -1,6 +1,6 @@
-"""Which model, and the vocabulary and casing that go with it. Free of TensorFlow until a tokenizer is read.
+"""The model, with its vocabulary and casing. Does not import TensorFlow before a tokenizer is read.
 
-What a checkpoint's folder holds of them need not be given: bert_tf.cli.resolution finds it.
+Values that the directory of a checkpoint contains are optional: bert_tf.cli.resolution finds them.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from bert_tf.tokenization.vocabulary import check_casing
 
 @dataclasses.dataclass(frozen=True)
 class ModelSettings(Settings):
-    """The encoder's config and where its weights come from."""
+    """The encoder's config and the source of its weights."""
 
     bert_config_file: str | None = setting(
         None, "bert_config.json of the model: sizes, dropout rates; Hugging Face's config.json; the Model Garden's "
@@ -32,7 +32,7 @@ class ModelSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class TokenizerSettings(Settings):
-    """The vocabulary and the casing that go with a checkpoint, and the length that texts are cut to."""
+    """The vocabulary and the casing of a checkpoint, and the length to which texts are truncated."""
 
     vocab_file: str | None = setting(
         None, "vocab.txt of the model, one WordPiece entry a line, or Hugging Face's tokenizer.json. Needed unless one "
@@ -49,25 +49,25 @@ class TokenizerSettings(Settings):
              "max_position_embeddings of the config.", lower=4, resume=FIXED)
 
     def read_tokenizer(self, init_checkpoint, config):
-        """The BertTokenizer of these settings; InputError if it does not suit the checkpoint's name or the config."""
+        """Creates the BertTokenizer; raises InputError if the checkpoint's name or the config contradicts it."""
         return read_tokenizer(self.vocab_file, self.do_lower_case, init_checkpoint, config, self.strip_accents)
 
 
 def read_tokenizer(vocab_file, do_lower_case, init_checkpoint, config, strip_accents=None):
-    """The BertTokenizer of a vocabulary.
+    """Creates the BertTokenizer of a vocabulary.
 
     Args:
-      vocab_file: path; that there is such a file is checked before.
-      do_lower_case: casing.
-      init_checkpoint: of which the name may tell the casing, or None.
-      config: BertConfig, whose vocab_size must hold the vocabulary.
-      strip_accents: as BertTokenizer's.
+      vocab_file: Path of an existing file.
+      do_lower_case: bool. Casing.
+      init_checkpoint: Checkpoint whose name can imply the casing, or None.
+      config: BertConfig, whose vocab_size limits the vocabulary.
+      strip_accents: See BertTokenizer.
 
     Raises:
-      InputError: a vocabulary that cannot be read, or that does not suit the checkpoint or the config.
+      InputError: If the vocabulary cannot be read, or if the checkpoint or the config contradict it.
     """
     check_casing(do_lower_case, init_checkpoint)
-    from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds: checks come first
+    from bert_tf.tokenization import BertTokenizer  # TensorFlow Text takes seconds to import: checks come first
 
     tokenizer = BertTokenizer(vocab_file, lower_case=do_lower_case, strip_accents=strip_accents)
     if tokenizer.vocab_size > config.vocab_size:

@@ -1,6 +1,6 @@
-"""Paths that are given as arguments: a file that must be there, globs and folders that stand for files.
+"""Checks paths in arguments: existing files, and globs and directories that stand for files.
 
-Like bert_tf.files, this module imports TensorFlow for remote paths alone.
+Like bert_tf.files, this module imports TensorFlow only for remote paths.
 """
 
 import contextlib
@@ -12,16 +12,19 @@ import re
 from bert_tf import files
 from bert_tf.errors import InputError
 
-MANIFEST_SUFFIX = ".manifest.json"  # of what stands beside records and says what they were made of
+MANIFEST_SUFFIX = ".manifest.json"  # Suffix of the description of records, next to them.
 
-# Names of the files that make up a model, or a data set, in its folder.
+# TensorFlow searches directories for checkpoints with patterns, in which these characters cannot be escaped.
+_PATTERN = re.compile(r"[\[\]\\*?]")
+
+# File names of a model, or a data set, in its directory.
 _PARTS = re.compile(r"vocab\.txt|checkpoint|(bert_config|config|tokenizer|tokenizer_config|task|run)\.json|"
                     r"params\.yaml|.*\.(index|data-\d+-of-\d+|safetensors|safetensors\.index\.json|bin|tflite|pb)|"
                     r"(train|dev|test|msr_paraphrase|multinli|xnli).*\.(tsv|csv)")
 
 
 def check_file(argument, path, or_folder=False):
-    """Raises InputError naming `argument` unless `path` is a file that can be read, or a folder where one may be."""
+    """Raises InputError about `argument` unless `path` is a readable file or, if allowed, a directory."""
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
@@ -40,7 +43,7 @@ def check_file(argument, path, or_folder=False):
 
 
 def check_folder(argument, path):
-    """Raises InputError naming `argument` unless `path` is a folder."""
+    """Raises InputError about `argument` unless `path` is a directory."""
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
@@ -50,18 +53,18 @@ def check_folder(argument, path):
 
 
 def check_checkpoint(argument, path):
-    """Raises InputError naming `argument` unless `path` is a file, a folder, or the prefix of a checkpoint."""
+    """Raises InputError about `argument` unless `path` is a file, a directory, or the prefix of a checkpoint."""
     with errors_of(argument):
         if not (files.exists(path) or files.exists(f"{path}.index")):
             raise InputError("no such file or folder", argument, path)
 
 
 def check_output_dir(argument, path):
-    """Raises InputError naming `argument` unless `path` is a folder, or may become one."""
+    """Raises InputError about `argument` unless `path` is a directory, or can be created as one."""
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
-    if path.startswith("gs:/") and not files.is_remote(path):  # else a run would fill a local folder named gs:
+    if path.startswith("gs:/") and not files.is_remote(path):  # otherwise, a run would fill a local directory named gs:
         raise InputError(f"in a bucket it is gs://{path.removeprefix('gs:/')}", argument, path)
     with errors_of(argument):
         files.check_output_name(path)
@@ -69,8 +72,16 @@ def check_output_dir(argument, path):
             raise InputError("is a file, a folder is needed", argument, path)
 
 
+def check_run_folder(argument, path):
+    """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
+    check_output_dir(argument, path)
+    if found := _PATTERN.search(path):
+        raise InputError(f"has {found[0]} in its name, which TensorFlow takes for a pattern when it looks for "
+                         "checkpoints there; choose another name", argument, path)
+
+
 def check_replaceable(argument, path):
-    """Raises InputError naming `argument` for what a new file must not take the place of."""
+    """Raises InputError about `argument` if a new file must not replace `path`."""
     if files.is_remote(path) or not os.path.lexists(path):
         return
     if not os.path.exists(path):
@@ -80,13 +91,13 @@ def check_replaceable(argument, path):
 
 
 def check_output_name(argument, path):
-    """Raises InputError naming `argument` for a remote name of a file that cannot be written to and found again."""
+    """Raises InputError about `argument` for a remote file name that cannot be written and found again."""
     with errors_of(argument):
         files.check_output_name(path, is_folder=False)
 
 
 def check_output_file(argument, path):
-    """Raises InputError naming `argument` unless `path` is a file, or may become one in a folder that is there."""
+    """Raises InputError about `argument` unless `path` is a file, or can be created in an existing directory."""
     if not path:
         raise InputError("is required", argument)
     _check_name(argument, path)
@@ -101,13 +112,13 @@ def check_output_file(argument, path):
 
 
 def check_not_given(argument, path, given):
-    """Raises InputError naming `argument` if the file to write is one of those that are given.
+    """Raises InputError about `argument` if the file to write is one of the explicit inputs.
 
     Args:
-      argument: name of the argument that `path` is of.
-      path: of a file that will be written.
-      given: dict of the name of another argument -> its path, a list of paths, or None. Of the folder or the prefix of
-        a model, and of the folder of a data set, all files count that make it up.
+      argument: Name of the argument with `path`.
+      path: Path of a file to write.
+      given: Dict of another argument's name -> its path, a list of paths, or None. For the directory or prefix of a
+        model, and the directory of a data set, this includes all of their files.
     """
     for name, paths in given.items():
         for each in [paths] if isinstance(paths, str) else paths or ():
@@ -118,13 +129,13 @@ def check_not_given(argument, path, given):
 
 
 def check_not_replaced(argument, folder, written, given):
-    """Raises InputError naming `argument` if a file that is given would be replaced by one written into a folder.
+    """Raises InputError about `argument` if writing files to a directory would replace an explicit file.
 
     Args:
-      argument: name of the argument that `folder` is of.
-      folder: that files will be written into.
-      written: their names, regular expression.
-      given: dict of the name of another argument -> the path of a file, or None.
+      argument: Name of the argument with `folder`.
+      folder: Directory to write files to.
+      written: Regular expression of the names of these files.
+      given: Dict of another argument's name -> path of a file, or None.
     """
     for name, path in given.items():
         if path and files.absolute(os.path.dirname(path) or os.curdir) == files.absolute(folder) and re.fullmatch(
@@ -133,12 +144,12 @@ def check_not_replaced(argument, folder, written, given):
 
 
 def check_apart(argument, folder, given):
-    """Raises InputError naming `argument` if a folder to write into is that of a model that is given.
+    """Raises InputError about `argument` if the output directory contains an explicit model.
 
     Args:
-      argument: name of the argument that `folder` is of.
-      folder: that files will be written into.
-      given: dict of the name of another argument -> a folder or a prefix, or None.
+      argument: Name of the argument with `folder`.
+      folder: Directory to write files to.
+      given: Dict of another argument's name -> directory or prefix, or None.
     """
     for name, path in given.items():
         if path and files.absolute(folder) == files.absolute(_folder_of(path)):
@@ -146,15 +157,15 @@ def check_apart(argument, folder, given):
 
 
 def check_not_found(argument, path, given, is_folder=False):
-    """Raises InputError naming `argument` if an output lies where globs or folders of inputs look.
+    """Raises InputError about `argument` if globs or directories of inputs would find an output.
 
-    The next run, which may be the one that goes on with this, would read it.
+    Otherwise, the next run, which can be one that resumes this one, would read it.
 
     Args:
-      argument: name of the argument that `path` is of.
-      path: of what will be written; it need not be there.
-      given: dict of the name of another argument -> its comma-separated glob patterns and folders, or None.
-      is_folder: whether it is a folder, of whose files none may be found.
+      argument: Name of the argument with `path`.
+      path: Path to write; it does not have to exist.
+      given: Dict of another argument's name -> its comma-separated glob patterns and directories, or None.
+      is_folder: Whether `path` is a directory. Then, this applies to all files in it.
     """
     written = os.path.join(path, "any") if is_folder else path
     for name, patterns in given.items():
@@ -163,7 +174,7 @@ def check_not_found(argument, path, given, is_folder=False):
 
 
 def _is_found(path, pattern):
-    """Whether a path is below the folder `pattern`, or it or a folder that it is in is matched by that glob."""
+    """Returns whether a path is below the directory `pattern`, or the glob matches it or a directory above it."""
     if files.is_remote(path) != files.is_remote(pattern):
         return False
     if files.is_dir(pattern):
@@ -176,12 +187,12 @@ def _is_found(path, pattern):
 
 
 def _folder_of(path):
-    """The folder of a model: itself, or that which a prefix or a file is in."""
+    """Returns the directory of a model: itself, or the one that contains a prefix or a file."""
     return path if files.is_dir(path) else os.path.dirname(path) or os.curdir
 
 
 def _is_part(path, whole):
-    """Whether a path is below the folder that `whole`, a folder or a model's prefix, is of, and named as its parts."""
+    """Returns whether a path is below the directory of `whole`, a directory or prefix, and is named like its files."""
     if not _PARTS.fullmatch(os.path.basename(path)):
         return False
     has_parts = files.is_dir(whole) or files.exists(f"{whole}.index") or whole.endswith(".safetensors")
@@ -189,18 +200,18 @@ def _is_part(path, whole):
 
 
 def expand_globs(argument, patterns, folders=False):
-    """The files that comma-separated glob patterns match, each once, sorted within a pattern.
+    """Returns the files that match comma-separated glob patterns, each once, sorted within a pattern.
 
-    A pattern that is the name of a file means that file, whatever characters it has apart from commas. Files that
-    are being written (.partial) and manifests of records are no data: they must be named in full.
+    The name of an existing file can contain any characters except commas. Files that are being written (.partial) and
+    manifests of records are not data: they match only by their complete names.
 
     Args:
-      argument: name, for messages.
-      patterns: its value, None or empty where it was not given.
-      folders: whether a folder stands for all files in it and below, but for hidden ones; otherwise it is refused.
+      argument: Name of the argument, for error messages.
+      patterns: Value of the argument; None or empty if it is not set.
+      folders: Whether a directory stands for all files below it, except hidden ones; otherwise, it is rejected.
 
     Raises:
-      InputError: naming `argument`, for no pattern, one that matches nothing, or a folder with no files or not allowed.
+      InputError: If there is no pattern, a pattern matches nothing, or a directory is empty or not allowed.
     """
     paths = []
     for pattern in filter(None, (patterns or "").split(",")):
@@ -227,15 +238,15 @@ def expand_globs(argument, patterns, folders=False):
 
 
 def files_below(folder):
-    """All data files in a folder and its folders, sorted, without hidden ones; OSError if one cannot be read.
+    """Returns all data files below a directory, sorted, without hidden ones; raises OSError if one cannot be read.
 
-    Local folders that are links are not entered.
+    Local directories that are links are not entered.
     """
     return [path for path in files.files_below(folder) if _is_data(path)]
 
 
 def _check_name(argument, path):
-    """Raises InputError for a name that is not UTF-8, which TensorFlow does not open."""
+    """Raises InputError for a name that is not UTF-8, which TensorFlow cannot open."""
     try:
         os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -247,7 +258,7 @@ def _is_data(path):
 
 
 def _matching(argument, pattern):
-    """What a glob pattern matches, sorted; itself where there is a file of that name."""
+    """Returns the sorted matches of a glob pattern; for the name of an existing file, only the file."""
     if not files.is_remote(pattern):
         return [pattern] if os.path.lexists(pattern) else files.matching(pattern)
     _check_name(argument, pattern)
@@ -256,10 +267,10 @@ def _matching(argument, pattern):
 
 @contextlib.contextmanager
 def errors_of(argument):
-    """Gives errors of remote files, which say what they are of and why, the name of the argument: InputError."""
+    """Converts errors of remote files, which contain path and reason, to InputErrors with the name of the argument."""
     try:
         yield
     except OSError as error:
-        if error.strerror is not None:  # Python's own, of a local file
+        if error.strerror is not None:  # Python's error about a local file
             raise
         raise InputError(f"`{argument}`={error}") from error

@@ -1,9 +1,11 @@
-"""Roles of paths among settings, and the one check of all paths of a job."""
+"""Roles of paths among settings, the one check of all paths of a job, and the locks of its outputs."""
+
+import contextlib
 
 from bert_tf.cli import paths
 from bert_tf.cli.settings import is_met, shown
 from bert_tf.errors import InputError
-from bert_tf.files import is_dir
+from bert_tf.files import folder_for, is_dir, only_writer
 
 INPUT_FILE = "a file that is read"
 INPUT_STREAM = "a file that is read, or - for standard input"
@@ -17,6 +19,7 @@ OUTPUT_FILE = "a file that is written"
 OUTPUT_STREAM = "a file that is written, or - for standard output"
 OUTPUT_FOLDER = "a folder that is written into, made if missing"
 SHARED_FOLDER = "a folder that is written into, which may also be that of a model"
+CACHE_FOLDER = "a folder that several runs share, which each of them locks while it writes"
 RUN_FOLDER = "an output folder of training, whose run is resumed or evaluated"
 
 _CHECKS = {
@@ -28,31 +31,26 @@ _CHECKS = {
     OUTPUT_STREAM: paths.check_output_file,
     OUTPUT_FOLDER: paths.check_output_dir,
     SHARED_FOLDER: paths.check_output_dir,
-    RUN_FOLDER: paths.check_output_dir,
+    CACHE_FOLDER: paths.check_output_dir,
+    RUN_FOLDER: paths.check_run_folder,
 }
 
 
 def check(settings, *others, without=()):
-    """Checks that all required settings have values, that inputs can be read, and that no output replaces an input.
+    """Checks that required settings have values, that inputs can be read, and that no output replaces an input.
 
-    A path is not looked at if it is required with a condition that is not met.
+    A path is ignored if it is required with a condition that is not met.
 
     Args:
       settings: Settings.
-      *others: further Settings that conditions name.
-      without: names of settings that are not looked at.
+      *others: Further Settings that conditions refer to.
+      without: Names of settings to ignore.
 
     Raises:
-      InputError: naming the setting and its value.
+      InputError: With the setting and its value.
     """
     check_required(settings, *others, without=without)
-    fields = [pair for each in (settings, *others) for pair in each.fields()]
-    found = {}
-    for field, value in settings.fields():
-        place = _place(field, fields)
-        if value and place and field.name not in without and _is_read(field, fields) and not (
-                value == "-" and place in (INPUT_STREAM, OUTPUT_STREAM)):
-            found[field.name] = place, value
+    found = _find_paths(settings, *others, without=without)
     for name, (place, path) in found.items():
         if place in _CHECKS:
             _CHECKS[place](name, path)
@@ -60,28 +58,58 @@ def check(settings, *others, without=()):
         _check_output(name, place, path, found)
 
 
+@contextlib.contextmanager
+def lock_outputs(settings):
+    """Prevents other processes of this machine from locking the same outputs within a context.
+
+    The output folder of a training run is excluded: the run locks it if it trains.
+
+    Args:
+      settings: Settings, resolved.
+
+    Raises:
+      InputError: If another process writes to an output, which the error names.
+    """
+    with contextlib.ExitStack() as locks:
+        for name, (place, path) in _find_paths(settings).items():
+            if place in (OUTPUT_FOLDER, SHARED_FOLDER):
+                locks.enter_context(folder_for(path))
+            if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER):
+                locks.enter_context(only_writer(name, path))
+        yield
+
+
+def _find_paths(settings, *others, without=()):
+    """Returns a dict of name -> (role, path) of the settings with a role; arguments: see `check`."""
+    fields = [pair for each in (settings, *others) for pair in each.fields()]
+    roles = {field.name: (_place(field, fields), value) for field, value in settings.fields()
+             if value and field.name not in without and _is_read(field, fields)}
+    return {name: (place, path) for name, (place, path) in roles.items()
+            if place and not (path == "-" and place in (INPUT_STREAM, OUTPUT_STREAM))}
+
+
 def _check_output(name, place, path, found):
-    """Raises InputError if an output replaces an input, or would be read as one; found: name -> (role, path)."""
+    """Raises InputError if an output replaces an input or would be read as one; found: name -> (role, path)."""
     def having(*roles):
         return {other: each for other, (role, each) in found.items() if role in roles}
 
-    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER):
+    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, CACHE_FOLDER):
         paths.check_not_given(
             name, path, having(INPUT_FILE, INPUT_STREAM, INPUT_PATH, INPUT_FOLDER, INPUT, MODEL))
     if place == RUN_FOLDER:
         paths.check_apart(name, path, having(CHECKPOINT))
-    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, RUN_FOLDER):
+    if place in (OUTPUT_FILE, OUTPUT_STREAM, OUTPUT_FOLDER, SHARED_FOLDER, CACHE_FOLDER, RUN_FOLDER):
         folders = {other: each for other, each in having(INPUT_PATH).items() if is_dir(each)}
         paths.check_not_found(name, path, having(INPUT_FILES) | folders,
                               is_folder=place not in (OUTPUT_FILE, OUTPUT_STREAM))
 
 
 def check_required(settings, *others, without=()):
-    """Raises InputError naming a setting that is required and has no value.
+    """Raises InputError about a setting that is required and has no value.
 
     Args:
-      settings, *others: as `check`'s.
-      without: names of settings that are not looked at, such as those that may get a value yet.
+      settings, *others: See `check`.
+      without: Names of settings to ignore, such as settings that can get a value later.
     """
     fields = [pair for each in (settings, *others) for pair in each.fields()]
     for field, value in settings.fields():
@@ -95,7 +123,7 @@ def check_required(settings, *others, without=()):
 
 
 def _is_read(field, fields):
-    """Whether a path is looked at: not if it is required with a condition that is not met."""
+    """Returns whether to check a path: not if it is required with a condition that is not met."""
     required = field.metadata["required"]
     return not _conditions(required)[0] or _is_required(required, fields)
 
@@ -106,13 +134,13 @@ def _is_required(required, fields):
 
 
 def _conditions(required):
-    """What `required` has before and after "without", "" for nothing."""
+    """Returns the parts of `required` before and after "without", "" for nothing."""
     wanted, _, other = required.partition("without ") if isinstance(required, str) else ("", "", "")
     return wanted.strip(), other
 
 
 def _place(field, fields):
-    """The role of a path, which may depend on another setting: dict of condition -> role, None for all others."""
+    """Returns the role of a path, which can depend on a setting: dict of condition -> role, None for all others."""
     place = field.metadata["place"]
     if isinstance(place, dict):
         return next(role for condition, role in place.items() if condition is None or is_met(condition, fields))

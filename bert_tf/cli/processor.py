@@ -1,4 +1,4 @@
-"""What Linux tells of the processor; TensorFlow is not needed for it."""
+"""Reads Linux's description of the processor. Does not import TensorFlow."""
 
 import itertools
 
@@ -6,11 +6,10 @@ CPU_INFO = "/proc/cpuinfo"
 
 
 def read():
-    """Reads what the system says of its first processor.
+    """Reads the system's description of its first processor.
 
     Returns:
-      (str, its name, "" where there is none; frozenset of str, the instruction sets that it has, such as "avx2", empty
-      where the system does not say).
+      Tuple `(name, instruction_sets)`: str, "" if unknown; frozenset of str, such as "avx2", empty if unknown.
     """
     try:
         with open(CPU_INFO, encoding="utf-8", errors="replace") as file:

@@ -1,9 +1,9 @@
-"""Settings, resolved once: what the command line gives, then what lies beside a checkpoint, then the default.
+"""Resolves settings once: from the command line, then from files next to a checkpoint, then from defaults.
 
     settings = resolve(settings, given, find(places_of(settings)))
 
-Where the command line contradicts the folder of a checkpoint, a line on standard error says so. (The run in output_dir
-refuses what contradicts it.)
+If the command line contradicts the directory of a checkpoint, a note is printed to standard error. (The run in
+output_dir rejects contradictions.)
 """
 
 import contextlib
@@ -22,44 +22,44 @@ from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
 from bert_tf.model_folder.finding import as_vocab_txt
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
 
-# What beside a checkpoint tells a setting: `told_by` of bert_tf.cli.settings.setting.
+# Source of a setting next to a checkpoint: `told_by` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
-RUN = "output_dir"  # the setting of a run that is resumed or used; other places are of checkpoints
-RUNS = ("checkpoint", "run_1/checkpoint")  # that show a folder to be of a run, or of several of a task
+RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
+RUNS = ("checkpoint", "run_1/checkpoint")  # Files that identify the directory of a run, or of several runs of a task.
 LOOKED_FOR = {CONFIG: (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"), VOCABULARY: (VOCABULARY_NAME, TOKENIZER_NAME)}
 
 
 def places_of(settings):
-    """Where to find what settings do not give: dict of setting -> checkpoint, or folder of a run to resume or use."""
+    """Returns the places to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     found = dict([settings.checkpoint]) if settings.checkpoint else {}
     fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
     for name, (place, path) in fields.items():
         for each in (path if isinstance(path, tuple) else [path]) if place == places.CHECKPOINT and path else ():
             paths.check_checkpoint(name, each)
         if place == places.RUN_FOLDER and path:
-            paths.check_output_dir(name, path)
+            paths.check_run_folder(name, path)
             if any(exists(os.path.join(path, run)) for run in RUNS):
                 found[name] = path
     return found
 
 
 def resolve(settings, given, found, announce):
-    """Settings with the values that count, all of their paths checked.
+    """Resolves settings and checks all of their paths.
 
     Args:
       settings: Settings with the values of the command line and defaults.
-      given: dict of the settings that the command line gives and their values.
+      given: Dict of the settings on the command line and their values.
       found: bert_tf.model_folder.finding.Found.
-      announce: called with a line for each setting that contradicts a checkpoint.
+      announce: Function that is called with a line for each setting that contradicts a checkpoint.
 
     Returns:
-      Settings of the same class. Their computed fields have values: `found`; `config`, the BertConfig; and
-      `card`, the TaskMetadata that counts.
+      Settings of the same class. Their computed fields have values: `found`; `config`, the BertConfig; and `card`, the
+      effective TaskMetadata.
 
     Raises:
-      InputError: a setting that is required; a path that cannot be used; a file beside a checkpoint that is damaged, of
-        a model or a tokenizer that this project does not compute, or that contradicts another.
+      InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint is corrupted,
+        contradicts another, or describes a model or tokenizer that this project does not support.
     """
     unheeded = settings.of_checkpoints if settings.exported else frozenset()
     if name := next((name for name in given if name in unheeded), None):
@@ -68,7 +68,7 @@ def resolve(settings, given, found, announce):
     told_by = {name: by for name, by in told_settings(settings).items() if name not in unheeded}
     places.check_required(settings, without={*told_by, *unheeded})
     for name in {*found.places} - {RUN}:
-        with paths.errors_of(name):  # the first look at it
+        with paths.errors_of(name):  # the first access to it
             found.check_no_pickle()
     card = card_that_counts(settings, given, found) if settings.serves and found.places else None
     if card:
@@ -93,17 +93,17 @@ def resolve(settings, given, found, announce):
 
 
 def told_settings(settings):
-    """Dict of the settings that something beside a checkpoint tells -> what does: CONFIG, VOCABULARY, or CASING."""
+    """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or CASING."""
     fields = list(settings.fields())
     return {field.name: field.metadata["told_by"] for field, _ in fields if field.metadata["told_by"] and (
         not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
 
 
 def read_config(bert_config_file, max_seq_length):
-    """The BertConfig of a file or a published size.
+    """Returns the BertConfig of a file or a published size.
 
     Raises:
-      InputError: no such file, no config, or a model for shorter sequences than `max_seq_length`.
+      InputError: If the file does not exist, is not a config, or has fewer positions than `max_seq_length`.
     """
     if bert_config_file in PUBLISHED_SIZES and not os.path.exists(bert_config_file):
         config = BertConfig.from_name(bert_config_file)
@@ -117,17 +117,17 @@ def read_config(bert_config_file, max_seq_length):
 
 
 def told_values(told_by, given, found, announce):
-    """The values of settings that something beside a checkpoint tells and the command line does not.
+    """Returns values of settings from files next to a checkpoint, for settings that are not on the command line.
 
     Args:
-      told_by: dict of setting -> CONFIG, VOCABULARY, or CASING.
-      given, found, announce: as `resolve`'s.
+      told_by: Dict of setting -> CONFIG, VOCABULARY, or CASING.
+      given, found, announce: See `resolve`.
 
     Returns:
       Dict of setting -> value.
 
     Raises:
-      InputError: as `resolve`'s.
+      InputError: See `resolve`.
     """
     return _Resolution(told_by, given, found, announce).values()
 
@@ -144,7 +144,7 @@ class _Resolution:
         self._casing = [name for name, by in told_by.items() if by == CASING]
 
     def values(self):
-        """Dict of setting -> value, of those that are told."""
+        """Returns a dict of setting -> value for settings with a source."""
         values = self._config_file() if self._config else {}
         if self._vocabulary:
             values |= self._vocab_file(values) | self._casing_values()
@@ -158,7 +158,7 @@ class _Resolution:
     def _config_file(self):
         name = self._config
         if self._given.get(name):
-            with contextlib.suppress(InputError, OSError):  # what is given is checked later, the other does not count
+            with contextlib.suppress(InputError, OSError):  # explicit values are checked later, others are unused
                 self._compare_configs(self._given[name], self._found.configs.get(self._checkpoint))
             return {}
         return {name: self._found.config_file} if self._found.config_file else {}
@@ -179,12 +179,12 @@ class _Resolution:
         return {name: path}
 
     def _casing_values(self):
-        """Casing that is not given; says where that of the checkpoint differs from what is given."""
+        """Returns the casing that is not explicit; announces where the checkpoint's differs from explicit values."""
         if not self._casing:
             return {}
         try:
             place, found = self._found.casing
-        except (InputError, OSError):  # no harm where all that counts is given
+        except (InputError, OSError):  # no error if all relevant values are explicit
             if not all(name in self._given for name in (self._vocabulary, "do_lower_case")):
                 raise
             return {}
@@ -194,14 +194,14 @@ class _Resolution:
         values = {name: getattr(found, name) for name in self._casing if name not in self._given}
         for name in (each for each in self._casing if each in self._given and place == self._checkpoint):
             if told[name] not in (None, self._given[name]) and os.sep in found.casing_from:
-                # (A casing that the name of a published folder tells has no path; check_casing refuses to differ.)
+                # (A casing from the name of a published directory has no path; check_casing rejects contradictions.)
                 self._note(f"`{name}`={self._given[name]}: {found.casing_from} says {told[name]}")
         if self._given.get("do_lower_case") not in (None, found.do_lower_case):
-            values.pop("strip_accents", None)  # of a casing that does not count
+            values.pop("strip_accents", None)  # from a casing that is not used
         return {name: value for name, value in values.items() if value is not None}
 
     def _compare_configs(self, given, there):
-        """Says in a line in what a config that is given differs from the one beside the checkpoint, if it does."""
+        """Announces a difference between an explicit config and the one next to the checkpoint, if there is one."""
         if not there:
             return
         ours, theirs = (read_config(path, 1).to_dict() for path in (given, there))

@@ -1,4 +1,4 @@
-"""Settings: frozen dataclasses whose fields have a default, a help text, bounds, and rules. Flags are made from them.
+"""Settings: frozen dataclasses whose fields have a default, a help text, bounds, and rules. They define flags.
 
     @dataclasses.dataclass(frozen=True)
     class StepSettings(Settings):
@@ -8,9 +8,9 @@ The value of a field can be a Settings object too: a job's settings consist of g
 the value of a field that `setting` does not define. bert_tf.cli.flags defines the flags of a class and reads them back.
 This module requires neither absl nor TensorFlow.
 
-A condition, in `needs`, `not_with` and `required`, is a str: "NAME" (the setting differs from its default),
-"NAME=VALUE", or several of these with " or " between them. Settings that are not part of a job do not count. That of
-`required` may end with, or be, "without CONDITION": no value is required where that is met.
+A condition, in `needs`, `not_with`, and `required`, is a str: "NAME" (the setting differs from its default),
+"NAME=VALUE", or several of these, separated by " or ". Settings that are not part of a job are ignored. The condition
+in `required` can end with, or be, "without CONDITION": no value is required if that is met.
 """
 
 import dataclasses
@@ -19,34 +19,34 @@ from typing import ClassVar
 
 from bert_tf.errors import InputError
 
-# `resume` of a setting: a run is resumed with an equal value only, or reports another one.
+# `resume` of a setting: a resumed run must have an equal value, or reports a different one.
 FIXED, MAY_CHANGE = "fixed", "may change"
 FIXED_IF_USED, MAY_CHANGE_IF_USED = f"{FIXED} if used", f"{MAY_CHANGE} if used"
-LARGEST_NUMBER = 2**31 - 1  # of a whole number without a bound of its own: sizes and steps are int32 further on
+LARGEST_NUMBER = 2**31 - 1  # Bound of integers without their own: sizes and steps are converted to int32.
 LARGEST_SEED = 2**63 - 1
 
 
 def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, choices=None, repeated=False, needs=(),
             not_with=(), required=False, place=None, told_by=None, recipes=None,
             resume=None):
-    """A field of a Settings class.
+    """Defines a field of a Settings class.
 
     Args:
-      default: its value unless another is given.
-      help_text: meaning, unit, and what it must agree with.
-      lower, upper: bounds of a number, or of each of a tuple, themselves allowed; None for none. Any must be finite.
-      most: of a whole number without a bound, what it may be either way; --help does not speak of it.
-      choices: the only values of a str.
-      repeated: whether the flag of a tuple of str is given once for each, not once with commas between them.
-      needs: condition, or tuple of conditions, without which only the default is allowed.
-      not_with: condition, or tuple of conditions, with which only the default is allowed. After "; " may follow what to
-        do instead, for the message.
+      default: Default value.
+      help_text: Meaning, unit, and constraints.
+      lower, upper: Inclusive bounds of a number, or of each number of a tuple; None for none. All must be finite.
+      most: Maximum absolute value of an integer without bounds; not shown by --help.
+      choices: Allowed values of a str.
+      repeated: Whether the flag of a tuple of str is repeated for each, instead of separating them with commas.
+      needs: Condition, or tuple of conditions, without which only the default is allowed.
+      not_with: Condition, or tuple of conditions, with which only the default is allowed. The message can contain an
+        alternative, which follows "; ".
       required: bool, or condition with which a value is required. A path is checked only if the condition is met.
-      place: role of a path, of bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
-      told_by: what beside a checkpoint gives the value unless the command line does, of bert_tf.cli.resolution.
-      recipes: dict of each choice -> dict of other settings and their values, which count unless they are given.
-      resume: FIXED or MAY_CHANGE; with _IF_USED only where the setting is used: where the conditions of `needs` and
-        `required` hold, or, if it has none, where it differs from its default. None: a resumed run does not compare it.
+      place: Role of a path, from bert_tf.cli.places; or dict of condition -> role, with the key None for all others.
+      told_by: Source of an unset value next to a checkpoint, from bert_tf.cli.resolution.
+      recipes: Dict of choice -> dict of other settings and their values, for settings that are not set explicitly.
+      resume: FIXED or MAY_CHANGE; with _IF_USED, only if the setting is used: if the conditions of `needs` and
+        `required` are met, or, if it has none, if it differs from its default. None: a resumed run does not compare it.
     """
     return dataclasses.field(default=default, metadata={
         "help": help_text, "lower": lower, "upper": upper, "most": most, "repeated": repeated,
@@ -58,7 +58,7 @@ def setting(default, help_text, *, lower=None, upper=None, most=LARGEST_NUMBER, 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """Values that belong together. Made with a value out of its bounds or against a rule, it raises InputError.
+    """Values that belong together; raises InputError if a value is out of its bounds or violates a rule.
 
     Attributes:
       always_required: Names of settings of shared groups that this job requires.
@@ -66,7 +66,7 @@ class Settings:
       needs_of_groups: Dict of group -> condition without which only the defaults of its settings are allowed.
       of_checkpoints: Names of settings that have no effect on an export, which replaces a checkpoint.
       serves: Whether the job uses a model for its task. The task.json of a checkpoint then supplies values too.
-      task_without_card: Kind of task if nothing states one; None to reject this.
+      task_without_card: Kind of task if it is unknown; None to reject this.
     """
 
     always_required: ClassVar[tuple[str, ...]] = ()
@@ -88,29 +88,29 @@ class Settings:
                     raise InputError("it must be a finite number", field.name, number)
 
     def check(self):
-        """For subclasses: raises InputError for values that do not go together."""
+        """Hook for subclasses: raises InputError for inconsistent values."""
 
     def completed(self):
-        """For subclasses: these settings with what else files tell; what the command line gives counts all the same."""
+        """Hook for subclasses: returns settings with values from further files; the command line takes precedence."""
         return self
 
     def check_files(self):
-        """For subclasses: raises InputError for files that do not suit the values, once all of them are resolved."""
+        """Hook for subclasses: raises InputError for files that contradict the values, after these are resolved."""
 
     @property
     def checkpoint(self):
-        """(setting, path) of the checkpoint beside which what is not given is looked for; None without one."""
+        """(setting, path) of the checkpoint next to which unset values are searched; None without one."""
         path = self.values().get(self.told_from)
         return (self.told_from, path) if path else None
 
     @property
     def exported(self):
-        """(setting, path) of an export that is used in place of a checkpoint; None without one."""
+        """(setting, path) of an export that is used instead of a checkpoint; None without one."""
         return None
 
     @property
     def longest_sequence(self):
-        """Positions that the model needs."""
+        """Number of positions that the model requires."""
         return self.values().get("max_seq_length") or 1
 
     def groups(self):
@@ -129,15 +129,15 @@ class Settings:
                     yield field, getattr(group, field.name)
 
     def names(self, *groups):
-        """The names of the settings of some groups, a set."""
+        """Returns the names of the settings of some groups, a set."""
         return {field.name for group in groups for field, _ in getattr(self, group).fields()}
 
     def values(self):
-        """Dict of the name of each setting of all groups -> value."""
+        """Returns a dict of the name of each setting of all groups -> value."""
         return {field.name: value for field, value in self.fields()}
 
     def with_values(self, values):
-        """These settings with other values, dict of name -> value, in whichever group has a field of that name."""
+        """Returns settings with other values, a dict of name -> value, in any group that has a field with that name."""
         new = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
@@ -165,7 +165,7 @@ def _check_bounds(field, value):
 
 
 def check_rules(settings):
-    """Raises InputError if a setting lacks one that it needs, or is combined with one that it must not be with."""
+    """Raises InputError if a setting lacks one that it requires, or has one that it cannot be combined with."""
     fields = list(settings.fields())
     of_groups = {field.name: (condition,) for name, condition in settings.needs_of_groups.items()
                  for field, _ in getattr(settings, name).fields()}
@@ -183,7 +183,7 @@ def check_rules(settings):
 
 
 def is_met(condition, fields):
-    """Whether a condition holds; None if none of its settings is among `fields`, (dataclasses.Field, value) pairs."""
+    """Returns whether a condition is met; None if no setting of it is in `fields`, (dataclasses.Field, value) pairs."""
     known = []
     for each in condition.split(" or "):
         name, equals, wanted = each.partition("=")
@@ -193,7 +193,7 @@ def is_met(condition, fields):
 
 
 def shown(condition):
-    """A condition as messages show it, with backquotes around the names."""
+    """Formats a condition for messages, with backquotes around the names."""
     parts = (each.partition("=") for each in condition.split(" or "))
     return " or ".join(f"`{name}`{equals}{value}" for name, equals, value in parts)
 

@@ -1,1 +1,1 @@
-"""Smaller models from trained ones: the mathematics of the methods, whatever a model is used for."""
+"""Methods to create smaller models from trained ones, independent of a model's task."""

@@ -1,9 +1,8 @@
-"""How much each attention head and each feed-forward neuron of a model matters to its loss, to first order.
+"""Importance of each attention head and each feed-forward neuron for a model's loss, to first order.
 
-The importance of a head is the mean over examples of |dL / d mask|, of a mask that is 1 (Michel et al. 2019, "Are
-Sixteen Heads Really Better than One?", section 4.1): by about so much the loss of an example would change without it.
-Each example's derivative is its own, so that derivatives of different signs do not cancel, and none is carried from one
-batch to the next.
+The importance of a head is the mean over examples of |dL / d mask| for a mask of 1 (Michel et al. 2019, "Are Sixteen
+Heads Really Better than One?", section 4.1): this is approximately the change of an example's loss without the head.
+Each example has its own derivative, so that derivatives of different signs do not cancel, and batches are independent.
 """
 
 import dataclasses
@@ -13,17 +12,17 @@ import tensorflow as tf
 
 from bert_tf.techniques.masks import layers_of, masked
 
-LEAST_NORM = 1e-30  # of a layer in which nothing matters
+LEAST_NORM = 1e-30  # For a layer in which all importances are 0.
 
 
 @dataclasses.dataclass(frozen=True)
 class Importance:
-    """Importances, by layer; of layers that share their weights, one for all.
+    """Importances by layer; layers that share their weights have one.
 
     Attributes:
       heads: L arrays float64 [N], in the order of the model's heads.
       neurons: L arrays float64 [I].
-      num_examples: int, over how many they are means.
+      num_examples: int. Number of examples in the means.
     """
 
     heads: list
@@ -31,25 +30,25 @@ class Importance:
     num_examples: int
 
     def normalised(self):
-        """The Importance whose values have the norm (root of the sum of squares) 1 in each layer, as Michel et al. do.
+        """Returns the Importance with an L2 norm of 1 in each layer, as in Michel et al.
 
-        Gradients differ much in size from layer to layer, so that raw values of two layers do not compare.
+        Gradients differ a lot in size from layer to layer, so raw values of two layers cannot be compared.
         """
         return Importance(*([values / max(np.linalg.norm(values), LEAST_NORM) for values in layers]
                             for layers in (self.heads, self.neurons)), self.num_examples)
 
 
 def importance(model, loss, batches):
-    """The Importance of a task model's heads and neurons.
+    """Computes the Importance of a task model's heads and neurons.
 
     Args:
-      model: of bert_tf.models; its encoder must not remove padding.
-      loss: (outputs of the model, features) -> dict with the scalar "loss", a mean over the examples.
-      batches: iterable of dicts of features [B, ...], input_ids [B, S] or, of several texts an example,
-        [B, choices, S]. B may differ.
+      model: Model of bert_tf.models; its encoder must not remove padding.
+      loss: Function (outputs of the model, features) -> dict with the scalar "loss", a mean over the examples.
+      batches: Iterable of dicts of features [B, ...]: input_ids [B, S], or [B, choices, S] for several texts per
+        example. B can vary.
 
     Returns:
-      Importance, not normalised.
+      Importance, not normalized.
     """
     layers = layers_of(model.encoder)
     sizes = [layer.attention_output.kernel.shape[0] // model.encoder.config.head_width for layer in layers]
@@ -66,7 +65,7 @@ def importance(model, loss, batches):
 
 
 def _derivatives(model, loss, features, sizes):
-    """The sum over a batch's examples of |dL / d mask|: a tensor [size] for each of `sizes`, heads, then neurons."""
+    """Sums |dL / d mask| over a batch's examples: one tensor [size] for each of `sizes`, heads, then neurons."""
     input_ids = features["input_ids"]
     num_examples = tf.shape(input_ids)[0]
     rows = tf.reduce_prod(tf.shape(input_ids)[:-1])
@@ -76,7 +75,7 @@ def _derivatives(model, loss, features, sizes):
         tape.watch(masks)
         with masked(model.encoder, masks[:half], masks[half:]):
             outputs = model(features, training=False)
-        # Of a mean over examples each one's own loss is a share 1 / B.
+        # In a mean over examples, each example's loss has the factor 1 / B.
         total = loss(outputs, features)["loss"] * tf.cast(num_examples, tf.float32)
     return [tf.reduce_sum(tf.abs(tf.reduce_sum(tf.reshape(gradient, [num_examples, -1, size]), axis=1)), axis=0)
             for gradient, size in zip(tape.gradient(total, masks), sizes, strict=True)]

@@ -1,6 +1,6 @@
-"""Takes heads, feed-forward neurons and whole layers out of a model's weights.
+"""Prunes heads, feed-forward neurons, and layers of a model.
 
-What stays is computed as before: a model without a head answers as the whole one does with that head's mask at 0.
+The remaining computation is unchanged: a model without a head has the same outputs as with that head's mask at 0.
 """
 
 import dataclasses
@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 
 LAYER = re.compile(r"bert/encoder/layer_(\d+)/(.+)")
 
-# Of each tensor of a layer that has them: the axis along which heads, or neurons, lie.
+# For the tensors of a layer that have heads, or neurons: their axis.
 HEAD_AXES = {**{f"attention/self/{part}/{leaf}": axis for part in ("query", "key", "value")
                 for leaf, axis in (("kernel", 1), ("bias", 0))}, "attention/output/dense/kernel": 0}
 NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "output/dense/kernel": 0}
@@ -21,11 +21,11 @@ NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "ou
 
 @dataclasses.dataclass(frozen=True)
 class Kept:
-    """What stays of a model.
+    """The remaining parts of a model.
 
     Attributes:
-      heads: of each layer the numbers of its heads that stay, ascending: L arrays of int.
-      neurons: the same of its neurons.
+      heads: For each layer, ascending numbers of its remaining heads: L arrays of int.
+      neurons: The same for its neurons.
     """
 
     heads: list
@@ -33,19 +33,19 @@ class Kept:
 
     @classmethod
     def everything(cls, config):
-        """All of a model of a BertConfig."""
+        """Returns all parts of a model with a BertConfig."""
         return cls(*([np.arange(size) for size in sizes] for sizes in zip(*config.layer_sizes, strict=True)))
 
 
 def most_important(values, count):
-    """The numbers of the most important heads, or neurons, in each layer; one of each layer at least.
+    """Selects the most important heads, or neurons, and at least one per layer.
 
     Args:
-      values: L arrays of float: importances, normalised so that layers can be compared.
-      count: how many stay in all layers together.
+      values: L arrays of float. Importances, normalized so that layers can be compared.
+      count: int. Number to select in all layers together.
 
     Returns:
-      L arrays of int, ascending.
+      L arrays of int. Ascending numbers of the selected heads or neurons.
     """
     best = [int(np.argmax(each)) for each in values]
     count = max(count, len(values))
@@ -58,10 +58,10 @@ def most_important(values, count):
 
 
 def pruned_config(config, kept):
-    """The BertConfig of what is left of a model: sizes of each layer, or one size where all have the same.
+    """Returns the BertConfig of a pruned model: sizes of each layer, or one size if they are all equal.
 
     Raises:
-      InputError: the layers of the model share their weights.
+      InputError: If the layers of the model share their weights.
     """
     if config.num_hidden_groups:
         raise InputError(f"num_hidden_groups is {config.num_hidden_groups}: a model whose layers share their weights "
@@ -74,18 +74,18 @@ def pruned_config(config, kept):
 
 
 def prune(tensors, config, kept):
-    """A model without some of its heads and neurons.
+    """Removes heads and neurons from a model.
 
     Args:
-      tensors: {canonical name: bert_tf.checkpoints.tensors.StoredTensor} of the model.
-      config: its BertConfig.
+      tensors: Dict of canonical name to bert_tf.checkpoints.tensors.StoredTensor.
+      config: BertConfig of the model.
       kept: Kept.
 
     Returns:
-      Such a dict, and its BertConfig.
+      Tuple `(tensors, config)` of the smaller model.
 
     Raises:
-      InputError: as pruned_config's.
+      InputError: See `pruned_config`.
     """
     left = pruned_config(config, kept)
     width = config.head_width
@@ -102,17 +102,17 @@ def prune(tensors, config, kept):
 
 
 def drop_layers(tensors, config, layers):
-    """A model without some of its layers; those after them move up.
+    """Removes encoder layers and renumbers the remaining ones.
 
     Args:
-      tensors, config: as prune's.
-      layers: numbers of layers, from 0.
+      tensors, config: See `prune`.
+      layers: 0-based indices of the layers to remove.
 
     Returns:
-      As prune.
+      Tuple `(tensors, config)` of the smaller model.
 
     Raises:
-      InputError: a layer that the model lacks, none that stays, or layers that share their weights.
+      InputError: If a layer does not exist, if no layer would remain, or if layers share their weights.
     """
     count = config.num_hidden_layers
     if not layers:

@@ -1,6 +1,6 @@
-"""A smaller word table: factorised into two matrices, or without the pieces that texts do not use.
+"""Smaller word embeddings: factorized into two matrices, or without unused tokens.
 
-On small models it is most of the weights. Shape legend: V vocabulary, H hidden, E width of the factorised table.
+In small models, they are most of the weights. Shape legend: V vocabulary, H hidden, E columns of the factorized matrix.
 """
 
 import dataclasses
@@ -10,24 +10,24 @@ import numpy as np
 from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, WORD_EMBEDDINGS, StoredTensor
 from bert_tf.errors import InputError
 
-BY_PIECE = (WORD_EMBEDDINGS, "cls/predictions/output_bias")  # tensors with a row for each piece
+BY_PIECE = (WORD_EMBEDDINGS, "cls/predictions/output_bias")  # Tensors with one row per token of the vocabulary.
 
 
 def factorise(tensors, config, size):
-    """A model whose word table [V, H] is a product [V, E] [E, H]: the nearest there is, by its singular values.
+    """Factorizes the word embedding matrix [V, H] into [V, E] [E, H]: the best approximation, by its singular values.
 
-    Both factors take the square root of the singular values, so that neither learns faster than the other.
+    Both factors are scaled by the square roots of the singular values, so that neither learns faster than the other.
 
     Args:
-      tensors: {canonical name: StoredTensor} of the model.
-      config: its BertConfig.
-      size: E.
+      tensors: Dict of canonical name to StoredTensor.
+      config: BertConfig of the model.
+      size: int, E.
 
     Returns:
-      Such a dict, its BertConfig, and the share of the table's squared length that the product has.
+      Tuple `(tensors, config, fraction)`: the model, and the fraction of the squared norm that the approximation has.
 
     Raises:
-      InputError: E is not below H, or the table is a product already.
+      InputError: If E is not below H, or if the matrix is already factorized.
     """
     if config.embedding_size:
         raise InputError(f"`embedding_size`={size}: the word table of the model is factorised already, to "
@@ -35,7 +35,7 @@ def factorise(tensors, config, size):
     if not 1 <= size < config.hidden_size:
         raise InputError(f"`embedding_size`={size}: it must be at least 1 and below hidden_size, {config.hidden_size}")
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
-    # Of [H, H] in place of [V, H]: the singular values' squares and the right singular vectors, in ascending order.
+    # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in ascending order.
     squares, vectors = np.linalg.eigh(table.T @ table)
     squares, vectors = np.maximum(squares[::-1], 0), vectors[:, ::-1][:, :size]
     root = np.maximum(squares[:size], squares[0] * 1e-12) ** 0.25
@@ -45,14 +45,14 @@ def factorise(tensors, config, size):
 
 
 def keep_pieces(tensors, config, ids):
-    """A model of a smaller vocabulary.
+    """Reduces the vocabulary of a model.
 
     Args:
-      tensors, config: as factorise's.
-      ids: of the pieces that stay, in the order of the new vocabulary: int [n].
+      tensors, config: See `factorise`.
+      ids: int [n]. IDs of the tokens to keep, in the order of the new vocabulary.
 
     Returns:
-      Such a dict, and its BertConfig.
+      Tuple `(tensors, config)` of the smaller model.
     """
     ids = np.asarray(ids)
     smaller = {name: tensors[name].map([len(ids), *tensors[name].shape[1:]], lambda value: value[ids])

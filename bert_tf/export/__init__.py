@@ -1,9 +1,9 @@
-"""Trained models as files that answer raw text, with nothing of this package needed.
+"""Exports trained models as files that take raw text and do not require this package.
 
     save(servable, "serving/reviews")      a SavedModel for TensorFlow Serving
     litert.convert(servable)               a LiteRT model for bert_tf.litert
 
-A subclass of Servable for each kind of task, in bert_tf.tasks.graphs, says what goes in and what comes out.
+bert_tf.tasks.graphs has a subclass of Servable for each kind of task, which defines the inputs and outputs.
 """
 
 from bert_tf.export.saved_model import LITERT_FILE, save

@@ -1,12 +1,12 @@
-"""Writes a Servable as one LiteRT (TensorFlow Lite) file that answers raw text by `bert_tf.litert.LiteRTModel`.
+"""Converts a Servable to one LiteRT (TensorFlow Lite) file that takes raw text through `bert_tf.litert.LiteRTModel`.
 
-The file has a graph of fixed shapes, a signature, for each bucket of batch size and length: "rows_8x128" takes
-"input_ids", "input_mask" and "segment_ids", int32 [8, 128], and gives the numbers that Servable.numbers names. A masked
-LM's head is apart, since a text may have any number of masks: "masks_8" takes "vectors" float32 [8, H] and gives
+The file has one graph of fixed shape, a signature, per bucket of batch size and length: "rows_8x128" takes
+"input_ids", "input_mask", and "segment_ids", int32 [8, 128], and returns the outputs of Servable.numbers. The head of a
+masked LM is separate, since texts can have any number of masks: "masks_8" takes "vectors" float32 [8, H] and returns
 "piece_ids" int32 [8, k] and "probabilities" float32 [8, k]. All graphs are converted together and share their weights.
-What else the answers need is a zip archive at the file's end (`bert_tf.litert.metadata`).
+Other data for the predictions is in a zip archive at the end of the file (`bert_tf.litert.metadata`).
 
-Converting needs TensorFlow alone; to run the file needs ai-edge-litert, and no TensorFlow.
+The conversion requires only TensorFlow; running the file requires ai-edge-litert, but not TensorFlow.
 """
 
 import contextlib
@@ -32,17 +32,17 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
     """Converts a Servable.
 
     Args:
-      servable: Servable whose encoder keeps padding (made with static_length).
-      weights: how they are stored, one of WEIGHTS; with int8, "dynamic range", matrix products are computed in integers
-        too, and activations quantized on the way, each row by itself.
-      lengths: lengths of the buckets; those over the servable's max_seq_length become one of that length.
-      batch_sizes: batch sizes of the buckets.
+      servable: Servable whose encoder keeps padding (created with static_length).
+      weights: str. Storage type, one of WEIGHTS. With int8 ("dynamic range"), matrix multiplications run in integers
+        too, and activations are quantized at run time, per row.
+      lengths: Lengths of the buckets; those over the servable's max_seq_length become one of that length.
+      batch_sizes: Batch sizes of the buckets.
 
     Returns:
-      bytes of the .tflite file.
+      bytes. Contents of the .tflite file.
 
     Raises:
-      InputError: another kind of weights, a servable with dynamic lengths, no or impossible sizes.
+      InputError: If the weights are unknown, the servable has dynamic lengths, or the sizes are empty or invalid.
     """
     if weights not in WEIGHTS:
         raise InputError(f"`weights`={weights}: it must be one of {', '.join(WEIGHTS)}")
@@ -50,7 +50,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
         raise InputError("a LiteRT model has fixed lengths: make the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:
         raise InputError(f"`lengths`={lengths} and `batch_sizes`={batch_sizes}: whole numbers over 0 are needed")
-    described = servable.litert_metadata()  # which some refuse
+    described = servable.litert_metadata()  # raises InputError for some servables
     module = tf.Module()
     module.weights = servable.model.variables
     with tempfile.TemporaryDirectory() as folder:
@@ -67,12 +67,12 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
 
 
 def _cut(lengths, max_seq_length):
-    """The lengths that rows of at most max_seq_length need, ascending."""
+    """Returns the bucket lengths for rows of at most max_seq_length, ascending."""
     return sorted({length for length in lengths if length < max_seq_length} | {max_seq_length})
 
 
 def _functions(servable, lengths, batch_sizes):
-    """dict from the name of each signature to its concrete function."""
+    """Returns a dict of signature name to concrete function."""
     functions = {}
     for length in lengths:
         for batch_size in batch_sizes:
@@ -87,37 +87,38 @@ def _functions(servable, lengths, batch_sizes):
 
 
 def _concrete(function, specs):
-    """The concrete function of `function(**tensors)`."""
+    """Returns the concrete function of `function(**tensors)`."""
     traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
     return traced.get_concrete_function(**{name: tf.TensorSpec(spec.shape, spec.dtype, name)
                                            for name, spec in specs.items()})
 
 
-def largest_difference(servable, path):
-    """How far the numbers of a converted model are from the servable's own, on its example.
+def largest_differences(servable, path):
+    """Compares the outputs of a converted model with the servable's own, on its example.
 
     Args:
       servable: Servable that was converted.
-      path: of the .tflite file, local.
+      path: Local path of the .tflite file.
 
     Returns:
-      float, the largest absolute difference of any number at a real token.
+      Dict of output name -> float. Maximum absolute difference at a non-padding token.
     """
     features = {name: tf.reshape(value, [-1, servable.max_seq_length])
                 for name, value in servable.example_features().items()}
     expected = {name: value.numpy() for name, value in servable.numbers(features).items()}
     rows = rows_of({name: value.numpy() for name, value in features.items()})
-    differences = [0.0]
+    differences = dict.fromkeys(expected, 0.0)
     for place, answer in enumerate(Buckets(path).run(rows)):
         for name, value in answer.items():
             length = len(rows[place].ids) if name in KINDS[servable.kind].per_position else None
-            differences.append(np.abs(value[:length] - expected[name][place][:length]).max())
-    return float(max(differences))
+            difference = float(np.abs(value[:length] - expected[name][place][:length]).max())
+            differences[name] = max(differences[name], difference)
+    return differences
 
 
 @contextlib.contextmanager
 def _for_litert(model):
-    """A context in which the layers of a model compute by a LiteRTArithmetic."""
+    """Makes the layers of a model use a LiteRTArithmetic within a context."""
     encoder = getattr(model, "encoder", model)
     before = encoder.arithmetic
     encoder.compute_with(LiteRTArithmetic())
@@ -130,26 +131,26 @@ def _for_litert(model):
 class LiteRTArithmetic(FastArithmetic):
     """The arithmetic of a plain encoder in operations that suit LiteRT better, for batches of a fixed shape.
 
-    - Words are looked up by a product with one-hot vectors. The converter turns it into one lookup in int8 with a scale
-      for each row; it would leave a gather in float32.
-    - Query, key, and value are split before heads are transposed: XNNPACK has no kernel that unstacks another axis, and
-      would hand over to LiteRT's own in each layer.
+    - Word embeddings are a multiplication with one-hot matrices. The converter turns it into one int8 lookup with a
+      scale per row; it would keep a gather in float32.
+    - Query, key, and value are split before heads are transposed: XNNPACK has no kernel that unstacks another axis, so
+      LiteRT's own kernels would run in each layer.
     """
 
     def __init__(self):
         super().__init__(one_hot=True)
 
     def heads(self, attention, x, layout):
-        """See Arithmetic."""
+        """See `Arithmetic`."""
         shape = [layout.batch_size, layout.sequence_length, -1, attention.head_width]
         return [tf.transpose(tf.reshape(part, shape), [0, 2, 1, 3])
                 for part in tf.split(attention.qkv(x), 3, axis=-1)]
 
     def at_positions(self, query, positions):
-        """See FastArithmetic."""
+        """See `FastArithmetic`."""
         return tf.gather(query, positions, axis=2, batch_dims=1)
 
     def softmax(self, scores, bias, training):
-        """See Arithmetic."""
+        """See `Arithmetic`."""
         del training
         return tf.nn.softmax(scores + bias)

@@ -1,4 +1,4 @@
-"""The features of a request: padding cut off, a client's own checked.
+"""Processes the features of a request: removes padding, and checks features from clients.
 
 Legend: B texts, S sequence.
 """
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def without_padding(features):
-    """Cuts the columns of int [B, S] features that are padding in every row, but for one."""
+    """Removes the columns of int [B, S] features that are padding in every row, but keeps at least one column."""
     mask = features["input_mask"]
     used = tf.reduce_any(mask > 0, axis=0)
     longest = tf.maximum(tf.reduce_max(tf.where(used, tf.range(1, tf.size(used) + 1), 0)), 1)
@@ -15,10 +15,10 @@ def without_padding(features):
 
 
 def check_features(features, config):
-    """Checks features int32 [B, S] that a client made; returns them, or fails with InvalidArgumentError.
+    """Checks features int32 [B, S] from a client; returns them, or fails with InvalidArgumentError.
 
-    A tensor of another shape than the others, a sequence over max_position_embeddings, and an id out of range would
-    otherwise end in errors that explain nothing or, on some devices, in wrong answers.
+    Otherwise, inconsistent shapes, sequences over max_position_embeddings, and IDs out of range would cause unclear
+    errors or, on some devices, wrong predictions.
     """
     ids = features["input_ids"]
     limits = {"input_ids": config.vocab_size, "input_mask": 2, "segment_ids": config.type_vocab_size}
@@ -36,22 +36,22 @@ def check_features(features, config):
 
 
 def check(condition, message):
-    """An operation that fails with InvalidArgumentError and a message unless all of a bool tensor is True.
+    """Creates an op that fails with InvalidArgumentError and a message unless all of a bool tensor is True.
 
-    tf.debugging's assertions make a conditional and two functions each, half of what "ids" and "tf_example" consisted
-    of.
+    The assertions of tf.debugging create a conditional and two functions each, which used to be half of "ids" and
+    "tf_example".
     """
     return tf.raw_ops.Assert(condition=tf.reduce_all(condition), data=[message])
 
 
 def after(checks, tensors):
-    """The dict `tensors`, to be used once the assertions `checks` have passed; eager ones, None, have."""
+    """Returns the dict `tensors`, to use after the assertions `checks` pass; those of eager mode, None, have passed."""
     with tf.control_dependencies([check for check in checks if check is not None]):
         return {name: tf.identity(value) for name, value in tensors.items()}
 
 
 def check_same_size(**texts):
-    """The tensors `texts`, or InvalidArgumentError unless all hold the same number of examples."""
+    """Returns the tensors `texts`, or fails with InvalidArgumentError unless all have the same number of examples."""
     (name, first), *others = texts.items()
     checks = [check(tf.shape(value)[0] == tf.shape(first)[0], f"{other} must hold as many examples as {name}")
               for other, value in others]

@@ -1,9 +1,9 @@
-"""Writes a Servable as a SavedModel in the layout that TensorFlow Serving watches.
+"""Writes a Servable as a SavedModel in the directory layout of TensorFlow Serving.
 
-The file holds the weights, the tokenizer, vocab.txt and bert_config.json, and needs nothing of this package to run;
-TensorFlow Text must be there for its kernels (`import tensorflow_text`; TensorFlow Serving links it). Beside them lie
-requests that TensorFlow Serving runs through the model when it loads it, so that no client waits for the first; their
-message types come from tensorflow-serving-api, which need not be installed and is imported where it is used.
+The SavedModel contains the weights, the tokenizer, vocab.txt, and bert_config.json, and does not require this package.
+It requires the kernels of TensorFlow Text (`import tensorflow_text`; TensorFlow Serving includes them). It also
+contains requests that TensorFlow Serving runs when it loads the model, so that the first client does not have to wait.
+Their message types come from the optional tensorflow-serving-api, which is imported on use.
 """
 
 import importlib.util
@@ -17,26 +17,26 @@ from bert_tf.checkpoints import tensorflow_file
 from bert_tf.errors import InputError
 from bert_tf.export import weight_storage
 
-LITERT_FILE = "model.tflite"  # where TensorFlow Serving looks when told to prefer it
+LITERT_FILE = "model.tflite"  # File name that TensorFlow Serving uses if LiteRT models are preferred.
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
 
 
 def save(servable, directory, *, version=None, weights="float32", litert=None):
-    """Writes `directory`/`version`, which appears there only when it is whole; a remote one saved_model.pb last.
+    """Writes `directory`/`version`, which appears there only when it is complete; if remote, saved_model.pb is last.
 
     Args:
       servable: Servable.
-      directory: the model's folder; made if missing.
-      version: int; None takes the number after the highest there.
-      weights: how matrices are stored, one of weight_storage.KINDS. All are float32 once loaded.
-      litert: bytes of a LiteRT model that becomes LITERT_FILE beside saved_model.pb; None for none.
+      directory: Directory of the model; created if it does not exist.
+      version: int; None for the number after the highest existing one.
+      weights: str. Storage type of matrices, one of weight_storage.KINDS. All are float32 once loaded.
+      litert: bytes of a LiteRT model to write to LITERT_FILE next to saved_model.pb; None for none.
 
     Returns:
-      (path, has_warmup): path of the SavedModel; bool, whether it holds requests to warm up with, for which the package
+      Tuple `(path, has_warmup)`: path of the SavedModel; bool, whether it contains warm-up requests, for which
       tensorflow-serving-api must be installed.
 
     Raises:
-      InputError: a version that exists, or an unknown kind of weights.
+      InputError: If the version exists, or if the kind of weights is unknown.
     """
     files.make_dirs(directory)
     if version is None:
@@ -45,7 +45,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     path = os.path.join(directory, str(version))
     if files.exists(path):
         raise InputError(f"{path}: exists; choose another version")
-    # The module holds variables, not the model itself: Keras would add its own functions for every layer.
+    # The module contains variables, not the model itself: Keras would add its own functions for every layer.
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
@@ -53,7 +53,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))
-        # There is nothing to convert, and AutoGraph would write files for what it converts.
+        # There is nothing to convert, and AutoGraph would write files for converted code.
         save_traced = tf.autograph.experimental.do_not_convert(tf.saved_model.save)
         save_traced(module, partial, signatures=servable.signatures())
         if litert:
@@ -66,12 +66,12 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
 
 
 def can_write_warmup():
-    """Whether tensorflow-serving-api, whose message types these are, is installed."""
+    """Returns whether tensorflow-serving-api, which defines the message types, is installed."""
     return importlib.util.find_spec("tensorflow_serving") is not None
 
 
 def _write_warmup(servable, path, model_name):
-    """Writes a request for each signature into the SavedModel at `path`, as a TFRecord file of PredictionLog."""
+    """Writes a request per signature to the SavedModel at `path`, as a TFRecord file of PredictionLog."""
     file = os.path.join(path, WARMUP_FILE)
     os.makedirs(os.path.dirname(file), exist_ok=True)
     with tf.io.TFRecordWriter(file) as writer:
@@ -80,7 +80,7 @@ def _write_warmup(servable, path, model_name):
 
 
 def example_requests(servable):
-    """dict from signature name to its inputs by name, NumPy arrays or lists of str."""
+    """Returns a dict of signature name to its inputs by name, NumPy arrays or lists of str."""
     features = {name: value.numpy() for name, value in servable.example_features().items()}
     examples = [tf.train.Example(features=tf.train.Features(feature={
         name: tf.train.Feature(int64_list=tf.train.Int64List(value=value[row].ravel()))

@@ -1,4 +1,4 @@
-"""What every served model has in common: its three signatures, and the check of what clients send."""
+"""The base class of served models: their three signatures, and checks of requests."""
 
 from typing import ClassVar
 
@@ -15,20 +15,20 @@ PAIR_EXAMPLE = {"text_a": ["The quick brown fox jumps over the lazy dog."],
 
 
 class Servable:
-    """A model and its tokenizer as functions from a request to an answer; a subclass for each task.
+    """A model and its tokenizer as functions from a request to a response; each kind of task has a subclass.
 
-    Signatures, B examples each, any number of them, none too:
-      serving_default: strings, `text_inputs` says which. Texts are cut to max_seq_length pieces; "was_cut" bool [B]
-        in the answer says where. Bytes that are not UTF-8 are dropped.
+    Signatures for any number of examples B, including 0:
+      serving_default: strings, see `text_inputs`. Texts are truncated to max_seq_length tokens, and "was_cut" bool [B]
+        in the response is True for truncated texts. Invalid UTF-8 bytes are dropped.
       ids: "input_ids", "input_mask", "segment_ids", int32 [B, S].
-      tf_example: "examples" string [B], each a serialized tf.Example with int64 features of these names, of any one
-        length each; shorter ones are padded.
-    A request that cannot be answered fails alone, with InvalidArgumentError.
+      tf_example: "examples" string [B], serialized tf.Examples with int64 features of these names, of equal length
+        within an example; shorter examples are padded.
+    An invalid request fails with InvalidArgumentError without affecting others.
 
     Attributes:
-      kind: str, the task's, a key of bert_tf.tasks.KINDS.
-      text_inputs: dict from the name of each input of serving_default to its shape.
-      example_texts: dict of the same names: a request to warm up with, in lists of str.
+      kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
+      text_inputs: Dict of name of each input of serving_default to its shape.
+      example_texts: Dict of the same names to lists of str: a warm-up request.
     """
 
     kind: ClassVar[str]
@@ -36,15 +36,15 @@ class Servable:
 
     def __init__(self, model, tokenizer, *, pairs=False, max_seq_length=128, static_length=False):
         """Args:
-          model: a model of bert_tf.models. Made with remove_padding it answers batches of mixed lengths faster.
+          model: Model of bert_tf.models. With remove_padding, batches of mixed lengths are faster.
           tokenizer: BertTokenizer that the model was trained with.
-          pairs: whether an example is two texts, for a kind that may read one or two.
-          max_seq_length: longest input in pieces, [CLS] and [SEP] included.
-          static_length: whether inputs always have max_seq_length columns, as TPUs and XLA need; else texts are padded
-            to the longest of a request.
+          pairs: bool. Whether an example is two texts, for kinds that accept one or two.
+          max_seq_length: int. Maximum length of inputs in tokens, including [CLS] and [SEP].
+          static_length: bool. If True, inputs always have max_seq_length columns, as TPUs and XLA require; otherwise,
+            texts are padded to the longest of a request.
 
         Raises:
-          InputError: max_seq_length is under 4 or over the model's max_position_embeddings.
+          InputError: If max_seq_length is under 4 or over the model's max_position_embeddings.
         """
         self.model = model
         self.tokenizer = tokenizer
@@ -61,46 +61,46 @@ class Servable:
                              f"{self.config.max_position_embeddings}")
 
     def answer_texts(self, **texts):
-        """The tensors of `text_inputs` -> dict of tensors [B, ...]."""
+        """Computes the response for the tensors of `text_inputs`, a dict of tensors [B, ...]."""
         features, was_cut = self.encode(*texts.values())
         return {**self.answered(features), "was_cut": was_cut}
 
     def answer(self, features):
-        """Features int32 [B, S] -> dict of tensors [B, ...]."""
+        """Computes a dict of tensors [B, ...] for features int32 [B, S]."""
         raise NotImplementedError
 
     def answered(self, features):
-        """What `answer` gives; within `signatures` by a call of the one graph that they share."""
+        """Returns the result of `answer`; within `signatures`, by calling the one graph that they share."""
         return self._answer_in_graph(features) if self._answer_in_graph else self.answer(features)
 
     def numbers(self, features):
-        """Features int32 [B, S] of single rows -> dict of float32 tensors [B, ...], of which answers are made.
+        """Computes the float32 outputs [B, ...] that responses are based on, for features int32 [B, S] of single rows.
 
-        LiteRT's graphs compute these; `bert_tf.litert` makes answers of them.
+        LiteRT's graphs compute these, and `bert_tf.litert` converts them to responses.
         """
         return self.model(features)
 
     def litert_metadata(self, **options):
-        """The bert_tf.litert.Metadata of the model; `options` are those that the subclass has."""
+        """Creates the bert_tf.litert.Metadata of the model; `options` are the additional fields of the subclass."""
         return Metadata(self.kind, self.max_seq_length, self.tokenizer.lower_case, self.tokenizer.strip_accents,
                         self.config.hidden_size, pairs=self._pairs, **options)
 
     def encode(self, text_a, text_b=None):
-        """Strings [B] -> features and was_cut, as `model_inputs.pack` gives them."""
+        """Converts strings [B] to features and was_cut; see `model_inputs.pack`."""
         if text_b is not None:
             text_a, text_b = check_same_size(text_a=text_a, text_b=text_b)
             text_b = self.tokenizer.tokenize(text_b)
         return self.pack(self.tokenizer.tokenize(text_a), text_b)
 
     def pack(self, first, second=None):
-        """RaggedTensors int32 [B, (pieces)] -> features and was_cut, as `model_inputs.pack` gives them."""
+        """Converts RaggedTensors int32 [B, (tokens)] to features and was_cut; see `model_inputs.pack`."""
         return pack(self.tokenizer, first, second, max_seq_length=self.max_seq_length, static_length=self.static_length)
 
     def signatures(self, *names):
-        """Traces signatures; the model is traced once for all of them, which makes them smaller and quicker to load.
+        """Traces signatures; the model is traced once for all of them, which makes them smaller and faster to load.
 
         Args:
-          *names: str. Names of signatures; none for all.
+          *names: str. Names of signatures; if there are none, all signatures are traced.
 
         Returns:
           Dict of name -> concrete function, which takes its inputs by name.
@@ -134,7 +134,7 @@ class Servable:
         return [None, self.max_seq_length if self.static_length else None]
 
     def parse(self, serialized):
-        """Serialized tf.Examples, string [B] -> features int32 [B, S]."""
+        """Parses serialized tf.Examples, string [B], to features int32 [B, S]."""
         rows = parse_rows(serialized)
         static = self.ids_shape[-1]
         if static:
@@ -143,19 +143,19 @@ class Servable:
         return {name: to_dense(value, 0, static) for name, value in rows.items()}
 
     def example_features(self):
-        """Features int32 to warm up with, those of `example_texts`: dict of arrays in `ids_shape`."""
+        """Returns warm-up features int32 of `example_texts`: dict of arrays with `ids_shape`."""
         features, _ = self.encode(*(tf.constant(texts) for texts in self.example_texts.values()))
         return features
 
 
 def parse_rows(serialized):
-    """Serialized tf.Examples, string [B] -> dict of FEATURES, RaggedTensors int32 [B, (S)] of the same row lengths."""
+    """Parses serialized tf.Examples, string [B], to FEATURES, RaggedTensors int32 [B, (S)] of equal row lengths."""
     parsed = tf.io.parse_example(serialized, dict.fromkeys(FEATURES, tf.io.RaggedFeature(tf.int64)))
     lengths = parsed["input_ids"].row_lengths()
     checks = [check(parsed[name].row_lengths() == tf.cast(lengths, parsed[name].row_splits.dtype),
                     f"{name} must be as long as input_ids in each example") for name in FEATURES]
     checks.append(check(lengths > 0, "an example has no input_ids"))
-    for name in FEATURES:  # before they become int32, which would take 2^32 + 5 for 5
+    for name in FEATURES:  # before the conversion to int32, which would turn 2^32 + 5 into 5
         checks += [check(parsed[name].values >= 0, f"{name} must not be negative"),
                    check(parsed[name].values <= tf.int32.max, f"{name} must be below 2^31")]
     return {name: tf.cast(rows, tf.int32).with_row_splits_dtype(tf.int64)
@@ -163,8 +163,8 @@ def parse_rows(serialized):
 
 
 def _concrete(function, specs):
-    """The concrete function of `function(*tensors)` that takes tensors by the names of `specs`."""
+    """Returns the concrete function of `function(*tensors)` that takes tensors by the names of `specs`."""
     named = [tf.TensorSpec(spec.shape, spec.dtype, name) for name, spec in specs.items()]
-    # autograph=False alone leaves the layers to be searched for something to convert, which takes seconds.
+    # With only autograph=False, AutoGraph would search the layers for code to convert, which takes seconds.
     traced = tf.function(tf.autograph.experimental.do_not_convert(function), autograph=False)
     return traced.get_concrete_function(*named)

@@ -1,8 +1,8 @@
-"""Weights in a SavedModel: how they are stored, and what they are multiplied in.
+"""Weights in a SavedModel: their storage types and their types in matrix multiplications.
 
-They are stored as they are, or in fewer bits and turned into what is multiplied when the file is loaded: a file half or
-a quarter of the size downloads and loads that much sooner. (Cast at each request, BERT-Base's weights would take longer
-than a sentence does.) What is multiplied are float32 matrices, or bfloat16 on CPUs and GPUs that multiply it faster.
+They are stored unchanged, or in fewer bits and converted when the file is loaded: a file of half or a quarter of the
+size is faster to download and load. (Casting the weights of BERT-Base at each request would take longer than the
+computation for a sentence.) Matrix multiplications use float32, or bfloat16 on CPUs and GPUs for which it is faster.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ COMPUTE_TYPES = ("float32", "bfloat16")
 
 @contextlib.contextmanager
 def attached(model, kind, module):
-    """A context in which functions that are traced compute with stored weights; they become attributes of `module`.
+    """Makes functions that are traced within a context use stored weights, which become attributes of `module`.
 
-    Projections of a model under the policy mixed_bfloat16 are then held in bfloat16, and not cast at each request.
+    For a model with the policy mixed_bfloat16, projections are then kept in bfloat16 and not cast at each request.
 
     Args:
-      model: a model of bert_tf.models; outside the context it is as before.
-      kind: one of KINDS; bfloat16 rounds to 8 bits of precision, int8 to 255 steps between the extremes of each
-        output of a kernel or row of a table. Matrices alone are rounded: biases and normalisation stay float32.
-      module: tf.Module to be saved.
+      model: Model of bert_tf.models; it is unchanged after the context.
+      kind: str, one of KINDS. bfloat16 rounds to 8 bits of precision, int8 to 255 steps between the extremes of each
+        output of a kernel or row of embeddings. Only matrices are rounded: biases and normalization stay float32.
+      module: tf.Module to save.
 
     Raises:
-      InputError: another kind.
+      InputError: If the kind is unknown.
     """
     if kind not in KINDS:
         raise InputError(f"`weights`={kind}: it must be one of {', '.join(KINDS)}")
@@ -43,7 +43,7 @@ def attached(model, kind, module):
         if (kept_as, dtype) != ("float32", tf.float32):
             stored[variable.ref()] = _stored(variable, kept_as, dtype)
     module.stored = list(stored.values())
-    # A resource does not track its own variables.
+    # Resources do not track their own variables.
     module.stored_values = [weight.variables for weight in module.stored if isinstance(weight, _StoredWeight)]
     module.weights = [variable for variable in model.variables if variable.ref() not in stored]
     with replaced(model, stored):
@@ -51,17 +51,17 @@ def attached(model, kind, module):
 
 
 def _stored(variable, kind, dtype):
-    """What stands for a float32 variable that is stored as `kind` and read as `dtype`."""
+    """Returns the replacement of a float32 variable that is stored as `kind` and read as `dtype`."""
     if kind == dtype.name:
         return tf.Variable(tf.cast(variable.read_value(), dtype), trainable=False)
     return _StoredWeight(variable, kind, dtype)
 
 
 class _StoredWeight(tf.saved_model.experimental.TrackableResource):
-    """A variable that is made of values of another type when the SavedModel that holds it is loaded.
+    """A variable that is converted from values of another type when its SavedModel is loaded.
 
-    Stands for the tf.Variable it is made from wherever a layer reads one. It has no function that frees it:
-    TensorFlow would call that once the loaded object is gone, though one of its signatures may still be in use.
+    It replaces the original tf.Variable wherever a layer reads one. It has no function that frees it: TensorFlow would
+    call that after the loaded object is deleted, although its signatures could still be in use.
     """
 
     def __init__(self, variable, kind, dtype):
@@ -72,7 +72,7 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         if kind != "int8":
             self.values, self.scale = tf.Variable(tf.cast(value, kind), trainable=False), None
         else:
-            # One scale an output: kernels are [inputs, outputs], tables and heads [rows or classes, H].
+            # One scale per output: kernels are [inputs, outputs], embeddings and heads are [rows or classes, H].
             axis = 0 if variable.name.split("/")[-1].startswith("kernel") else 1
             scale = tf.maximum(tf.reduce_max(tf.abs(value), axis=axis, keepdims=True) / 127, 1e-30)
             self.values = tf.Variable(tf.cast(tf.round(value / scale), tf.int8), trainable=False)
@@ -87,13 +87,13 @@ class _StoredWeight(tf.saved_model.experimental.TrackableResource):
         tf.raw_ops.AssignVariableOp(resource=self.resource_handle, value=value)
 
     def read(self):
-        """Of the type it is read as, and the shape of the variable."""
+        """Returns a tensor of the dtype for reading, with the shape of the variable."""
         value = tf.raw_ops.ReadVariableOp(resource=self.resource_handle, dtype=self._dtype)
         return tf.ensure_shape(value, self._shape)
 
     @property
     def variables(self):
-        """The variables that the file holds for it."""
+        """Variables in the file."""
         return [variable for variable in (self.values, self.scale) if variable is not None]
 
     def __getitem__(self, index):

@@ -36,7 +36,7 @@ class FastArithmetic(Arithmetic):
         return attention.split_heads(layout.spread(attention.qkv(x)), layout)
 
     def at_positions(self, query, positions):
-        """query, as `heads` returns it, at positions int32 [B, P]."""
+        """Returns a query from `heads` at positions int32 [B, P]."""
         return rows_at(tf.reshape(query, [-1, query.shape[-1]]), tf.shape(query)[:2], positions[:, tf.newaxis])
 
     def softmax(self, scores, bias, training):

@@ -44,19 +44,19 @@ class CompiledArithmetic(FastArithmetic):
 
 @functools.cache
 def _activation(name):
-    """The block of one of ACTIVATIONS: [T, W] of any float dtype -> the same."""
+    """Returns the block of one of ACTIVATIONS: [T, W] of any float dtype -> the same."""
     return _block(ACTIVATIONS[name])
 
 
 @functools.cache
 def _add_and_normalize(dropout_scale):
-    """The block of a residual connection: dropout, sum, and layer normalization, in float32.
+    """Returns the block of a residual connection: dropout, sum, and layer normalization, in float32.
 
     Args:
-      dropout_scale: Factor of the elements that stay.
+      dropout_scale: Factor of the elements that are kept.
 
     Returns:
-      A function of x, residual [T, H] of any float dtype, keep bool [T, H] or [] where all stay, gamma and beta
+      A function of x, residual [T, H] of any float dtype, keep bool [T, H] or [] if all are kept, gamma and beta
       float32 [H] -> [T, H] of x's dtype.
     """
     def compute(x, residual, keep, gamma, beta):
@@ -68,7 +68,7 @@ def _add_and_normalize(dropout_scale):
 
 
 def _block(function):
-    """`function` of tensors to a tensor, compiled, with a compiled gradient for those of its inputs that are floats."""
+    """Compiles a function of tensors to a tensor, with a compiled gradient for those inputs that are floats."""
     forward = tf.function(function, jit_compile=True, autograph=False)
 
     @functools.partial(tf.function, jit_compile=True, autograph=False)

@@ -52,11 +52,14 @@ class FastEncoder(BertEncoder):
       config: BertConfig.
       fast: Fast.
       seed, dtype, name: See BertEncoder.
+
+    Attributes:
+      last_where_read: Whether `encode_positions` computes the last layer only at these positions.
     """
 
     def __init__(self, config, fast, *, seed=0, dtype=None, name="bert"):
         super().__init__(config, seed=seed, dtype=dtype, name=name)
-        self._fast = fast
+        self._fast, self.last_where_read = fast, fast.last_where_read
         self.has_static_shapes = not fast.remove_padding
         if fast.compiled and fast.einsum:
             raise ValueError("`compiled` cannot be combined with `einsum`")
@@ -70,7 +73,7 @@ class FastEncoder(BertEncoder):
 
     def encode_positions(self, features, positions=None, training=False, pooled_positions=None):
         """See BertEncoder."""
-        if not self._fast.last_where_read:
+        if not self.last_where_read:
             return super().encode_positions(features, positions, training, pooled_positions)
         first = tf.zeros_like(features["input_ids"][:, :1]) if pooled_positions is None else pooled_positions
         read = first if positions is None else tf.concat([first, positions], axis=1)  # [B, 1 + P] or [B, K + P]
@@ -88,7 +91,7 @@ class FastEncoder(BertEncoder):
 
 
 def _recompute(number, layer, x, run):
-    """A hook: keeps a layer's output, and recomputes its activations in the backward pass."""
+    """Keeps a layer's output, and recomputes its activations in the backward pass; a hook."""
     del number
     if run.dropout_seeds is None:
         return run(layer, x)

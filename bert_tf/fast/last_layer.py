@@ -22,7 +22,7 @@ class LastLayerRun(LayerRun):
     positions: tf.Tensor
 
     def compute(self, layer, x):
-        """x [T, H] -> the layer's output [B * P, H] and its AttentionMaps at the positions, [B, N, P, S]."""
+        """Computes the layer's output [B * P, H] and AttentionMaps [B, N, P, S] at the positions, for x [T, H]."""
         attention, layout, bias = layer.attention, self.layout, self.attention_bias
         probability_seed, *sum_seeds = self.dropout_seeds or [None] * layer.NUM_DROPOUTS
         query, key, value = layer.arithmetic.heads(attention, x, layout)
@@ -37,10 +37,10 @@ class LastLayerRun(LayerRun):
         return layer.transform(context, self._rows(x), drops), attended
 
     def _at_positions(self, drop, gather):
-        """A Drop of all positions at the positions; None if it is None."""
+        """Gathers a Drop of all positions at the positions; returns None if it is None."""
         return drop if drop is None or not drop.keep.shape.rank else Drop(gather(drop.keep), drop.scale)
 
     def _rows(self, x):
-        """x [T, W] -> its rows at the positions, [B * P, W]."""
+        """Gathers the rows of x [T, W] at the positions, [B * P, W]."""
         flat = tf.reshape(self.layout.sequences(x), [-1, x.shape[-1]])  # [B * S, W]
         return tf.reshape(rows_at(flat, tf.shape(self.positions)[:1], self.positions), [-1, x.shape[-1]])

@@ -12,24 +12,24 @@ from bert_tf.layers.basic import Projection
 
 
 def projection_weights(model):
-    """The kernels and biases of a model's projections, list of tf.Variable."""
+    """Returns the kernels and biases of a model's projections, a list of tf.Variable."""
     return [weight for layer in model.submodules if isinstance(layer, Projection)
             for weight in (layer.kernel, layer.bias)]
 
 
 @contextlib.contextmanager
 def replaced(model, replacements):
-    """A context in which a model's layers read other values than their variables; functions traced in it keep those.
+    """Makes a model's layers read other values than their variables in a context; functions traced in it keep these.
 
     Args:
-      model: a model of bert_tf.models; outside the context it is as before.
-      replacements: dict from the `ref()` of a variable to its replacement, which converts to a tensor.
+      model: Model of bert_tf.models; it is unchanged after the context.
+      replacements: Dict of the `ref()` of a variable to its replacement, which converts to a tensor.
     """
     found = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
              if isinstance(value, tf.Variable) and value.ref() in replacements]
     try:
         for layer, name, variable in found:
-            vars(layer)[name] = replacements[variable.ref()]  # past Keras, which would track it as a new weight
+            vars(layer)[name] = replacements[variable.ref()]  # bypasses Keras, which would track it as a new weight
         yield
     finally:
         for layer, name, variable in found:
@@ -37,10 +37,10 @@ def replaced(model, replacements):
 
 
 class CastWeights:
-    """The weights of a model's projections, kept in its compute type for many calls.
+    """The weights of a model's projections, kept in its compute dtype for many calls.
 
     Args:
-      model: a model of bert_tf.models under a policy of mixed precision.
+      model: Model of bert_tf.models with a mixed-precision policy.
     """
 
     def __init__(self, model):
@@ -50,11 +50,11 @@ class CastWeights:
                        for variable in self._variables]
 
     def refresh(self):
-        """Casts the weights as they now are."""
+        """Casts the current weights."""
         for variable, cast in zip(self._variables, self._casts, strict=True):
             cast.assign(tf.cast(variable, cast.dtype))
 
     def in_use(self):
-        """A context in which functions that are traced compute with the weights of the last `refresh`."""
+        """Makes functions that are traced in a context compute with the weights of the last `refresh`."""
         return replaced(self._model, {variable.ref(): cast for variable, cast in zip(
             self._variables, self._casts, strict=True)})

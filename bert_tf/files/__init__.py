@@ -1,8 +1,8 @@
 """Reads files, and writes files that appear under their names only when they are complete; local or remote.
 
-A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that TensorFlow knows, such as
-gs:// (`remote.Remote`). TensorFlow is imported only for remote paths: processes that create records start at once
-without it.
+A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) or of one that TensorFlow supports, such
+as gs:// (`remote.Remote`). TensorFlow is imported only for remote paths, so that processes that create records start
+fast.
 
 Errors are OSErrors that name the path; for a remote path, with the reason in words, as in "there is no bucket corpus".
 """

@@ -13,7 +13,7 @@ from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
 
 
 class Status(typing.NamedTuple):
-    """The kind of a path, its size in bytes, and when it was last written, in nanoseconds since 1970."""
+    """Kind of a path, size in bytes, and time of the last write, in nanoseconds since 1970."""
 
     is_file: bool
     is_dir: bool
@@ -24,8 +24,8 @@ class Status(typing.NamedTuple):
 class Local:
     """A path of Python's file system.
 
-    `Remote` has the same attributes and methods. A function of `bert_tf.files` calls the one of its name, and describes
-    it. A method that writes raises OSErrors that name the path.
+    `Remote` has the same attributes and methods. The function of `bert_tf.files` with the same name calls and describes
+    each method. Methods that write raise OSErrors with the path.
 
     Attributes:
       path: str.
@@ -46,7 +46,7 @@ class Local:
             if required:
                 raise
             return None
-        modified_ns = found.st_mtime_ns // 10**9 * 10**9  # the whole second, like TensorFlow
+        modified_ns = found.st_mtime_ns // 10**9 * 10**9  # in whole seconds, like TensorFlow
         return Status(stat.S_ISREG(found.st_mode), stat.S_ISDIR(found.st_mode), found.st_size, modified_ns)
 
     def absolute(self):
@@ -62,19 +62,19 @@ class Local:
         def stop(error):
             raise error
 
-        for parent, folders, names in os.walk(self.path, onerror=stop):  # which by default ignores errors
+        for parent, folders, names in os.walk(self.path, onerror=stop):  # which ignores errors by default
             folders[:] = [name for name in folders if not name.startswith(".")]
             yield from (os.path.join(parent, name) for name in names if not name.startswith("."))
 
     def folders_among(self, paths):
-        """Returns an iterable of the directories among paths in the directory of this path."""
+        """Returns an iterable of the directories among paths in the parent directory of this path."""
         return filter(os.path.isdir, paths)
 
     def matching(self):
         return glob.glob(self.path, recursive=True)
 
     def make_dirs(self):
-        """Returns the paths of the directories that it created, the innermost first."""
+        """Returns the paths of the directories that it created, innermost first."""
         created, above = [], os.path.abspath(self.path)
         while not os.path.lexists(above):
             created.append(above)
@@ -127,7 +127,7 @@ class Local:
         existed = os.path.isdir(self.path)
         with write_errors_named(self.path):
             os.makedirs(self.path, exist_ok=True)
-            # Inside, since another directory may be on another file system, to which no rename leads.
+            # Inside, since another directory can be on another file system, to which files cannot be renamed.
             temporary.clear(self.path, UNFINISHED_PREFIX)
             unfinished, lock = temporary.make_locked(self.path, UNFINISHED_PREFIX)
             if unfinished is None:
@@ -145,7 +145,7 @@ class Local:
                     os.rmdir(self.path)
 
     def _receive(self, source):
-        """Moves all files of a directory into this one, over files of the same names, or none of them."""
+        """Moves all files of a directory to this one, overwriting existing ones; after an error, none is moved."""
         names = sorted(os.listdir(source))
         for name in names:
             if os.path.isdir(os.path.join(self.path, name)):
@@ -154,7 +154,7 @@ class Local:
         moved = []  # (from, to)
         try:
             with write_errors_named(self.path):
-                # First all old files go, so that none is ever read together with a new one.
+                # Removes all old files first, so that none is ever read together with a new one.
                 for before, after in ((self.path, replaced), (source, self.path)):
                     for paths in ((os.path.join(before, name), os.path.join(after, name)) for name in names):
                         if os.path.lexists(paths[0]):
@@ -168,11 +168,11 @@ class Local:
 
 @contextlib.contextmanager
 def write_errors_named(subject):
-    """Adds the subject, such as a path, to Python's errors in writing it: OSError."""
+    """Adds a subject, such as a path, to Python's OSErrors in writing it."""
     try:
         yield
     except OSError as error:
-        if error.strerror is None:  # an error that has been named
+        if error.strerror is None:  # an error that already has it
             raise
         raise OSError(f"{subject}: cannot be written: {error.strerror}") from error
 

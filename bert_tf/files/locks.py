@@ -1,41 +1,44 @@
-"""One writer at a time: a lock that ends with its process, however that ends."""
+"""A lock for a single writer, which ends with its process, even if that is killed."""
 
 import contextlib
 import fcntl
 import os
 
 from bert_tf.errors import InputError
+from bert_tf.files.local import write_errors_named
 from bert_tf.files.places import is_remote
 
-LOCKS = "/proc/locks"  # of Linux: the process that has each lock
+LOCKS = "/proc/locks"  # Process of each lock on Linux.
 
 
 @contextlib.contextmanager
 def only_writer(argument, path):
-    """A context in which no other process of this machine writes to an output; of a remote one nothing is known.
+    """Prevents other processes of this machine from writing to an output within a context; ignores remote outputs.
 
-    A folder is locked itself. Beside a file lies .NAME.lock until the end of the context; one that a killed process
-    left does no harm.
+    A directory itself is locked. For a file, or a directory that does not exist yet, .NAME.lock exists next to it until
+    the end of the context. A leftover lock file of a killed process is harmless.
 
     Args:
-      argument: name of the argument that says where the output is, for the error.
-      path: of a folder that is there, or of a file in one.
+      argument: Name of the flag that the path was given with, for the error. None if there is none.
+      path: Path of a directory, or of a file or a new directory in an existing directory.
 
     Raises:
-      InputError: another process has it, or this one twice.
+      InputError: If another process has locked it, or this process already has.
+      OSError: If the lock file, next to the path that the error names, cannot be written.
     """
     if is_remote(path):
         yield
         return
     is_folder = os.path.isdir(path)
     lock = path if is_folder else os.path.join(os.path.dirname(path), f".{os.path.basename(path)}.lock")
-    descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
+    with write_errors_named(path):
+        descriptor = os.open(lock, os.O_RDONLY | (0 if is_folder else os.O_CREAT), 0o666)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"`{argument}`={path}: {_holder(descriptor)} is writing there; wait for its end, or stop "
-                             "it") from None
+            raise InputError((f"`{argument}`={path}" if argument else path) + f": {_holder(descriptor)} is writing "
+                             "there; wait for its end, or stop it") from None
         except OSError:  # a file system without locks
             pass
         try:
@@ -49,7 +52,7 @@ def only_writer(argument, path):
 
 
 def _holder(descriptor):
-    """Who has the lock of an open file, in words."""
+    """Describes the process that has locked an open file."""
     inode = str(os.fstat(descriptor).st_ino)
     with contextlib.suppress(OSError), open(LOCKS, encoding="ascii") as file:
         for line in file:

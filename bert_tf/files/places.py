@@ -1,4 +1,4 @@
-"""Questions about paths, local or remote, and changes of the directories that contain them."""
+"""Queries paths, local or remote, and changes the directories that contain them."""
 
 import collections
 import os
@@ -8,7 +8,7 @@ from bert_tf.files.remote import Remote
 
 
 def is_remote(path):
-    """Returns whether a path belongs to a file system that TensorFlow knows, such as gs://, and Python does not."""
+    """Returns whether a path belongs to a file system that TensorFlow supports and Python does not, such as gs://."""
     return "://" in os.fsdecode(path)
 
 
@@ -23,18 +23,18 @@ def is_object_store(path):
 
 
 def exists(path):
-    """Returns whether a file or directory exists; OSError if a bucket does not exist or cannot be read."""
+    """Returns whether a file or directory exists; raises OSError if a bucket does not exist or cannot be read."""
     return to_system(path).stat() is not None
 
 
 def is_file(path):
-    """Returns whether a file exists; OSError like `exists`."""
+    """Returns whether a file exists; raises OSError like `exists`."""
     found = to_system(path).stat()
     return found is not None and found.is_file
 
 
 def is_dir(path):
-    """Returns whether a directory exists; OSError like `exists`."""
+    """Returns whether a directory exists; raises OSError like `exists`."""
     found = to_system(path).stat()
     return found is not None and found.is_dir
 
@@ -45,12 +45,12 @@ def size(path):
 
 
 def modified_ns(path):
-    """Returns when a file was last written, in nanoseconds since 1970; for a local file, in whole seconds."""
+    """Returns the time of the last write to a file, in nanoseconds since 1970; for a local file, in whole seconds."""
     return to_system(path).stat(required=True).modified_ns
 
 
 def absolute(path):
-    """Returns the path that distinguishes a file or directory: links resolved, without a separator at the end."""
+    """Returns the canonical path of a file or directory: no links, no separator at the end."""
     return to_system(path).absolute()
 
 
@@ -60,15 +60,15 @@ def names_in(folder):
 
 
 def files_below(folder):
-    """Returns the paths of all files in a directory and its directories, sorted, without hidden ones.
+    """Returns the sorted paths of all files in a directory and its subdirectories, without hidden ones.
 
-    It does not enter local directories that are links. OSError if a directory cannot be read.
+    It does not enter local directories that are links. Raises OSError if a directory cannot be read.
     """
     return sorted(to_system(folder).files_below())
 
 
 def folders_among(paths):
-    """Returns the set of those paths that are directories, with one request per directory of a store."""
+    """Returns the set of paths that are directories, with one request per directory of an object store."""
     by_parent = collections.defaultdict(list)
     for path in map(os.fsdecode, paths):
         by_parent[os.path.dirname(path)].append(path)
@@ -76,12 +76,12 @@ def folders_among(paths):
 
 
 def matching(pattern):
-    """Returns the paths that match a glob pattern, sorted."""
+    """Returns the sorted paths that match a glob pattern."""
     return sorted(to_system(pattern).matching())
 
 
 def make_dirs(path):
-    """Creates a directory, and its parent directories, unless they exist; a store requires none."""
+    """Creates a directory and its parents unless they exist; object stores do not require it."""
     to_system(path).make_dirs()
 
 
@@ -96,5 +96,5 @@ def remove_tree(path):
 
 
 def check_output_name(path, is_folder=True):
-    """Raises OSError for a remote name that cannot be written to and found again. A file's may be a pattern."""
+    """Raises OSError for a remote name that cannot be written and found again. The name of a file can be a pattern."""
     to_system(path).check_output_name(is_folder)

@@ -1,7 +1,7 @@
-"""TensorFlow's file systems, such as gs://. Each error is an OSError that names the path and the reason in words.
+"""TensorFlow's file systems, such as gs://. Each error is an OSError with the path and a readable reason.
 
-The client of a bucket is called as little as possible: each call is a request over the network. Each file system has
-its own texts of errors; this module recognizes those of TensorFlow's gs:// client.
+The client of a bucket is called as little as possible: each call is a network request. Each file system has its own
+error texts; this module recognizes those of TensorFlow's gs:// client.
 """
 
 import contextlib
@@ -14,28 +14,28 @@ import tempfile
 from bert_tf.files.local import Local, Status, write_errors_named
 from bert_tf.files.temporary import PARTIAL_SUFFIX
 
-# Schemes of stores whose objects appear when their upload ends, and in which a folder is but a part of names. A rename
-# is a copy and a removal there, so that files are uploaded under their final names.
+# Schemes of stores whose objects appear after their upload, and whose directories are only prefixes of names. A rename
+# is a copy and a removal there, so files are uploaded under their final names.
 OBJECT_STORES = ("gs", "s3", "az", "oss")
 
-# In names of directories in which TensorFlow looks for checkpoints by patterns, which cannot be escaped.
+# TensorFlow searches for checkpoints with patterns, so these characters in directory names would have to be escaped.
 _NO_OUTPUT = re.compile(r"[\[\]\\*?]")
 _BUCKET = re.compile(r"gs://([^/]*)")
-_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # the client would ask for minutes for one with a space
+_BUCKET_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # for a name with a space, the client would retry for minutes
 _HTTP_CODE = re.compile(r"HTTP response code (\d+)(?: with body '(.*)')?", re.DOTALL)
 _CONNECTION = re.compile(r"libcurl code \d+ meaning '(.*?)', error details: (.*?)(?: when \w+ .*)?$")
 _BUFFER_BYTES = 1 << 20  # each read of a remote file is a call into TensorFlow
-_LONGEST_REASON = 300  # characters: a server may answer with a page of HTML
+_LONGEST_REASON = 300  # Maximum number of characters: a server can respond with an HTML page.
 
 
 class Remote:
-    """A path of a file system that TensorFlow knows, such as gs://, and Python does not. See `Local`.
+    """A path of a file system that TensorFlow supports and Python does not, such as gs://. See `Local`.
 
-    Files are collected in a local directory of temporary files, and uploaded when they are complete.
+    Files are collected in a local temporary directory, and uploaded when they are complete.
 
     Attributes:
-      is_store: bool. Whether the file system is a store of objects, such as gs://: directories need not be created,
-        an object appears when its upload ends, and a rename is a copy and a removal.
+      is_store: bool. Whether the file system is an object store, such as gs://: directories do not have to be created,
+        objects appear after their upload, and a rename is a copy and a removal.
     """
 
     def __init__(self, path):
@@ -47,7 +47,7 @@ class Remote:
         return f"{self.path}: its temporary file in {tempfile.gettempdir()}"
 
     def stat(self, required=False):
-        """See `Local.stat`. Raises OSError if the bucket or the file system does not exist, or without access to it."""
+        """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
         path = self.path if self.path.endswith("://") else self.path.rstrip("/")
         with errors_named(path, "read") as gfile:
             try:
@@ -56,7 +56,7 @@ class Remote:
                     return Status(not found.is_directory, found.is_directory, found.length, found.mtime_nsec)
             except _tensorflow().errors.NotFoundError as error:
                 if _http_code(error):
-                    raise  # for a missing object, the client's error has no code: this is the bucket
+                    raise  # the client's error for a missing object has no code: the bucket is missing
         if required:
             raise FileNotFoundError(f"{self.path}: no such file")
         return None
@@ -66,7 +66,7 @@ class Remote:
 
     def check_output_name(self, is_folder):
         below = self.path.partition("://")[2].rstrip("/")
-        if not self.is_store:  # the host may be left out: hdfs:///user/me
+        if not self.is_store:  # the host is optional: hdfs:///user/me
             below = below.removeprefix("/")
         if any(part in ("", ".", "..") for part in below.split("/")):
             raise OSError(f"{self.path}: each part between slashes must be a name: a bucket takes .. and // for names "
@@ -90,7 +90,7 @@ class Remote:
                 yield below.path
 
     def folders_among(self, paths):
-        """See `Local.folders_among`. Asks a store once."""
+        """See `Local.folders_among`. Sends one request to an object store."""
         above = Remote(os.path.dirname(self.path))
         if above.is_store and len(paths) > 1:
             folders = {f"{above.path}/{name.rstrip('/')}" for name in above._children() if name.endswith("/")}
@@ -102,7 +102,7 @@ class Remote:
         return found is not None and found.is_dir
 
     def _children(self):
-        """Returns a set of the names in this directory; in a store, the names of directories end in "/"."""
+        """Returns a set of the names in this directory; in an object store, the names of directories end in "/"."""
         with errors_named(self.path, "read") as gfile:
             return {name for name in gfile.listdir(self.path) if name.strip("/")}
 
@@ -111,7 +111,7 @@ class Remote:
             return gfile.glob(self.path)
 
     def make_dirs(self):
-        if not self.is_store:  # the gs:// client would try for minutes in a bucket that does not exist
+        if not self.is_store:  # the gs:// client would retry for minutes in a bucket that does not exist
             with errors_named(self.path, "written") as gfile:
                 gfile.makedirs(self.path)
         return []
@@ -141,9 +141,9 @@ class Remote:
                 Remote(self.path + PARTIAL_SUFFIX).remove()
 
     def upload(self, local):
-        """Copies a local file to this path, in one call: Ctrl-C cannot end it half-way, which would leave a part."""
+        """Copies a local file to this path in one call, which Ctrl-C cannot interrupt and leave a partial file."""
         name = self.path if self.is_store else self.path + PARTIAL_SUFFIX
-        self.discard()  # not every file system empties a file that is opened again
+        self.discard()  # some file systems do not truncate a file that is opened again
         try:
             with errors_named(self.path, "written") as gfile:
                 gfile.copy(local, name, overwrite=True)
@@ -156,7 +156,7 @@ class Remote:
     @contextlib.contextmanager
     def new_file(self):
         with write_errors_named(self.unfinished):
-            content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless: a killed process leaves nothing
+            content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless, so killed processes leave nothing
         with content:
             # On Linux only: TensorFlow copies files by their names.
             name = f"/proc/{os.getpid()}/fd/{content.fileno()}"
@@ -184,11 +184,11 @@ class Remote:
             self._receive(unfinished)
 
     def _receive(self, source):
-        """Uploads all files of a local directory, over files of the same names; after an error, none of them exists."""
+        """Uploads all files of a local directory, overwriting existing ones; after an error, none of them exists."""
         names = [os.path.relpath(path, source) for path in Local(source).files_below()]
         names.sort(key=lambda name: (os.sep not in name, name))
         targets = [Remote(f"{self.path}/{name}") for name in names]
-        for target in targets:  # all old files go, so that none is ever read together with a new one
+        for target in targets:  # remove all old files, so that none is ever read together with a new one
             if (found := target.stat()) and found.is_file:
                 target.remove()
         try:
@@ -203,7 +203,7 @@ class Remote:
 
 
 def _is_folder(path):
-    """Returns whether a directory in TensorFlow's view is one: ram:// takes the beginning of any name for one."""
+    """Returns whether TensorFlow's directory is one: ram:// treats any prefix of a name as a directory."""
     parent, _, name = path.partition("://")[2].rpartition("/")
     if not path.startswith("ram://") or not parent:
         return True
@@ -212,14 +212,14 @@ def _is_folder(path):
 
 
 class Reader(io.RawIOBase):
-    """A remote file to read, with seek and tell; its errors name it."""
+    """A remote file to read, with seek and tell; its errors contain the path."""
 
     def __init__(self, path):
         super().__init__()
         self.name = path
         with errors_named(path, "read") as gfile:
             self._file = gfile.GFile(path, "rb")
-            self._size = self._file.size()  # opening raises no error
+            self._size = self._file.size()  # opening does not raise errors
 
     def readable(self):
         return True
@@ -256,7 +256,7 @@ class Reader(io.RawIOBase):
 
 @contextlib.contextmanager
 def errors_named(path, done):
-    """A context with `tf.io.gfile`, which raises its errors as OSErrors: "PATH: cannot be DONE: WHY"."""
+    """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
     bucket = _BUCKET.match(path)
     if bucket and bucket[1] and not _BUCKET_NAME.fullmatch(bucket[1]):
         raise OSError(f"{path}: {bucket[1]!r} is no name of a bucket: lower-case letters, digits, - _ . are allowed")
@@ -271,7 +271,7 @@ def errors_named(path, done):
 
 
 def _reason(path, error):
-    """Why TensorFlow could not do something with a path, in a line."""
+    """Returns the reason for TensorFlow's error about a path, in one line."""
     message = " ".join((error.message or "").split()) or type(error).__name__
     code = _http_code(error)
     said = _said_by_server(error)
@@ -290,13 +290,13 @@ def _reason(path, error):
 
 
 def _http_code(error):
-    """The code that a server answered with, int; None where TensorFlow's error tells of none."""
+    """Returns the HTTP status code in TensorFlow's error, an int; None if there is none."""
     found = _HTTP_CODE.search(error.message or "")
     return int(found[1]) if found else None
 
 
 def _said_by_server(error):
-    """The message in the JSON that a server answered with; "" without one."""
+    """Returns the message in a server's JSON response; "" if there is none."""
     body = _HTTP_CODE.search(error.message or "")
     try:
         return json.loads(body[2])["error"]["message"]

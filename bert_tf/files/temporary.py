@@ -1,4 +1,4 @@
-"""Folders of a process for unfinished and temporary files, which the next process clears where this one was killed."""
+"""Directories for a process's unfinished and temporary files, which later processes remove if it was killed."""
 
 import contextlib
 import fcntl
@@ -6,19 +6,18 @@ import os
 import shutil
 import tempfile
 
-PARTIAL_SUFFIX = ".partial"  # of a file or folder that is being written
-UNFINISHED_PREFIX = ".unfinished-"  # of the folder in which files wait until all of them are written
+PARTIAL_SUFFIX = ".partial"  # Suffix of a file or directory that is being written.
+UNFINISHED_PREFIX = ".unfinished-"  # Prefix of the directory that contains files until all of them are written.
 PREFIX = "bert_tf_temporary_"
-_UNLOCKED_PREFIX = ".unlocked-"  # of a folder that has no lock yet, so that nobody clears it
+_UNLOCKED_PREFIX = ".unlocked-"  # Prefix of a directory without a lock yet, so that no process removes it.
 
 
 @contextlib.contextmanager
 def own_temporary_folder():
-    """A context in which Python's temporary files go into a folder of this process, which is gone after it.
+    """Makes Python put temporary files into a directory of this process within a context, and removes it afterward.
 
-    It lies in the folder of temporary files that there is, and is locked as long as the process lives. First those
-    folders are removed that processes of this user left there which were killed. Where none can be made, files go where
-    they went before.
+    It is in the current directory for temporary files, and locked as long as the process lives. First, directories that
+    killed processes of this user left there are removed. If no directory can be created, nothing changes.
     """
     above, before = None, tempfile.tempdir
     with contextlib.suppress(OSError):
@@ -38,11 +37,11 @@ def own_temporary_folder():
 
 
 def make_locked(above, prefix):
-    """Makes a folder in the folder `above` that is this process's until it closes the lock, or ends in whatever way.
+    """Creates a directory in `above` that belongs to this process until it closes the lock or ends in any way.
 
     Returns:
-      Path of the folder, whose name begins with `prefix`, and file descriptor of the lock; (None, None) where there can
-      be none.
+      Path of the directory, whose name begins with `prefix`, and file descriptor of the lock; (None, None) if it or the
+      lock cannot be created.
     """
     try:
         unlocked = tempfile.mkdtemp(prefix=_UNLOCKED_PREFIX, dir=above)
@@ -61,7 +60,7 @@ def make_locked(above, prefix):
 
 
 def clear(above, prefix):
-    """Removes the folders of this user that `make_locked` made there and whose processes are gone."""
+    """Removes directories of this user that `make_locked` created there and whose processes have ended."""
     with os.scandir(above) as entries:
         left = [entry.path for entry in entries
                 if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False)

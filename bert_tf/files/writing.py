@@ -1,8 +1,8 @@
 """Files and directories that appear under their names only when they are complete, local or remote.
 
-On a file system with a rename that is a move, a file is written under another name (.partial) and renamed. An object
-store (gs://) has no such rename, and shows an object when its upload ends: there a file is uploaded under its name in
-one call. Its old content exists until then.
+If a file system can rename by moving, a file is written under another name (.partial) and renamed. An object store
+(gs://) cannot, but shows an object only after its upload: there, a file is uploaded under its name in one call. The old
+content exists until then.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ import io
 import os
 
 from bert_tf.files.local import write_errors_named
+from bert_tf.files.locks import only_writer
 from bert_tf.files.places import exists, is_dir, names_in, to_system
 from bert_tf.files.temporary import PARTIAL_SUFFIX, UNFINISHED_PREFIX
 
@@ -26,7 +27,7 @@ def new_file(path, mode="w", newline=None):
       newline: See Python's `open`. For text only.
 
     Raises:
-      OSError: If `path`, which it names, cannot be written. An error of the block itself remains unchanged.
+      OSError: If `path` cannot be written, with the path. An error of the block itself is unchanged.
     """
     if mode not in ("w", "wb"):
         raise ValueError(f"mode is {mode!r}: a new file is opened with 'w' or 'wb'")
@@ -39,13 +40,13 @@ def new_file(path, mode="w", newline=None):
             yield file
             file.close()
         except BaseException:
-            with contextlib.suppress(OSError):  # the error that is on its way says more than one of closing
+            with contextlib.suppress(OSError):  # this error is more informative than one of closing
                 file.close()
             raise
 
 
 def new_local_file(path):
-    """Returns a context with the name of a local file to write, which then becomes `path`.
+    """Returns a context with the name of a local file to write, which becomes `path` afterward.
 
     For code that cannot write to an open file. Raises the errors of `new_file`.
     """
@@ -62,37 +63,38 @@ def discard(path):
 
 @contextlib.contextmanager
 def new_folder(path):
-    """A context with the name of a local directory to create and fill, which then gets the name `path`.
+    """Provides the name of a local directory to create and fill in a context, then gives it the name `path`.
 
-    It first removes what a killed process left under that name. After an error, nothing exists. A remote directory is
-    uploaded file by file, first those in its directories: a reader must wait for the last file at its top, which is
+    It first removes a leftover of a killed process with that name. After an error, nothing exists. A remote directory
+    is uploaded file by file, subdirectories first: a reader must wait for the last file at its top, which is
     saved_model.pb in a SavedModel.
 
     Args:
-      path: Path of the directory. Nothing may exist there. The local directory that it is in must exist.
+      path: Path of the directory. It must not exist. For a local directory, the parent directory must exist.
 
     Raises:
-      OSError: If something exists at `path`, which it names, or if it cannot be written.
+      InputError: If another process writes to it.
+      OSError: If `path` exists or cannot be written, with the path.
     """
     path = os.fsdecode(path).rstrip(os.sep) or os.sep
     if exists(path) or os.path.lexists(path):
         raise FileExistsError(f"{path}: exists")
-    with to_system(path).new_folder() as unfinished:
+    with only_writer(None, path), to_system(path).new_folder() as unfinished:
         yield unfinished
 
 
 def new_files(folder):
     """Returns a context with an empty local directory for files that then move into `folder`, all or none.
 
-    They replace files of the same names. After an error, `folder` is unchanged. The unfinished files of a killed
-    process are removed. To a remote directory, files are uploaded in the order of their names, once all old ones of
-    these names are gone: what the last one describes is complete. After an error in an upload, none of them exists.
+    They overwrite files with the same names. After an error, `folder` is unchanged. Unfinished files of a killed
+    process are removed. To a remote directory, files are uploaded in the order of their names, after all old ones are
+    removed: the last one can describe the others. After an error in an upload, none of them exists.
 
     Args:
-      folder: Path of the directory, which is created if it does not exist.
+      folder: Path of the directory; created if it does not exist.
 
     Raises:
-      OSError: If `folder` or a file in it, which it names, cannot be written.
+      OSError: If `folder` or a file in it cannot be written, with its path.
     """
     return to_system(os.fsdecode(folder).rstrip(os.sep) or os.sep).new_files()
 
@@ -105,7 +107,7 @@ def is_empty(folder):
 
 @contextlib.contextmanager
 def folder_for(path):
-    """A context during which a directory exists; after an error, removes the empty ones that it created."""
+    """Creates a directory for a context; after an error, removes the empty directories that it created."""
     created = to_system(path).make_dirs()
     try:
         yield
@@ -117,7 +119,7 @@ def folder_for(path):
 
 
 class _UnfinishedFile(io.FileIO):
-    """A local file to write, unbuffered, whose errors name a subject."""
+    """A local file to write, unbuffered, with a subject in its errors."""
 
     def __init__(self, name, subject):
         self._subject = subject

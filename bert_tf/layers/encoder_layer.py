@@ -92,7 +92,7 @@ class LayerRun:
     number: int
 
     def __call__(self, layer, x):
-        """x [T, H] -> the layer's output [T, H], and its AttentionMaps, or None if it is not observed."""
+        """Returns the layer's output [T, H] for x [T, H], and its AttentionMaps, or None if it is not observed."""
         if self.hooks:
             *inner, outermost = self.hooks
             return outermost(self.number, layer, x, dataclasses.replace(self, hooks=tuple(inner)))
@@ -100,5 +100,5 @@ class LayerRun:
         return x, attention if self.observed else None
 
     def compute(self, layer, x):
-        """x [T, H] -> the layer's output [T, H] and AttentionMaps."""
+        """Computes the layer's output [T, H] and AttentionMaps for x [T, H]."""
         return layer(x, self.layout, self.attention_bias, dropout_seeds=self.dropout_seeds)

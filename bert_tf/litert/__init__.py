@@ -1,10 +1,10 @@
-"""LiteRT models that answer raw text, from one file, without TensorFlow: reading them and asking them.
+"""Reads LiteRT models that take raw text, from a single file and without TensorFlow.
 
     model = LiteRTModel("served/reviews/1/model.tflite")
     model(text=["A lovely film."])["label"]
 
-`bert_tf.export.litert` writes such files. A name's module is imported when the name is asked for (PEP 562): what
-writes a file needs no interpreter.
+`bert_tf.export.litert` writes such files. Modules are imported on first access to one of their names (PEP 562), since
+writing a file does not require the interpreter.
 """
 
 import importlib

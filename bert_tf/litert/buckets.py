@@ -1,7 +1,7 @@
-"""Rows of any number and lengths through graphs of fixed shapes: one for each bucket of batch size and length.
+"""Runs any number of rows of any length through graphs of fixed shapes, one per bucket of batch size and length.
 
-Rows are taken by length and cut into the batches that cost least: a batch costs its places, empty ones too, and a
-little for the call.
+Rows are sorted by length and split into batches with the minimum cost. A batch costs its positions, including padding,
+and a constant for the call.
 """
 
 import os
@@ -13,20 +13,20 @@ from bert_tf.errors import InputError
 from bert_tf.litert import compiled_graphs
 from bert_tf.litert.signatures import HEAD, ROWS
 
-# What a call costs beside its places, in places: of BERT-Base on 2 cores 3 or 4 with AVX2, by the times of graphs of
-# one row; some 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
+# Cost of a call in positions. For BERT-Base on 2 cores, it is 3 or 4 with AVX2, from the times of graphs with one row;
+# about 9 with AVX-512, estimated from the times of one sentence and of 8 x 128.
 CALL = 8
 
 
 class Buckets:
-    """The graphs of a file, behind a lock: threads take turns, and weights and memory are there once.
+    """The graphs of a file, behind a lock: threads take turns, and weights and memory exist once.
 
     Attributes:
-      lengths: ascending list of int, longest rows of the buckets.
+      lengths: Ascending list of int. Maximum row lengths of the buckets.
     """
 
     def __init__(self, path, num_threads=None):
-        """Args: path, a local .tflite file; num_threads, those that a product uses, None for one a core."""
+        """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for all cores."""
         try:
             self._graphs = compiled_graphs.CompiledGraphs(path, num_threads or len(os.sched_getaffinity(0)))
         except (ValueError, RuntimeError) as error:
@@ -47,10 +47,10 @@ class Buckets:
         """Runs the model.
 
         Args:
-          rows: list of inputs.Row, none longer than the last of `lengths`.
+          rows: List of `rows.Row`, none longer than the last of `lengths`.
 
         Returns:
-          List of dicts, one a row: name of an output -> float32 array of that row, of the length of its bucket.
+          List of dicts, one per row: output name -> float32 array of that row, of the length of its bucket.
         """
         results = [None] * len(rows)
         by_length = sorted(range(len(rows)), key=lambda number: len(rows[number].ids))
@@ -77,18 +77,18 @@ class Buckets:
 
 
 def plan(lengths, batch_sizes):
-    """The batches that cost least, by dynamic programming over the first 1, 2, ... rows.
+    """Computes the batches with the minimum cost, by dynamic programming over the first 1, 2, ... rows.
 
     Args:
-      lengths: ascending list of int, of rows; none over the longest bucket.
-      batch_sizes: dict from the length of a bucket to its batch sizes.
+      lengths: Ascending list of int. Lengths of rows; none over the longest bucket.
+      batch_sizes: Dict of length of a bucket to its batch sizes.
 
     Returns:
-      List of (batch size, length of the bucket, first row, the one after the last).
+      List of (batch size, length of the bucket, first row, row after the last).
     """
     buckets = iter(sorted(batch_sizes))
     bucket = 0
-    best = [(0, None)]  # the cost of so many rows, and the last batch among them
+    best = [(0, None)]  # minimum cost of this many rows, and the last batch among them
     for end, length in enumerate(lengths, 1):
         while bucket < length:
             bucket = next(buckets)
@@ -103,7 +103,7 @@ def plan(lengths, batch_sizes):
 
 
 def _padded(rows, batch_size, length):
-    """Features int32 [batch_size, length] of rows, padding everywhere else."""
+    """Pads rows to features int32 [batch_size, length]."""
     features = {name: np.zeros([batch_size, length], np.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     for place, row in enumerate(rows):
         count = len(row.ids)

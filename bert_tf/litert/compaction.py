@@ -1,7 +1,7 @@
-"""A .tflite file without what it holds several times.
+"""Removes duplicates from a .tflite file.
 
-The converter shares the weights of its graphs, but not the scales of their rows: each graph has its own copy, over a
-megabyte for BERT-Base.
+The converter shares the weights of its graphs, but not the scales of their rows: each graph has its own copy, over 1 MB
+for BERT-Base.
 """
 
 import hashlib
@@ -10,11 +10,11 @@ import flatbuffers
 from ai_edge_litert import schema_py_generated as schema
 
 _IDENTIFIER = b"TFL3"
-_ALIGNMENT = 16  # of tensors' values, which the schema asks for (force_align)
+_ALIGNMENT = 16  # Alignment of tensor values that the schema requires (force_align).
 
 
 def share_vectors(content):
-    """The same graphs, with equal vectors there once.
+    """Returns the same graphs, with equal vectors stored once.
 
     Args:
       content: bytes of a .tflite file, without metadata at its end.
@@ -28,7 +28,7 @@ def share_vectors(content):
 
 
 class _SharingBuilder(flatbuffers.Builder):
-    """Gives the place of a vector that is there already."""
+    """Returns the offset of an existing equal vector instead of writing it again."""
 
     def __init__(self, size):
         super().__init__(size)

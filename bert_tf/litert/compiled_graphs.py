@@ -1,7 +1,7 @@
-"""The graphs of a .tflite file as functions of arrays, by LiteRT's CompiledModel.
+"""The graphs of a .tflite file as functions of arrays, with LiteRT's CompiledModel.
 
-LiteRT's older Interpreter would repack the weights for each graph of a file, when the first is used: seconds and
-hundreds of megabytes. CompiledModel keeps packed weights in a cache that all graphs share.
+LiteRT's older Interpreter would repack the weights for each graph of a file on its first use, which takes seconds and
+hundreds of megabytes. CompiledModel has a cache of packed weights that all graphs share.
 """
 
 import atexit
@@ -14,21 +14,21 @@ from ai_edge_litert.compiled_model import CompiledModel
 from ai_edge_litert.environment import Environment
 from ai_edge_litert.options import CpuOptions, Options
 
-CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is no file
+CACHE_IN_MEMORY = ":memory"  # XNNPACK's name for a cache of packed weights that is not a file.
 
 
 class CompiledGraphs:
-    """The signatures of a file; not safe from several threads.
+    """The signatures of a file; not thread-safe.
 
     Attributes:
-      names: list of str, of the signatures.
+      names: List of str. Names of the signatures.
     """
 
     def __init__(self, path, num_threads):
-        """Args: path, a local .tflite file; num_threads, those that an operation uses.
+        """Args: path: local .tflite file; num_threads: int, threads per operation.
 
         Raises:
-          RuntimeError: LiteRT cannot read the file.
+          RuntimeError: If LiteRT cannot read the file.
         """
         options = Options(cpu_options=CpuOptions(num_threads=num_threads, xnnpack_weight_cache_path=CACHE_IN_MEMORY))
         with _quiet():
@@ -41,16 +41,16 @@ class CompiledGraphs:
         """Runs a signature.
 
         Args:
-          name: one of `names`.
-          inputs: dict from each input's name to an array of its shape and type.
+          name: str, one of `names`.
+          inputs: Dict of input name to an array of its shape and dtype.
 
         Returns:
-          dict from each output's name to its array.
+          Dict of output name to array.
         """
         if name not in self._buffers:
             with _quiet():
                 self._buffers[name] = self._make_buffers(name)
-                _write(self._buffers[name][0], inputs)  # the first of a process makes LiteRT write about it
+                _write(self._buffers[name][0], inputs)  # LiteRT prints a message about the first write of a process
         sources, results, details = self._buffers[name]
         _write(sources, inputs)
         self._model.run_by_name(name, sources, results)
@@ -72,14 +72,14 @@ def _write(buffers, inputs):
 
 @functools.cache
 def _environment():
-    """What all models of the process share."""
-    atexit.register(_silence)  # when it is freed at the very end, LiteRT writes about it
+    """Returns the environment that all models of the process share."""
+    atexit.register(_silence)  # LiteRT prints a message when it is freed at exit
     return Environment.create()
 
 
 @contextlib.contextmanager
 def _quiet():
-    """A context in which nothing reaches standard error: LiteRT writes a dozen lines there, and has no switch."""
+    """Suppresses standard error within a context: LiteRT prints a dozen lines there, and has no option for that."""
     kept = os.dup(2)
     try:
         _silence()

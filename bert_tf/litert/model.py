@@ -1,4 +1,4 @@
-"""A .tflite file as a function from texts to answers."""
+"""A .tflite file as a function from texts to predictions."""
 
 import numpy as np
 
@@ -11,23 +11,23 @@ from bert_tf.tokenization.rows import check_request, rows_of
 
 
 class LiteRTModel:
-    """A model that export_saved_model wrote with `format`=litert; it starts in a moment, as nothing needs TensorFlow.
+    """A model that export_saved_model wrote with `format`=litert; it loads fast, since it does not use TensorFlow.
 
-    Several threads may ask one model. The file's graphs then take turns; each uses `num_threads` cores. A graph is made
-    ready when it is first needed, which takes a part of a second.
+    A model can be used from several threads. The file's graphs then take turns; each uses `num_threads` cores. A graph
+    is prepared on its first use, which takes a fraction of a second.
 
     Attributes:
-      kind: what it does, a key of bert_tf.tasks.KINDS.
+      kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
       metadata: Metadata.
-      text_inputs: dict from the name of each input to its shape, as Servable.text_inputs.
+      text_inputs: Dict of name of each input to its shape; see `Servable.text_inputs`.
     """
 
     def __init__(self, path, num_threads=None):
-        """Args: path, a local .tflite file; num_threads, how many a matrix product uses, None for one a core.
+        """Args: path: local .tflite file; num_threads: int, threads per matrix multiplication, None for one per core.
 
         Raises:
-          InputError: a file of another kind.
-          OSError: it cannot be read.
+          InputError: If the file has another format.
+          OSError: If it cannot be read.
         """
         self.metadata, vocabulary = metadata_file.read(path)
         self.kind = self.metadata.kind
@@ -39,31 +39,31 @@ class LiteRTModel:
         self.text_inputs = {name: [None] * rank for name, rank in self._ranks.items()}
 
     def __call__(self, **texts):
-        """Answers a request.
+        """Responds to a request.
 
         Args:
-          texts: lists or arrays of str or bytes by the names of `text_inputs`, as many examples in each.
+          **texts: Lists or arrays of str or bytes by the names of `text_inputs`, all with the same number of examples.
 
         Returns:
-          dict of arrays [B, ...]: names, shapes and types are those of the SavedModel's signature serving_default;
+          Dict of arrays [B, ...] with the names, shapes, and types of the SavedModel's signature serving_default;
           strings are bytes.
 
         Raises:
-          InputError: missing or unknown inputs, no texts in one, or inputs of different sizes.
+          InputError: If inputs are missing, unknown, not texts, or of different sizes.
         """
         values = check_request(self.kind, self._ranks, texts)
         return KINDS[self.kind].answer(self.metadata, self._tokenizer, self._buckets, *values.values())
 
     def numbers(self, features, rows_at_a_time=None, progress=None):
-        """What the graphs give of rows of ids, before it is made answers of; for those who judge a model.
+        """Returns the outputs of the graphs for rows of IDs, before conversion to predictions, to evaluate a model.
 
         Args:
-          features: dict of input_ids, input_mask and segment_ids, int arrays [N, S]; real tokens come first in a row.
-          rows_at_a_time: after how many rows to report.
-          progress: function that takes the number of rows done since the last call.
+          features: Dict of input_ids, input_mask, and segment_ids, int arrays [N, S]; padding is at the end of rows.
+          rows_at_a_time: int. Number of rows after which to report progress.
+          progress: Function of the number of rows since the last call.
 
         Returns:
-          Dict from the names of outputs to float32 arrays [N, ...], of tokens [N, S, ...] with 0 at padding.
+          Dict of output name to float32 array [N, ...]; for outputs per token [N, S, ...], with 0 at padding.
         """
         rows, width = rows_of(features), features["input_ids"].shape[1]
         per_position = KINDS[self.kind].per_position

@@ -1,11 +1,11 @@
-"""What lies in a folder beside a model's weights: config, vocabulary, casing, task. Free of TensorFlow.
+"""The files next to a model's weights: config, vocabulary, casing, and task. Does not import TensorFlow.
 
-    find_config(checkpoint)       the path of the config, of whichever format
-    read_config(path)             it as BertConfig
+    find_config(checkpoint)       path of the config, in any format
+    read_config(path)             reads it as BertConfig
     find_tokenizer(checkpoint)    vocabulary and casing
-    read_task(checkpoint)         what a fine-tuned model of Hugging Face does
+    read_task(checkpoint)         task of a fine-tuned model of Hugging Face
 
-`checkpoint` is what `bert_tf.checkpoints.find_checkpoint` takes: a folder, a prefix or a file, local or remote.
+`checkpoint` is a path for `bert_tf.checkpoints.find_checkpoint`: a directory, a prefix, or a file, local or remote.
 """
 
 from bert_tf.model_folder.configs import check_vocabulary, find_config, read_config

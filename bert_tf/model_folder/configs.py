@@ -1,4 +1,4 @@
-"""The config that lies with a checkpoint: the original's, Hugging Face's or the Model Garden's."""
+"""The config next to a checkpoint, in the format of the original, Hugging Face, or the Model Garden."""
 
 import contextlib
 import os
@@ -17,12 +17,12 @@ ORIGINAL_NAME = "bert_config.json"
 GARDEN_NAME = "params.yaml"
 GARDEN_SUFFIXES = (".yaml", ".yml")
 
-# What the shapes of the weights show.
+# Sizes that the shapes of the weights show.
 SIZES = ("vocab_size", "hidden_size", "num_hidden_layers", "intermediate_size", "max_position_embeddings",
          "type_vocab_size", "num_attention_heads", "attention_heads_per_layer", "intermediate_size_per_layer",
          "embedding_size", "num_hidden_groups")
 
-# Keys of official.nlp.configs.encoders.BertEncoderConfig -> ours, and its defaults where BertConfig has others.
+# Keys of official.nlp.configs.encoders.BertEncoderConfig -> fields of BertConfig, and its defaults if they differ.
 GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_layers": "num_hidden_layers",
                "num_attention_heads": "num_attention_heads", "intermediate_size": "intermediate_size",
                "hidden_activation": "hidden_act", "dropout_rate": "hidden_dropout_prob",
@@ -31,14 +31,14 @@ GARDEN_KEYS = {"vocab_size": "vocab_size", "hidden_size": "hidden_size", "num_la
                "initializer_range": "initializer_range"}
 GARDEN_DEFAULTS = {"vocab_size": 30522, "type_vocab_size": 2}
 GARDEN_ENCODERS = ("bert", "bert_v2")
-GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))  # to an EncoderConfig
+GARDEN_PATHS = ((), ("encoder",), ("model", "encoder"), ("task", "model", "encoder"))  # paths to an EncoderConfig
 
 
 def find_config(checkpoint):
-    """The path of the config that lies with a checkpoint; None if there is none.
+    """Finds the config next to a checkpoint and returns its path; None if there is none.
 
     Raises:
-      InputError: two configs there are of models of different sizes.
+      InputError: If two configs there are of models with different sizes.
     """
     names = (ORIGINAL_NAME, GARDEN_NAME, HUGGING_FACE_NAME)
     if is_hugging_face(checkpoint):
@@ -50,23 +50,23 @@ def find_config(checkpoint):
 
 
 def read_config(path):
-    """The BertConfig of a bert_config.json, Hugging Face's config.json or the Model Garden's params.yaml.
+    """Reads the BertConfig of a bert_config.json, Hugging Face's config.json, or the Model Garden's params.yaml.
 
     Raises:
-      InputError: naming the file: it is no config, or one of a model that this project does not compute.
+      InputError: If the file is not a config, or if this project does not support the model, with the path.
     """
     path = os.fsdecode(path)
     if path.endswith(GARDEN_SUFFIXES):
         return _read_garden_config(path)
     folder, name = os.path.split(path)
-    if name != HUGGING_FACE_NAME or weights_in(folder or os.curdir) is None:  # then its keys have to tell
+    if name != HUGGING_FACE_NAME or weights_in(folder or os.curdir) is None:  # then, the keys determine the format
         return BertConfig.from_json_file(path)
     with _naming(path):
         return BertConfig.from_hugging_face(read_json_object(path))
 
 
 def check_vocabulary(config_file, vocab_file, name):
-    """Raises InputError, naming a vocabulary, if it has more entries than the model of the config that lies with it."""
+    """Raises InputError about a vocabulary if it has more entries than the model of the config next to it."""
     entries, config = len(read_vocabulary(vocab_file)), read_config(config_file)
     if entries > config.vocab_size:
         raise InputError(f"{name}: has {entries} entries, and {config_file} has vocab_size {config.vocab_size}: "
@@ -74,7 +74,7 @@ def check_vocabulary(config_file, vocab_file, name):
 
 
 def lower_case_of_garden(path):
-    """The casing that a params.yaml names for its training texts, a bool; None if it names none."""
+    """Reads the casing of the training texts from a params.yaml, a bool; None if it is unknown."""
     values = _read_yaml(path)
     for key in ("task", "train_data", "lower_case"):
         values = values.get(key) if isinstance(values, dict) else None
@@ -82,7 +82,7 @@ def lower_case_of_garden(path):
 
 
 def _check_same_sizes(path, other):
-    """Raises InputError if two configs differ in a size; one that cannot be read says nothing."""
+    """Raises InputError if two configs differ in a size; ignores configs that cannot be read."""
     config, other_config = None, None
     with contextlib.suppress(InputError):
         config, other_config = read_config(path), read_config(other)
@@ -106,7 +106,7 @@ def _read_garden_config(path):
 
 
 def _garden_config(encoder):
-    """The BertConfig of the dict of an official.nlp.configs.encoders.EncoderConfig."""
+    """Returns the BertConfig for the dict of an official.nlp.configs.encoders.EncoderConfig."""
     kind = encoder["type"]
     if kind not in GARDEN_ENCODERS:
         raise InputError(f"type is {kind!r}: only {' and '.join(GARDEN_ENCODERS)} are supported")
@@ -125,14 +125,14 @@ def _read_yaml(path):
     text = read_text(path)
     try:
         return yaml.load(text, _Loader)
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: what looks like a date, 2001-99-99 say, and is none
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: for example, an invalid date such as 2001-99-99
         raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise InputError(f"{path}: its YAML is nested too deeply") from error
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain values, and the tuples that the Model Garden may write."""
+    """Reads plain values, and tuples, which the Model Garden can write."""
 
 
 _Loader.add_constructor("tag:yaml.org,2002:python/tuple", _Loader.construct_sequence)
@@ -140,7 +140,7 @@ _Loader.add_constructor("tag:yaml.org,2002:python/tuple", _Loader.construct_sequ
 
 @contextlib.contextmanager
 def _naming(path):
-    """Puts a file's name before the message of an InputError."""
+    """Prefixes the message of an InputError with the path of a file."""
     try:
         yield
     except InputError as error:

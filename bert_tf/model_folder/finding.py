@@ -1,8 +1,8 @@
-"""What lies with checkpoints: the config, the vocabulary, the casing, the task, and where each is from.
+"""Finds the files next to checkpoints: the config, the vocabulary, the casing, and the task, and records their sources.
 
     found = find({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
 
-Each is looked for when it is first used, so that damage in a file that nobody needs is no error.
+Each is searched on first use, so that damage in an unused file is not an error.
 """
 
 import atexit
@@ -28,16 +28,16 @@ from bert_tf.tokenization.vocabulary import read_vocabulary
 
 
 def find(places):
-    """The Found of a dict of argument -> checkpoint, a folder, a prefix, or a file. Earlier ones take precedence."""
+    """Creates a Found for a dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence."""
     return Found(dict(places))
 
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """What lies with checkpoints; reading an attribute raises InputError for a damaged file.
+    """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      places: dict of argument -> checkpoint.
+      places: Dict of argument -> checkpoint.
     """
 
     places: dict
@@ -54,12 +54,12 @@ class Found:
 
     @functools.cached_property
     def vocabularies(self):
-        """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that holds the vocabulary."""
+        """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that contains the vocabulary."""
         return self._of_each(find_vocabulary)
 
     @functools.cached_property
     def tokenizers(self):
-        """Dict of argument -> TokenizerFiles, whose `casing_from` tells the file of the casing."""
+        """Dict of argument -> TokenizerFiles, whose `casing_from` is the source of the casing."""
         return self._of_each(find_tokenizer)
 
     @functools.cached_property
@@ -79,7 +79,7 @@ class Found:
 
     @property
     def casing(self):
-        """(argument, TokenizerFiles) of the first checkpoint that tells its casing; (None, an empty one) without."""
+        """(argument, TokenizerFiles) of the first checkpoint with a known casing, or (None, TokenizerFiles())."""
         return next(((name, each) for name, each in self.tokenizers.items() if each.casing_from),
                     (None, TokenizerFiles()))
 
@@ -89,10 +89,10 @@ class Found:
 
 
 def as_vocab_txt(path):
-    """The path of a vocabulary of one piece a line: itself, or a temporary file for that of a tokenizer.json.
+    """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a tokenizer.json.
 
-    What reads, compares and copies a vocabulary takes it as lines. InputError names a tokenizer.json that no model can
-    use, since later messages name the temporary file.
+    Vocabularies are read, compared, and copied as lines. Since later messages name the temporary file, this function
+    raises InputError for a tokenizer.json that no model can use.
     """
     if os.path.basename(path) != TOKENIZER_NAME or not exists(path):
         return path

@@ -1,17 +1,17 @@
-"""Where the files of a model lie: beside its checkpoint; those of a run's best weights one folder further up."""
+"""Directories of the files of a model: next to its checkpoint, or one level up for the best weights of a run."""
 
 import os
 
 from bert_tf.files import exists, is_dir, is_remote
 
-BEST_FOLDER = "best"  # in which a fine-tuning run keeps its best weights, and nothing else
-TASK_FILE = "task.json"  # what a fine-tuning run of this project says of its model
+BEST_FOLDER = "best"  # The directory in which a fine-tuning run keeps only its best weights.
+TASK_FILE = "task.json"  # The description of a model by a fine-tuning run of this project.
 
 
 def folders_of(checkpoint):
-    """The folders where the files of a checkpoint, a folder or a prefix, may lie: its own, and of best/ the run's.
+    """Returns the directories that can contain the files of a checkpoint, a directory or a prefix.
 
-    Of a symbolic link to best/ too.
+    These are its own, and the run's directory for the checkpoint in best/ or for a symbolic link to best/.
     """
     checkpoint = os.fsdecode(checkpoint)
     folder = checkpoint if is_dir(checkpoint) else os.path.dirname(checkpoint) or os.curdir
@@ -22,7 +22,7 @@ def folders_of(checkpoint):
 
 
 def files_there(checkpoint, names):
-    """The paths of the files of these names in the first of `folders_of` that has any of them, in their order."""
+    """Returns the existing paths of `names`, in their order, in the first of `folders_of` that contains any of them."""
     for folder in folders_of(checkpoint):
         found = [path for path in (os.path.join(folder, name) for name in names) if exists(path)]
         if found:
@@ -31,5 +31,5 @@ def files_there(checkpoint, names):
 
 
 def find_file(checkpoint, *names):
-    """The path of the first of these files that lies with a checkpoint; None if there is none."""
+    """Returns the path of the first of these files that exists next to a checkpoint; None if there is none."""
     return next(iter(files_there(checkpoint, names)), None)

@@ -1,6 +1,6 @@
-"""What a fine-tuned model does, kept as `task.json` beside its checkpoints: for evaluation, prediction and export.
+"""The task of a fine-tuned model in `task.json` next to its checkpoints, for evaluation, prediction, and export.
 
-Of a fine-tuned model of Hugging Face its config.json says a part of it.
+For a fine-tuned model of Hugging Face, its config.json contains a part of it.
 """
 
 import dataclasses
@@ -15,33 +15,33 @@ from bert_tf.model_folder.places import TASK_FILE, find_file
 from bert_tf.model_folder.tasks import Task, read_task
 from bert_tf.run_state import RUN_FILE
 
-# What counts where nothing says otherwise; the original's.
+# Defaults, which are the original's.
 DEFAULTS = {"max_seq_length": 128, "do_lower_case": True, "doc_stride": 128, "max_query_length": 64}
 
 
 @dataclasses.dataclass(frozen=True)
 class TaskMetadata:
-    """A task and how its inputs were made.
+    """A task and the settings with which its inputs were created.
 
     Attributes:
-      kind: of the task, a key of bert_tf.tasks.KINDS.
-      max_seq_length: longest input in WordPieces, [CLS] and [SEP] included.
-      do_lower_case: casing of the tokenizer.
-      labels: names in the order of their ids; none for a regression, a span labeler and multiple choice.
-      pairs: whether an example of a classifier is two texts.
-      multi_label: whether a text may have several of the labels.
-      doc_stride: of a span labeler: WordPieces between the starts of two windows of a context.
-      max_query_length: of a span labeler: longest question in WordPieces.
-      strip_accents: whether the tokenizer strips accents; None is as `do_lower_case`, and becomes of a value that
-        repeats that.
-      window_pooling: of a classifier that reads long texts in windows: how their logits are pooled; else None.
-      window_stride: of such a one: WordPieces between the starts of two windows of a text.
-      max_windows: of such a one: most windows of a text.
-      source: name of the file that says so.
-      unknown: fields of which the file says nothing, so that they may be what one likes.
+      kind: Kind of task, a key of bert_tf.tasks.KINDS.
+      max_seq_length: Maximum length of inputs in tokens, including [CLS] and [SEP].
+      do_lower_case: Casing of the tokenizer.
+      labels: Names in the order of their IDs; empty for regressions, span labelers, and multiple choice.
+      pairs: Whether an example of a classifier is two texts.
+      multi_label: Whether a text can have several of the labels.
+      doc_stride: For span labelers: tokens between the starts of two windows of a context.
+      max_query_length: For span labelers: maximum length of questions in tokens.
+      strip_accents: Whether the tokenizer removes accents; None for `do_lower_case`. A value that is equal to
+        `do_lower_case` becomes None.
+      window_pooling: For classifiers that read long texts in windows: pooling of the logits; otherwise None.
+      window_stride: For these classifiers: tokens between the starts of two windows of a text.
+      max_windows: For these classifiers: maximum number of windows of a text.
+      source: Name of the file that contains the metadata.
+      unknown: Fields that the file does not contain, so that any value is compatible with it.
 
     Raises:
-      InputError: a value of another type.
+      InputError: If a value has the wrong type.
     """
 
     source: ClassVar[str] = TASK_FILE
@@ -76,17 +76,17 @@ class TaskMetadata:
             if not is_right:
                 raise InputError(f"{name} is {getattr(self, name)!r:.80}: it must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
-        if self.strip_accents == self.do_lower_case:  # the same tokenizer, whether or not that was said
+        if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
             object.__setattr__(self, "strip_accents", None)
 
     @property
     def as_task(self):
-        """The bert_tf.model_folder.Task of it, which Hugging Face's files can name."""
+        """bert_tf.model_folder.Task with its kind and labels, for Hugging Face's files."""
         return Task(self.kind, self.labels, self.multi_label)
 
 
 class HuggingFaceTask(TaskMetadata):
-    """What Hugging Face's config.json says of a task: its kind and its labels."""
+    """The kind and the labels of a task, from Hugging Face's config.json."""
 
     source = CONFIG_NAME
     unknown = frozenset({"max_seq_length", "do_lower_case", "strip_accents", "pairs", "doc_stride", "max_query_length",
@@ -94,20 +94,20 @@ class HuggingFaceTask(TaskMetadata):
 
 
 def keep(output_dir, metadata):
-    """Writes task.json into `output_dir`; `check` comes before."""
+    """Writes task.json to `output_dir`."""
     with new_file(os.path.join(output_dir, TASK_FILE)) as file:
         json.dump(dataclasses.asdict(metadata), file, indent=2, ensure_ascii=False)
         file.write("\n")
 
 
 def read(checkpoint):
-    """The TaskMetadata kept with a checkpoint, a folder or a prefix; None if there is none.
+    """Reads the TaskMetadata next to a checkpoint, a directory or a prefix; returns None if there is none.
 
-    It lies in the checkpoint's own folder; for the weights in OUTPUT_DIR/best, in OUTPUT_DIR. Without a task.json it is
-    the HuggingFaceTask of a config.json.
+    It is in the checkpoint's directory; for the weights in OUTPUT_DIR/best, it is in OUTPUT_DIR. Without a task.json,
+    it is the HuggingFaceTask of a config.json.
 
     Raises:
-      InputError: a task.json that is not one; a config.json whose labels are none.
+      InputError: If a task.json is invalid, or if the labels in a config.json are.
     """
     path = find_file(checkpoint, TASK_FILE)
     if path is None:
@@ -117,11 +117,11 @@ def read(checkpoint):
     values = read_json(path, unique_keys=True)
     try:
         return TaskMetadata(**values)
-    except (TypeError, InputError) as error:  # no object, unknown or missing keys, other types
+    except (TypeError, InputError) as error:  # not an object, unknown or missing keys, or wrong types
         raise InputError(f"{path}: not a task file of these scripts: {error}") from error
 
 
 def read_run(checkpoint):
-    """Returns the settings that the run of a checkpoint was started with, the dict in its run.json; {} without one."""
+    """Returns the initial settings of the run of a checkpoint, the dict in its run.json; {} if there is none."""
     path = find_file(checkpoint, RUN_FILE)
     return read_json_object(path) if path else {}

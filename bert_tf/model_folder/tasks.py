@@ -1,4 +1,4 @@
-"""What a fine-tuned model of Hugging Face does, told by its config.json."""
+"""The task of a fine-tuned model of Hugging Face, from its config.json."""
 
 import dataclasses
 import re
@@ -10,18 +10,18 @@ from bert_tf.model_folder.places import find_file
 from bert_tf.tasks import KINDS
 
 PROBLEM_TYPES = (None, "regression", "single_label_classification", "multi_label_classification")
-DEFAULT_LABELS = 2  # transformers' number of labels where config.json has none
-GENERIC_LABEL = re.compile(r"LABEL_\d+")  # transformers' name of a label that was given none
+DEFAULT_LABELS = 2  # Number of labels in transformers if config.json does not contain it.
+GENERIC_LABEL = re.compile(r"LABEL_\d+")  # Name of a label without a name in transformers.
 
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """What a model does.
+    """The task of a model.
 
     Attributes:
-      kind: a key of KINDS.
-      labels: names in the order of their ids; none for a regression and for tasks without labels.
-      multi_label: whether a text may have several of the labels.
+      kind: Key of KINDS.
+      labels: Names in the order of their IDs; empty for regressions and for tasks without labels.
+      multi_label: Whether a text can have several of the labels.
     """
 
     kind: str
@@ -30,15 +30,15 @@ class Task:
 
     @property
     def is_generic(self):
-        """Whether the labels have transformers' names for labels without one, LABEL_0 and so on."""
+        """True if the labels have generic names from transformers: LABEL_0, and so on."""
         return bool(self.labels) and all(map(GENERIC_LABEL.fullmatch, self.labels))
 
 
 def read_task(checkpoint):
-    """The Task of the config.json that lies with a checkpoint; None if there is none, or of no task.
+    """Reads the Task from the config.json next to a checkpoint; returns None without one, or if it has no task.
 
     Raises:
-      InputError: naming the file, for labels that are none.
+      InputError: If the labels are invalid, with the path.
     """
     path = find_file(checkpoint, CONFIG_NAME)
     values = read_json_object(path) if path else {}
@@ -60,7 +60,7 @@ def read_task(checkpoint):
 
 
 def settings_of_task(task):
-    """The keys of a config.json that say what a Task is, a dict."""
+    """Returns the keys of a config.json that describe a Task, a dict."""
     kind = KINDS[task.kind]
     values = {"architectures": [kind.hugging_face[0]]}
     if kind.may_give_number:
@@ -74,12 +74,12 @@ def settings_of_task(task):
 
 
 def generic_labels(number):
-    """transformers' names for so many labels that were given none, a tuple of str."""
+    """Returns the names in transformers for this many labels without names, a tuple of str."""
     return tuple(f"LABEL_{label}" for label in range(number))
 
 
 def _labels(path, values):
-    """The names of id2label, a tuple of str in the order of their ids."""
+    """Returns the names of id2label, a tuple of str in the order of their IDs."""
     names = values.get("id2label")
     if names is None:
         number = values.get("num_labels", DEFAULT_LABELS)

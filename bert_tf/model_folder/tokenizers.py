@@ -1,4 +1,4 @@
-"""The vocabulary that lies with a checkpoint, and what its tokenizer does to letters."""
+"""The vocabulary next to a checkpoint, and the casing of its tokenizer."""
 
 import dataclasses
 import os
@@ -10,17 +10,17 @@ from bert_tf.model_folder.places import TASK_FILE, find_file
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR, published_casing
 
 VOCABULARY_NAME = "vocab.txt"
-TOKENIZER_NAME = "tokenizer.json"  # of Hugging Face's tokenizers: all that a tokenizer is
-TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # of transformers: what a tokenizer is told
+TOKENIZER_NAME = "tokenizer.json"  # Hugging Face's tokenizers: the complete tokenizer.
+TOKENIZER_CONFIG_NAME = "tokenizer_config.json"  # transformers: the arguments of the tokenizer.
 
 NORMALIZER = "BertNormalizer"
 UNKNOWN = "[UNK]"
 
-# The classes of transformers that split texts as BERT's does; the last two are for any tokenizer.json.
+# Classes of transformers that split texts like BERT's tokenizer; the last two are for any tokenizer.json.
 TOKENIZER_CLASSES = ("BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "DistilBertTokenizerFast",
                      "ElectraTokenizer", "ElectraTokenizerFast", "PreTrainedTokenizerFast", "TokenizersBackend")
 
-# Settings of tokenizer_config.json that change a text's pieces, and the only value that this project computes.
+# Settings of tokenizer_config.json that affect the tokens, and the only value that this project supports.
 FIXED_SETTINGS = {"tokenize_chinese_chars": True, "do_basic_tokenize": True, "word_tokenizer_type": "basic",
                   "subword_tokenizer_type": "wordpiece"}
 FIXED_NORMALIZER_SETTINGS = {"type": NORMALIZER, "clean_text": True, "handle_chinese_chars": True}
@@ -32,10 +32,10 @@ class TokenizerFiles:
     """A vocabulary and a casing.
 
     Attributes:
-      vocab_file: path of vocab.txt, or else of the tokenizer.json that holds the vocabulary; None without either.
-      do_lower_case: whether the tokenizer lower-cases; None where nothing tells.
-      strip_accents: whether it strips accents; None where it does so if it lower-cases.
-      casing_from: path of the file, or the name of the folder, that tells the casing; None where nothing does.
+      vocab_file: Path of vocab.txt, or else of the tokenizer.json that contains the vocabulary; None without either.
+      do_lower_case: Whether the tokenizer lowercases; None if unknown.
+      strip_accents: Whether it removes accents; None if it does so exactly if it lowercases.
+      casing_from: Path of the file, or name of the directory, that determines the casing; None if unknown.
     """
 
     vocab_file: str | None = None
@@ -45,13 +45,13 @@ class TokenizerFiles:
 
 
 def find_tokenizer(checkpoint):
-    """The TokenizerFiles that lie with a checkpoint.
+    """Finds the TokenizerFiles next to a checkpoint.
 
-    Casing is told by task.json of this project, by tokenizer_config.json, by the normalizer of tokenizer.json, by the
-    name of a published folder, or by params.yaml: the first that does.
+    The casing is from the first of these that has it: task.json of this project, tokenizer_config.json, the normalizer
+    of tokenizer.json, the directory name of a published model, or params.yaml.
 
     Raises:
-      InputError: naming the file, for one that is damaged, or a tokenizer that this project does not compute.
+      InputError: If a file is corrupted, or if this project does not support the tokenizer, with the path.
     """
     vocab_file = find_vocabulary(checkpoint)
     for name, read in _CASINGS.items():
@@ -70,15 +70,15 @@ def find_tokenizer(checkpoint):
 
 
 def find_vocabulary(checkpoint):
-    """The path of the vocab.txt that lies with a checkpoint, or else of the tokenizer.json; None without either."""
+    """Returns the path of the vocab.txt next to a checkpoint, or else of the tokenizer.json; None without either."""
     return find_file(checkpoint, VOCABULARY_NAME, TOKENIZER_NAME)
 
 
 def pieces_of_tokenizer_json(path):
-    """The pieces of the vocabulary in a tokenizer.json, list of str in the order of their ids.
+    """Returns the tokens of the vocabulary in a tokenizer.json, a list of str in the order of their IDs.
 
     Raises:
-      InputError: naming the file, for one that is damaged, or holds no WordPiece vocabulary as BERT's.
+      InputError: If the file is corrupted, or if it contains no WordPiece vocabulary like BERT's, with the path.
     """
     values = read_json_object(path)
     model = values.get("model")
@@ -115,12 +115,12 @@ def _of_tokenizer_json(path):
     return _bool(path, "lowercase", normalizer), _bool(path, "strip_accents", normalizer)
 
 
-# The files of a folder that tell its casing, those that count before others first.
+# Files in a directory that contain the casing; the first ones take precedence.
 _CASINGS = {TASK_FILE: _of_task, TOKENIZER_CONFIG_NAME: _of_tokenizer_config, TOKENIZER_NAME: _of_tokenizer_json}
 
 
 def _check_fixed(path, scope, values, fixed):
-    """Raises InputError for a setting that has another value than the one that this project computes."""
+    """Raises InputError if a setting does not have the only value that this project supports."""
     for name, only in fixed.items():
         value = values.get(name)
         if value is not None and value != only:

@@ -1,4 +1,4 @@
-"""Which of Hugging Face's weights a folder holds, told by the names of its files."""
+"""Detects which of Hugging Face's weights a directory contains, by the names of its files."""
 
 import os
 
@@ -6,22 +6,22 @@ from bert_tf.errors import InputError
 from bert_tf.files import exists, is_dir, is_file
 
 WEIGHTS_NAME = "model.safetensors"
-SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # says which of several files has which tensor
+SHARDED_NAME = f"{WEIGHTS_NAME}.index.json"  # Maps tensors to one of several files.
 PICKLE_NAMES = ("pytorch_model.bin", "pytorch_model.bin.index.json")
 PICKLE_SUFFIXES = (".bin", ".bin.index.json", ".pt", ".pth")
-WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *PICKLE_SUFFIXES)  # pickles only to be refused
+WEIGHTS_SUFFIXES = (".safetensors", ".safetensors.index.json", *PICKLE_SUFFIXES)  # Pickles only to be rejected.
 
-TENSORFLOW_NAMES = ("checkpoint", "bert_model.ckpt.index")  # by which a folder holds a TensorFlow checkpoint
+TENSORFLOW_NAMES = ("checkpoint", "bert_model.ckpt.index")  # Files that identify a TensorFlow checkpoint.
 
 
 def weights_in(folder):
-    """The path of a folder's model.safetensors, its index if it is in parts, or else its pickle; None without any."""
+    """Returns the path of a directory's model.safetensors, its index if it is sharded, or else its pickle, or None."""
     paths = (os.path.join(folder, name) for name in (WEIGHTS_NAME, SHARDED_NAME, *PICKLE_NAMES))
     return next((path for path in paths if is_file(path)), None)
 
 
 def is_hugging_face(checkpoint):
-    """Whether a checkpoint is of Hugging Face: a file of its, or a folder that has one and no TensorFlow checkpoint."""
+    """Returns whether a checkpoint is in Hugging Face's format, and a directory contains no TensorFlow checkpoint."""
     if checkpoint.endswith(WEIGHTS_SUFFIXES):
         return True
     return is_dir(checkpoint) and weights_in(checkpoint) is not None and not any(
@@ -29,7 +29,7 @@ def is_hugging_face(checkpoint):
 
 
 def check_no_pickle(checkpoint):
-    """Raises InputError if a checkpoint, a file or a folder, has its weights in a pickle; says how to convert it."""
+    """Raises InputError, with instructions for conversion, if the weights of a checkpoint are a pickle."""
     path = checkpoint
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)

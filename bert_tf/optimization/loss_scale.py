@@ -26,8 +26,10 @@ class DynamicLossScale(SavedObject, tf.Module):
         self._good_steps = tf.Variable(0, name="good_steps", dtype=tf.int64, **options)
 
     def update(self, is_finite):
-        """Updates the scale after a step; is_finite: bool scalar, whether its gradients were finite, the same on all
-        replicas.
+        """Updates the scale after a step.
+
+        Args:
+          is_finite: bool scalar. Whether the gradients of the step were finite; the same on all replicas.
         """
         good_steps = tf.where(is_finite, self._good_steps + 1, 0)
         grows = good_steps >= self._growth_steps

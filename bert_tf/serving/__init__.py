@@ -1,11 +1,11 @@
-"""Models that answer raw text: `bert_tf.load` and what the scripts of inference share.
+"""Models that take raw text: `bert_tf.load` and shared code of the scripts for inference.
 
     model = load("mrpc")                                     a checkpoint of any format, a SavedModel, or a .tflite file
     model(text_a=["It rains."], text_b=["It is raining."])   dict of arrays, the outputs of serving_default
-    model.rows(text_a=["It rains."], text_b=["It is wet."])  JSON objects, as run.predict writes them
+    model.rows(text_a=["It rains."], text_b=["It is wet."])  JSON objects, in the format of run.predict
     model.encode(["It rains."])                              embeddings
 
-Importing this package does not import TensorFlow: a .tflite file does not require it.
+Importing this package does not import TensorFlow, which a .tflite file does not require.
 """
 
 from bert_tf.serving.loading import load, open_model

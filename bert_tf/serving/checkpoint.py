@@ -1,4 +1,4 @@
-"""From a checkpoint to a model that answers texts."""
+"""Loads a checkpoint as a model that takes raw text."""
 
 import dataclasses
 import functools
@@ -25,7 +25,7 @@ class LoadedCheckpoint(LoadedModel):
           settings: Resolved AnyModelSettings.
 
         Raises:
-          InputError: As `load`.
+          InputError: See `load`.
         """
         settings = with_kind_of_weights(settings)
         self._servable, card = load(settings)
@@ -88,7 +88,7 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
 
 
 def _check_labels(checkpoint, card, place):
-    """Raises InputError if a checkpoint has another number of outputs than a TaskMetadata has labels."""
+    """Raises InputError if the number of outputs of a checkpoint differs from the number of a TaskMetadata's labels."""
     kernel = open_checkpoint(checkpoint).tensors.get("output_weights")
     if kernel and kernel.shape[0] != KINDS[card.kind].num_outputs(card):
         raise InputError(f"the model has {kernel.shape[0]} outputs, and there are {len(card.labels)} label names; set "
@@ -99,7 +99,7 @@ def with_kind_of_weights(settings):
     """Sets the kind of a checkpoint if neither the settings nor its directory state one.
 
     Args:
-      settings: As `load`, with the kind "encoder" of `task_without_card`.
+      settings: See `load`, with the kind "encoder" of `task_without_card`.
 
     Returns:
       The settings, of the kind "masked_lm" if nothing states a kind and the checkpoint has the weights of that head.

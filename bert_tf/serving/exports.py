@@ -1,4 +1,4 @@
-"""Paths of exports: LiteRT files and folders of SavedModels. Does not import TensorFlow."""
+"""Paths of exports: LiteRT files and directories of SavedModels. Does not import TensorFlow."""
 
 import os
 
@@ -13,11 +13,11 @@ SAVED_MODEL_FILE = "saved_model.pb"
 def is_export(path):
     """Returns whether a path is an export rather than a checkpoint; False if it does not exist."""
     return path.endswith(LITERT_SUFFIX) or bool(
-        _find_version(path) or (_litert_in(path) and not find_config(path)))  # the latter is refused as it is opened
+        _find_version(path) or (_litert_in(path) and not find_config(path)))  # rejected when it is opened
 
 
 def newest_version(folder, argument="saved_model"):
-    """The folder itself, or that of the highest version in it, which holds a saved_model.pb; InputError without one."""
+    """Returns the directory itself, or its subdirectory with the highest version, that contains a saved_model.pb."""
     path = _find_version(folder)
     if path is None:
         alone = _litert_in(folder)
@@ -36,6 +36,6 @@ def _find_version(folder):
 
 
 def _litert_in(folder):
-    """The path of a LiteRT file in a folder; None if there is none."""
+    """Returns the path of a LiteRT file in a directory; None if there is none."""
     names = files.names_in(folder) if files.is_dir(folder) else ()
     return next((os.path.join(folder, name) for name in sorted(names) if name.endswith(LITERT_SUFFIX)), None)

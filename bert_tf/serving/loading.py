@@ -1,4 +1,4 @@
-"""Loads a model from a place, whatever is there. Imports TensorFlow only for what requires it."""
+"""Loads a model in any format. Imports TensorFlow only if it is required."""
 
 import os
 import warnings
@@ -33,8 +33,8 @@ def open_model(settings):
       LoadedModel.
 
     Raises:
-      InputError: If the model is of another kind than the settings' `task`, was exported with fewer candidates than
-        `top_k`, or is damaged; as bert_tf.serving.checkpoint.load.
+      InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
+        than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
     """
     name, path = settings.exported or (None, "")
     top_k = settings.top_k if settings.top_k != type(settings).top_k else None
@@ -61,7 +61,7 @@ class LoadedLiteRT(LoadedModel):
           top_k: int or None. Required number of candidates.
 
         Raises:
-          InputError: If there is no such file, or it does not meet the requirements.
+          InputError: If the file does not exist, or does not meet the requirements.
         """
         if not files.is_file(path):
             raise InputError("no such file", "model", path)

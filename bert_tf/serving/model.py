@@ -1,4 +1,4 @@
-"""The contract of a model that answers raw text. Does not import TensorFlow."""
+"""The contract of a model that takes raw text. Does not import TensorFlow."""
 
 import abc
 import itertools
@@ -19,8 +19,8 @@ class LoadedModel(abc.ABC):
     Attributes:
       kind: str. Kind of task, a key of bert_tf.tasks.KINDS.
       inputs: Tuple of str. Names of the texts of a request, in their order.
-      place: str. Where the model was loaded from.
-      limit: int or None. Longest input in WordPieces, [CLS] and [SEP] included; None if a SavedModel does not tell it.
+      place: str. Source of the model.
+      limit: int or None. Maximum length of inputs in tokens, including [CLS] and [SEP]; None if unknown (SavedModels).
       labels: Tuple of str or None. Names in the order of their IDs; None for a kind of task without labels.
     """
 
@@ -31,7 +31,7 @@ class LoadedModel(abc.ABC):
 
         Args:
           kind: str. Key of KINDS.
-          place: str. Where the model was loaded from.
+          place: str. Source of the model.
           pairs: bool. Whether an example is two texts, for the kinds that accept one or two.
           limit: int or None. See the class.
         """
@@ -40,32 +40,32 @@ class LoadedModel(abc.ABC):
         self.inputs = tuple(self._ranks)
 
     def __call__(self, **texts):
-        """Answers a request as one batch.
+        """Computes the response to a request as one batch.
 
         Args:
-          **texts: Lists of B str, one for each of `inputs`; `choices` of multiple choice is a list of B lists of the
+          **texts: Lists of B str, one per name in `inputs`; `choices` of multiple choice is a list of B lists of the
             same length. `text_a` and `text_b` are accepted for the first and the second input of any model.
 
         Returns:
           Dict of arrays [B, ...]: the outputs of the signature serving_default; strings are bytes.
 
         Raises:
-          InputError: If an input is missing, unknown, not a list of texts, or of another size than the first.
+          InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
         """
         return self._answer(check_request(self.kind, self._ranks, self._named(texts)))
 
     def rows(self, batch_size=32, **texts):
-        """Answers any number of texts, in batches of similar length.
+        """Computes the responses for any number of texts, in batches of similar length.
 
         Args:
-          batch_size: int. Examples that go through the model together.
-          **texts: As in a call; examples may have different numbers of choices.
+          batch_size: int.
+          **texts: See `__call__`; examples can have different numbers of choices.
 
         Returns:
-          List of dicts, one JSON object for each example, as Kind.rows describes them.
+          List of dicts, one JSON object per example; see `Kind.rows`.
 
         Raises:
-          InputError: As a call.
+          InputError: See `__call__`.
         """
         texts = check_request(self.kind, self._ranks, self._named(texts), is_ragged=True)
         rows = [None] * len(texts[self.inputs[0]])
@@ -79,14 +79,14 @@ class LoadedModel(abc.ABC):
         return rows
 
     def encode(self, texts, batch_size=32):
-        """Computes embeddings: the mean of the last layer's outputs over all tokens, [CLS] and [SEP] included.
+        """Computes embeddings: the mean of the last layer's outputs over all tokens, including [CLS] and [SEP].
 
         Args:
           texts: List of N str.
-          batch_size: int. Texts that go through the model together.
+          batch_size: int.
 
         Returns:
-          Float32 array [N, hidden_size].
+          float32 array [N, hidden_size].
 
         Raises:
           InputError: If this is an export of a task, which does not contain its encoder's outputs.
@@ -100,7 +100,7 @@ class LoadedModel(abc.ABC):
 
     @abc.abstractmethod
     def _answer(self, texts):
-        """Answers dict of `inputs` -> nested lists of str, all of the same size; see `__call__`."""
+        """Computes the response for a dict of `inputs` -> nested lists of str, all of the same size; see `__call__`."""
 
     def _encode(self, texts):
         """Returns the embeddings of a batch, list of str; see `encode`."""
@@ -117,7 +117,7 @@ class LoadedModel(abc.ABC):
 
 
 def mean_of_tokens(sequence_output, input_mask):
-    """Averages the vectors of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
+    """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
     mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
     return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)
 

@@ -22,10 +22,10 @@ class LoadedSavedModel(LoadedModel):
           path: str. Directory that contains saved_model.pb.
           kind: str or None. Required kind of task.
           top_k: int or None. Required number of candidates.
-          given: str or None. Directory that the user gave, for messages.
+          given: str or None. Directory from the user, for error messages.
 
         Raises:
-          InputError: If it is damaged, was not exported by this project, or does not meet the requirements.
+          InputError: If it is corrupted, was not exported by this project, or does not meet the requirements.
         """
         self._loaded = load_whole(path)  # keeps the variables
         self._signature = self._loaded.signatures.get("serving_default")
@@ -40,7 +40,7 @@ class LoadedSavedModel(LoadedModel):
 
     @functools.cached_property
     def labels(self):
-        """See LoadedModel; the signature "ids" answers with them."""
+        """See LoadedModel; the signature "ids" returns them."""
         signature = self._loaded.signatures["ids"]
         if "labels" not in signature.structured_outputs:
             return None
@@ -53,12 +53,12 @@ class LoadedSavedModel(LoadedModel):
 
 
 def kind_of(outputs):
-    """Returns the kind of task whose serving_default has these outputs, names; None if it is none of KINDS."""
+    """Returns the kind of task whose serving_default has these output names; None if it is none of KINDS."""
     return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
 
 
 def load_whole(path):
-    """Returns what tf.saved_model.load does; InputError with the path if the SavedModel is damaged or incomplete."""
+    """Calls tf.saved_model.load; raises InputError with the path if the SavedModel is corrupted or incomplete."""
     try:
         return tf.saved_model.load(path)
     except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:

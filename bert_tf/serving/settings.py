@@ -17,7 +17,7 @@ from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
 
 KIND_NAMES = (*UNTRAINED_KINDS, *(name for name in KINDS if name not in UNTRAINED_KINDS))
-PLACES = ("model", "saved_model", "init_checkpoint")  # settings that say where a model is, of any form
+PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the location of a model in any format
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,7 @@ class ServedSettings(Settings):
     serves: ClassVar = True
     always_required: ClassVar = ("init_checkpoint",)
     task = None  # required kind of the model; a setting in some subclasses
-    labels = ()  # given names of a classifier's labels
+    labels = ()  # explicit names of a classifier's labels
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     found: Found | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
@@ -36,7 +36,7 @@ class ServedSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class QuestionSettings(Settings):
-    """How contexts are searched for answers; names and defaults are those of the original's run_squad."""
+    """Settings for extractive question answering; names and defaults are from the original's run_squad."""
 
     doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
     max_query_length: int = setting(64, "WordPieces at which a question is cut.", lower=1)
@@ -50,7 +50,7 @@ class QuestionSettings(Settings):
 
 @dataclasses.dataclass(frozen=True)
 class LabelSettings(Settings):
-    """What the directory of a checkpoint may not tell about a classifier."""
+    """Properties of a classifier that the directory of a checkpoint might not contain."""
 
     labels_file: str | None = setting(
         None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
@@ -60,7 +60,7 @@ class LabelSettings(Settings):
     multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
 
     def read_labels(self):
-        """Returns the label names of `labels_file`, a tuple of str; empty without one."""
+        """Returns the label names of `labels_file`, a tuple of str; empty without a file."""
         if not self.labels_file:
             return ()
         paths.check_file("labels_file", self.labels_file)
@@ -70,7 +70,7 @@ class LabelSettings(Settings):
         return labels
 
 
-# What an export keeps as it was when it was made.
+# Settings that are fixed in an export.
 OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(), *QuestionSettings().values(),
                             *LabelSettings().values()})
 
@@ -84,7 +84,7 @@ class AnyModelSettings(ServedSettings):
 
     @functools.cached_property
     def _place(self):
-        """(setting, path, whether it is an export); InputError unless exactly one is given and exists."""
+        """(setting, path, whether it is an export); raises InputError unless exactly one is set and exists."""
         values = self.values()
         given = [(name, values[name]) for name in PLACES if values.get(name)]
         if not given:
@@ -100,20 +100,20 @@ class AnyModelSettings(ServedSettings):
 
     @property
     def checkpoint(self):
-        """See Settings."""
+        """See `Settings`."""
         name, path, exported = self._place
         return None if exported else (name, path)
 
     @property
     def exported(self):
-        """See Settings."""
+        """See `Settings`."""
         name, path, exported = self._place
         return (name, path) if exported else None
 
 
 @dataclasses.dataclass(frozen=True)
 class LoadSettings(AnyModelSettings):
-    """A checkpoint or an export, and the options of its answers."""
+    """A checkpoint or an export, and the options for its predictions."""
 
     task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.with_kind_of_weights
 
@@ -133,13 +133,13 @@ class LoadSettings(AnyModelSettings):
 
     @functools.cached_property
     def labels(self):
-        """See ServedSettings."""
+        """See `ServedSettings`."""
         return self.label.read_labels()
 
 
 @dataclasses.dataclass(frozen=True)
 class CheckpointSettings(ServedSettings):
-    """A checkpoint for any task, and the options of its answers."""
+    """A checkpoint for any task, and the options for its predictions."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
@@ -154,17 +154,17 @@ class CheckpointSettings(ServedSettings):
 
     @functools.cached_property
     def labels(self):
-        """See ServedSettings."""
+        """See `ServedSettings`."""
         return self.label.read_labels()
 
 
 def of_checkpoint(path, place="init_checkpoint", **given):
-    """Returns the resolved CheckpointSettings of a checkpoint that is not named by a flag.
+    """Returns the resolved CheckpointSettings of a checkpoint that is not specified by a flag.
 
     Args:
-      path: of the checkpoint.
-      place: name of the argument that has the path, for messages.
-      **given: settings that override the files beside the checkpoint.
+      path: str. Path of the checkpoint.
+      place: str. Name of the argument with the path, for error messages.
+      **given: Settings that take precedence over the files next to the checkpoint.
     """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).with_values(given)
     return resolution.resolve(settings, given, find({place: path}), script.warn)

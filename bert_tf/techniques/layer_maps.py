@@ -44,7 +44,7 @@ def check_layers(name, layers, num_teacher):
 
 
 def student_config(config, layers):
-    """Returns the BertConfig of a student with some layers, given as a tuple of int, of a teacher with `config`."""
+    """Returns the BertConfig of a student with some layers of a teacher with `config`; layers: tuple of int."""
     def of_layers(value):
         is_by_layer = isinstance(value, tuple) and len(value) == config.num_hidden_layers
         return tuple(value[layer] for layer in layers) if is_by_layer else value

@@ -1,7 +1,7 @@
 """LoRA (Hu et al. 2021, arXiv:2106.09685): an encoder with frozen kernels, each with a trained low-rank adapter.
 
-  add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything is traced
-  merge_adapters(encoder)                               after training: an equivalent plain encoder
+    add_adapters(encoder, rank=8, alpha=16.0, seed=1)     before the optimizer is built and anything is traced
+    merge_adapters(encoder)                               after training: an equivalent plain encoder
 
 A checkpoint of such a model is read as one of a plain model, with merged adapters (bert_tf.checkpoints.adapters).
 

@@ -136,7 +136,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
              | "MakeShards" >> beam.ParDo(MakeShard(plan))
              | "Gather" >> beam.combiners.ToList()
              | "NoteInManifest" >> beam.Map(note_in_manifest, manifest.path, made_from, plan.shard_files))
-        with run_plan.no_partial_files_left(plan, missing), _mistakes_of_workers():
+        with run_plan.only_writer_of(plan, manifest), _mistakes_of_workers():
             pipeline.run().wait_until_finish()
         manifest = Manifest(manifest.path, made_from, plan.shard_files)
     if manifest.missing:

@@ -7,10 +7,9 @@ import time
 
 import tqdm
 
-from bert_tf.files import only_writer
 from data_prep.machine import processes
 from data_prep.pretraining import shard_plan, shards
-from data_prep.pretraining.run_plan import Summary, begin, no_partial_files_left
+from data_prep.pretraining.run_plan import Summary, begin, only_writer_of
 
 MOST_THREADS = 8  # Maximum number of tokenizer threads. With more, the interpreter's lock is the bottleneck.
 BYTES_PER_WORKER = 1 << 26  # Bytes of text, counted in each pass, that justify starting a process (1.5 s).
@@ -52,8 +51,7 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
         input_files, output_files, tokenizer, settings, seed, num_output_shards=num_output_shards,
         max_shard_bytes=max_shard_bytes, verify=verify, announce=announce)
     missing, num_bytes_made = manifest.missing, 0
-    with (only_writer("output_file", manifest.path), no_partial_files_left(plan, missing),
-          contextlib.closing(_made(plan, missing, num_workers)) as made):
+    with (only_writer_of(plan, manifest), contextlib.closing(_made(plan, missing, num_workers)) as made):
         for shard in made:
             manifest.add(shard)
             num_bytes_made += shard.counts.num_bytes

@@ -9,7 +9,7 @@ import os
 import tensorflow as tf
 
 from bert_tf.errors import InputError
-from bert_tf.files import discard, make_dirs
+from bert_tf.files import discard, make_dirs, only_writer
 from data_prep.pretraining import corpus as corpus_lib
 from data_prep.pretraining import manifest as manifest_lib
 from data_prep.pretraining import shard_plan, shards
@@ -106,15 +106,20 @@ def shard_file(path, index, num_shards):
 
 
 @contextlib.contextmanager
-def no_partial_files_left(plan, missing):
-    """Removes partial files of the shards `missing` of a Plan if an error or Ctrl-C ends the block."""
-    try:
-        yield
-    except BaseException:
-        for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
-            with contextlib.suppress(OSError):  # The first error is the one to report.
-                discard(path)
-        raise
+def only_writer_of(plan, manifest):
+    """A context in which no other process of this machine writes the shards of a Plan that its Manifest lacks.
+
+    After an error or Ctrl-C, it removes the unfinished files.
+    """
+    missing = manifest.missing
+    with only_writer("output_file", manifest.path):
+        try:
+            yield
+        except BaseException:
+            for path in itertools.chain.from_iterable(plan.shard_files[i] for i in missing):
+                with contextlib.suppress(OSError):  # the first error is the one to report
+                    discard(path)
+            raise
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 A file has one word per row. Columns are separated by tabs or, in rows without tabs, by spaces. An empty line ends a
 sentence. Rows that begin with -DOCSTART-, which begin a document, are skipped. Entity labels can be IOB1, IOB2, or
-IOBES (BIOES). All are converted to IOB2 (B- begins an entity, I- continues it, O is outside), as are predictions.
-Labels without such prefixes, such as parts of speech, are unchanged.
+IOBES (BIOES). All are converted to IOB2 (B- begins an entity, I- continues it, O is outside). Predictions are written
+in the scheme of the file. Labels without such prefixes, such as parts of speech, are unchanged.
 """
 
 import dataclasses
@@ -23,6 +23,7 @@ IGNORED = -1  # Label ID of tokens that are excluded from loss and metrics.
 UNKNOWN = -2  # Label ID of words with a label that training lacks: no loss, but misclassified.
 WORDS_AT_A_TIME = 1 << 14
 
+IOB1, IOB2, IOBES = "IOB1", "IOB2", "IOBES"
 ENTITY_LABEL = re.compile(r"([BIES])-(.+)")
 
 
@@ -32,7 +33,7 @@ class Sentences:
 
     Attributes:
       path: Path of the file.
-      rows: str. The row in the file without its line end.
+      rows: Flat list of str. All rows of the file, without line ends.
       lines: int. 1-based number of the row's line.
       words: str.
       labels: str. IOB2 labels for entities. None if labels were not read.
@@ -72,15 +73,15 @@ def read_sentences(path, token_column=0, label_column=None):
         lacks a required column; if a word or label is empty; or if only some labels have entity prefixes. The message
         names the file, and the line if applicable.
     """
-    rows, lines, words, labels, documents = [], [], [], [], []
+    lines, words, labels, documents = [], [], [], []
     columns, decoder = (token_column,) if label_column is None else (token_column, label_column), files.LineDecoder()
-    for document, sentence in _sentences(path, columns, decoder):
+    rows = list(_decoded_rows(path, decoder))
+    for document, sentence in _sentences(path, rows, columns):
         documents.append(document)
-        rows.append([text for _, text, _ in sentence])
-        lines.append([line for line, _, _ in sentence])
-        words.append([fields[token_column] for _, _, fields in sentence])
+        lines.append([line for line, _ in sentence])
+        words.append([fields[token_column] for _, fields in sentence])
         if label_column is not None:
-            labels.append([fields[label_column] for _, _, fields in sentence])
+            labels.append([fields[label_column] for _, fields in sentence])
     if not words:
         raise InputError(f"{path}: has no words")
     if label_column is None:
@@ -108,6 +109,39 @@ def to_iob2(labels):
         converted.append(f"{'I' if continues else 'B'}-{type_}")
         type_before = type_
     return converted
+
+
+def from_iob2(labels, scheme):
+    """Converts the IOB2 labels of a sentence, list of str, to a scheme."""
+    if scheme == IOB2:
+        return labels
+    converted = []
+    for before, label, after in zip([OUTSIDE, *labels], labels, [*labels[1:], OUTSIDE], strict=False):
+        prefix, type_ = label[0], label[1:]
+        if scheme == IOB1 and prefix == "B" and before[1:] != type_:
+            prefix = "I"
+        if scheme == IOBES and label != OUTSIDE and after != f"I{type_}":
+            prefix = {"B": "S", "I": "E"}[prefix]
+        converted.append(prefix + type_)
+    return converted
+
+
+def find_scheme(sentences, label_column):
+    """Returns the scheme of the entity labels in a column of a file; IOB2 if there are none."""
+    labels = [[_fields(sentences.rows[line - 1]) for line in lines] for lines in sentences.lines]
+    width = len(labels[0][0])
+    if not -width <= label_column < width:
+        return IOB2
+    labels = [[fields[label_column] for fields in sentence] for sentence in labels]
+    distinct = set(itertools.chain(*labels)) - {OUTSIDE}
+    if not all(map(ENTITY_LABEL.fullmatch, distinct)):
+        return IOB2
+    if any(label[0] in "ES" for label in distinct):
+        return IOBES
+    # In IOB1 an entity begins with I-, or with B- if it follows one of its type.
+    begins = {(label[0], before[1:] == label[1:]) for sentence in labels
+              for before, label in itertools.pairwise([OUTSIDE, *sentence]) if label != OUTSIDE}
+    return IOB1 if ("I", False) in begins and ("B", False) not in begins else IOB2
 
 
 def are_entity_labels(names):
@@ -264,33 +298,36 @@ def by_sentence(values, sentences):
 
 
 def write_predictions(path, sentences, labels):
-    """Writes the rows of a file with the predicted label as an additional column, with the separator of the row.
+    """Writes all rows of a file with the predicted label as an additional column, with the separator of the row.
+
+    Rows that begin documents have the label O.
 
     Args:
       path: Path of the output file.
       sentences: Sentences.
       labels: List of str per sentence. Predicted labels.
     """
+    by_line = dict(zip(itertools.chain(*sentences.lines), itertools.chain(*labels), strict=True))
     with new_file(path) as file:
-        for rows, of_sentence in zip(sentences.rows, labels, strict=True):
-            for row, label in zip(rows, of_sentence, strict=True):
-                file.write(f"{row}{_separator(row)}{label}\n")
-            file.write("\n")
+        for line, row in enumerate(sentences.rows, start=1):
+            if label := by_line.get(line, OUTSIDE if row.startswith(DOCUMENT_START) else None):
+                row += f"{_separator(row)}{label}"
+            file.write(f"{row}\n")
 
 
-def _sentences(path, columns, decoder):
-    """Yields the sentences of a file: the number of the document, and a list of (line number, row, fields).
+def _sentences(path, rows, columns):
+    """Yields the sentences of a file: the number of the document, and a list of (line number, fields).
 
     Checks `columns`.
     """
     sentence, first, document = [], None, 0
-    for line, row in _decoded_rows(path, decoder):
+    for line, row in enumerate(rows, start=1):
         is_word = row.strip(" \t") and not row.startswith(DOCUMENT_START)
         if is_word:
-            fields = row.split("\t") if "\t" in row else re.split(" +", row)
+            fields = _fields(row)
             first = first or (line, len(fields))
             _check_row(path, line, fields, columns, *first)
-            sentence.append((line, row, fields))
+            sentence.append((line, fields))
         elif sentence:
             yield document, sentence
             sentence = []
@@ -299,14 +336,18 @@ def _sentences(path, columns, decoder):
         yield document, sentence
 
 
+def _fields(row):
+    return row.split("\t") if "\t" in row else re.split(" +", row)
+
+
 def _decoded_rows(path, decoder):
-    """Yields (line number, line without its end); strips spaces around rows without tabs."""
+    """Yields lines without their ends; strips spaces around rows without tabs."""
     if not files.is_file(path):
         raise InputError(f"{path}: no such file")
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             row = decoder(line, number == 1).rstrip("\r\n")
-            yield number, row if "\t" in row else row.strip(" ")
+            yield row if "\t" in row else row.strip(" ")
 
 
 def _check_row(path, line, fields, columns, first_line, width):

@@ -46,6 +46,7 @@ def run(settings):
         if no model reaches `least_score`. In the last case, the best one is still written.
     """
     output_dir = settings.training.output_dir
+    drop_layers({}, settings.model.config, settings.pruning.drop_layers)  # rejects what the model lacks
     strategy = strategies.make_strategy(DeviceSettings())
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, settings.model.config)
     vocabulary, opened = None, settings
@@ -61,13 +62,23 @@ def run(settings):
     for technique in techniques:
         technique.read(task, tokenizer)
     state = RunState(output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE, alone=True)
-    files.make_dirs(output_dir)
-    with files.only_writer("output_dir", output_dir):
-        state.begin()
-        task.write_training_data(output_dir)
-        for technique in techniques:
-            technique.begin(task, output_dir)
-        _Pruning(settings, whole, strategy, techniques).run(vocabulary)
+    with files.folder_for(output_dir), files.only_writer("output_dir", output_dir):
+        was_resumed = state.is_resumed
+        try:
+            state.begin()
+            task.write_training_data(output_dir)
+            for technique in techniques:
+                technique.begin(task, output_dir)
+            _Pruning(settings, whole, strategy, techniques).run(vocabulary)
+        except InputError:
+            if not was_resumed and not exists(os.path.join(output_dir, ROUND.format(1))):
+                _empty(output_dir)  # which was empty or new, and is free for the corrected command
+            raise
+
+
+def _empty(folder):
+    for path in (os.path.join(folder, name) for name in files.names_in(folder)):
+        (files.remove_tree if files.is_dir(path) else files.remove)(path)
 
 
 def _make_distillation(settings, whole):
@@ -124,6 +135,8 @@ class _Pruning:
             "init_checkpoint": files.absolute(whole.path), "metric": metric, "round": chosen,
             "whole": entries[0], "rounds": entries[1:]})
         print(_as_text(entries[: chosen + 1], metric))
+        for technique in self._techniques:
+            technique.end()
         self._say_what_came_out(chosen, entries)
 
     def _round(self, number, before):

@@ -5,6 +5,7 @@ import json
 import os
 
 import tensorflow as tf
+from tqdm import tqdm
 
 from bert_tf import files
 from bert_tf.checkpoints import FORMATS, load_pretrained, open_checkpoint
@@ -83,9 +84,10 @@ class FineTuned:
 
     def measure_importance(self, num_examples, seed):
         """Returns the Importance of heads and neurons on `num_examples` training examples, rounded up to batches."""
-        batch_size = self.task.settings.training.train_batch_size
-        batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(-(-num_examples // batch_size))
-        return importance(self.make_model(remove_padding=False), self.task.loss, batches)
+        num_batches = -(-num_examples // self.task.settings.training.train_batch_size)
+        batches = self.task.training_batches(seed, 0, WHOLE, static_shapes=False).take(num_batches)
+        return importance(self.make_model(remove_padding=False), self.task.loss, tqdm(
+            batches, total=num_batches, desc="measuring importance", unit="batch", dynamic_ncols=True))
 
     def write(self, folder, tensors, config):
         """Writes a derived model. Its directory contains everything that evaluation, export, and training require.

@@ -53,7 +53,7 @@ class FrozenSettings(Settings):
         lower=0, needs=EITHER)
     vectors_dir: str | None = setting(
         None, "With --frozen_features: folder in which vectors are kept and looked for, for other runs too; unset "
-              f"means OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.OUTPUT_FOLDER)
+              f"means OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.CACHE_FOLDER)
     all_features: bool = setting(
         False, "Train and evaluate a fine-tuned tagger and one by each kind of --frozen_features, each with several "
                f"seeds, in folders of OUTPUT_DIR; means and deviations go to OUTPUT_DIR/{TABLE_FILE} (the paper's "

@@ -68,8 +68,6 @@ def run_task(task_class, settings, techniques, metadata=None):
     settings.trained_weights.check_model(config)
     task = task_class(settings, metadata or _kept_metadata(settings, task_class.kind))
     strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
-    if settings.tuning.pack_sequences:
-        task.check_packs()
     for note in settings.devices.notes():
         print(note)
     strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
@@ -91,6 +89,8 @@ def run_task(task_class, settings, techniques, metadata=None):
             task.report(tuned.eval_outputs, folder)
         if settings.tuning.do_predict:
             task.predict(tuned.predictor, tuned.eval_outputs, folder)
+        for technique in techniques:
+            technique.end()
         return tuned
 
 

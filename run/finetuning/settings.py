@@ -17,6 +17,7 @@ from data_prep.tasks import DATA
 from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings, check_positions
 from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
 
+OF_PACKS = {"pack_sequences"}  # Flags that scripts do not have if examples of their task cannot be packed.
 SEARCH_FOLDER = "search"  # Within output_dir, with one directory per trial of a search.
 # Names of files that runs of all tasks write to output_dir, except for names that no data file would have.
 WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_results|eval_report|test_predictions)\.txt|"
@@ -53,8 +54,8 @@ class TuningSettings(Settings):
               "padding: several times faster on short texts. Never on TPU.", resume=FIXED)
     pack_sequences: bool = setting(
         False, "Train with several examples in a row, each with its own positions and attention, where padding is "
-               "computed (--jit_compile, TPU): the same examples in each step, in fewer rows. Of run_classifier and "
-               "run_tagger.", resume=FIXED)
+               "computed (--jit_compile, TPU): the same examples in each step, in fewer rows.",
+        not_with="long_texts=windows", resume=FIXED)
 
     @property
     def splits(self):

@@ -50,10 +50,10 @@ def export_litert(settings):
         local = os.path.join(folder, "model.tflite")
         with open(local, "wb") as file:
             file.write(content)
-        difference = litert.largest_difference(servable, local)
+        differences = litert.largest_differences(servable, local)
     print(f"{path}: LiteRT model of a {servable.kind} with {settings.weights} weights, {len(content) / 1e6:.1f} MB; it "
           f"takes {', '.join(servable.text_inputs)}, up to {servable.max_seq_length} ids, and its numbers are within "
-          f"{difference:.1e} of the whole model's")
+          f"{', '.join(f'{value:.1e} ({name})' for name, value in differences.items())} of the whole model's")
 
 
 def convert(settings, weights):

@@ -20,7 +20,7 @@ def run(settings):
       settings: NearestSettings, resolved.
 
     Raises:
-      InputError: See Extractor. Also if a file has no lines, or if embeddings do not match the lines.
+      InputError: See Extractor. Also if a file has no lines, or if embeddings do not match the lines or are not finite.
     """
     config, decoder = settings.model.config, files.LineDecoder()
     lines = list(extraction.read_texts(settings.input_file, decoder))
@@ -30,6 +30,9 @@ def run(settings):
     kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
     extractor = extraction.Extractor(settings, config, [settings.layer])
     vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept
+    if not np.isfinite(vectors).all():
+        path = settings.model.init_checkpoint
+        raise InputError("gives vectors with NaN or infinity", "init_checkpoint", path)
     units = _units(vectors)
     for query in settings.query or terminal.lines():
         pair = extraction.PAIR.fullmatch(query.strip())
@@ -71,4 +74,7 @@ def _read(settings, num_lines, width):
         raise InputError(f"`vectors`={path}: holds {vectors.shape[0]:,} vectors of width {vectors.shape[2]}; one of "
                          f"width {width} for each of the {num_lines:,} lines is needed, as `pooling` of "
                          "extract_features gives them")
-    return vectors[:, layers.index(settings.layer)]
+    vectors = vectors[:, layers.index(settings.layer)]
+    if not np.isfinite(vectors).all():
+        raise InputError("contains NaN or infinity; extract the vectors again", "vectors", path)
+    return vectors

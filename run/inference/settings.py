@@ -21,7 +21,7 @@ from bert_tf.serving.settings import (
     QuestionSettings,
     ServedSettings,
 )
-from bert_tf.tasks import MaskedLM, SpanLabeler
+from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
 from run.inference.formats import request_files
 from run.settings import DeviceSettings
@@ -112,7 +112,7 @@ class ExportSettings(CheckpointSettings):
 
     export_dir: str | None = setting(
         None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model without one "
-              "export_dir/model_WEIGHTS.tflite. Needed.", required=True)
+              "export_dir/model_WEIGHTS.tflite. Needed.", required=True, place=places.SHARED_FOLDER)
     version: int | None = setting(
         None, "Version number; unset means one more than the highest in --export_dir.", lower=1)
     format: str = setting(
@@ -155,10 +155,6 @@ class ExportSettings(CheckpointSettings):
         if self.compute != "float32" and self.format != "saved_model":
             raise InputError(f"`compute`={self.compute}: goes with `format`=saved_model")
 
-    def check_files(self):
-        """See Settings."""
-        paths.check_output_dir("export_dir", self.export_dir)
-
 
 @dataclasses.dataclass(frozen=True)
 class PredictionSettings(LoadSettings):
@@ -179,6 +175,11 @@ class PredictionSettings(LoadSettings):
         None, "File to write: a table if it ends in .tsv, else JSON lines; - for standard output. Needed.",
         required=True, place=places.OUTPUT_STREAM)
     batch_size: int = setting(32, "Rows that go through the model together.", lower=1)
+
+    def check_files(self):
+        """See Settings. The inputs of an export are not known before it is loaded."""
+        inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
+        request_files.check(self.input_file, inputs, self.columns, self.input_format)
 
     @property
     def writes_table(self):

@@ -30,8 +30,8 @@ def run(settings):
       settings: AnalyzeAttentionSettings, resolved.
 
     Raises:
-      InputError: See Observer. Also if a file is invalid or empty, if output_dir contains another analysis or is used
-        by another process, or if the data do not match the model.
+      InputError: See Observer. Also if a file is invalid or empty, if output_dir contains another analysis, or if the
+        data do not match the model.
     """
     matters = importance.Job(settings) if settings.importance.importance_examples else None
     observer = Observer(settings, answers=False)
@@ -44,11 +44,10 @@ def run(settings):
             pass
         decoder.tell(corpus.treebank)
     _keep_settings(settings, observer)
-    with files.only_writer("output_dir", output_dir):
-        sums = Sums.read(output_dir, len(observer.heads))
-        _Reader(observer, settings).run(sums)
-        curve = matters.run(output_dir) if matters else None
-        _write(output_dir, observer.heads, sums, curve)
+    sums = Sums.read(output_dir, len(observer.heads))
+    _Reader(observer, settings).run(sums)
+    curve = matters.run(output_dir) if matters else None
+    _write(output_dir, observer.heads, sums, curve)
 
 
 class _Reader:

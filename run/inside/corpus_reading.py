@@ -26,7 +26,7 @@ def texts(path, treebank_path, first, most, decoder=None):
     if path:
         found = (pair for pair in extraction.read_texts(path, decoder) if any(pair))
     else:
-        found = ((" ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
+        found = ((sentence.text or " ".join(sentence.words), "") for sentence in treebank.read_sentences(treebank_path))
     return itertools.islice(found, first, most)
 
 
@@ -49,20 +49,15 @@ def text_batches(tokenizer, window, max_seq_length, batch_size):
 def sentence_batches(tokenizer, window, max_seq_length, batch_size):
     """Yields the sentences of a window in batches; omits sentences that are too long.
 
+    A sentence's tokens are those of its text. If it has none, if the text is not that of its words, or if a word would
+    have no token of its own, its words are tokenized one at a time, as a tagger does.
+
     Yields:
       Positions in the window, int [B]; features int32 [B, S]; the index of each token's word, int32 [B, S], -1 if none;
       the index of each word's head, int32 [B, W], -1 if none.
     """
-    flat = tokenizer.tokenize([word for sentence in window for word in sentence.words])
-    lengths, ids = np.maximum(flat.row_lengths().numpy(), 1), iter(flat.to_list())
-    lengths = iter(lengths.tolist())
-    rows = []
-    for sentence in window:
-        # A word without tokens, such as control characters only, is [UNK], as for a tagger.
-        pieces = [next(ids) or [tokenizer.unk_id] for _ in sentence.words]
-        numbers = [number for number in range(len(pieces)) for _ in range(next(lengths))]
-        rows.append(([tokenizer.cls_id, *(id_ for piece in pieces for id_ in piece), tokenizer.sep_id],
-                     [-1, *numbers, -1]))
+    rows = [([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
+            for ids, numbers in _aligned_tokens(tokenizer, window)]
     sizes = np.array([len(ids) for ids, _ in rows])
     for places, length in _batches(sizes, batch_size, max_seq_length):
         input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
@@ -74,6 +69,23 @@ def sentence_batches(tokenizer, window, max_seq_length, batch_size):
         mask = (np.arange(length) < sizes[places, np.newaxis]).astype(np.int32)
         yield places, {"input_ids": tf.constant(input_ids), "input_mask": tf.constant(mask),
                        "segment_ids": tf.zeros_like(mask)}, tf.constant(words), tf.constant(heads)
+
+
+def _aligned_tokens(tokenizer, window):
+    """Yields the token IDs of each Sentence and the number of each token's word, lists of int."""
+    texts = tokenizer.tokenize_with_offsets([sentence.text or "" for sentence in window])
+    flat = iter(tokenizer.tokenize([word for sentence in window for word in sentence.words]).to_list())
+    for sentence, ids, starts in zip(window, texts.ids.to_list(), texts.char_starts.to_list(), strict=True):
+        # A word without any piece, as one of control characters, is [UNK], as a tagger takes it.
+        words = [next(flat) or [tokenizer.unk_id] for _ in sentence.words]
+        if word_starts := sentence.align():
+            # A token that is parts of two words ("don" of "do" and "n't") belongs to the word in which it begins.
+            numbers = (np.searchsorted(word_starts, starts, side="right") - 1).tolist()
+            if set(numbers) == set(range(len(words))):
+                yield ids, numbers
+                continue
+        yield ([id_ for word in words for id_ in word],
+               [number for number, word in enumerate(words) for _ in word])
 
 
 def _batches(lengths, batch_size, longest=None):

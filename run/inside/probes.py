@@ -18,7 +18,7 @@ from bert_tf import models
 from bert_tf.analysis import probes
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, garbled_note, make_dirs, new_file, only_writer
+from bert_tf.files import LineDecoder, garbled_note, make_dirs, new_file
 from data_prep.tasks import conll, treebank
 from run.inside import corpus_reading
 from run.training import strategies
@@ -56,15 +56,14 @@ def run(settings):
     config = settings.model.config
     strategies.make_strategy(settings.devices)  # Must precede all TensorFlow computation.
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
+    sentences = {name: _read_sentences(getattr(settings, name), settings) for name in ("train_file", "dev_file")}
     encoder = models.BertEncoder(config)
     print(load_pretrained(encoder, settings.model.init_checkpoint), file=sys.stderr)
-    train, dev = (read(name, getattr(settings, name), settings, encoder, tokenizer)
-                  for name in ("train_file", "dev_file"))
+    train, dev = (read(name, each, settings, encoder, tokenizer) for name, each in sentences.items())
     found = _probed(settings, train, dev, train.labels, dev.labels)
     control = _probed(settings, train, dev, *control_labels(train, dev, settings.random_seed % 2**64))
     make_dirs(settings.output_dir)
-    with only_writer("output_dir", settings.output_dir):
-        _write(settings, train, dev, found, control)
+    _write(settings, train, dev, found, control)
 
 
 def _probed(settings, train, dev, train_labels, dev_labels):
@@ -124,12 +123,12 @@ def _draw(found, control, majority):
     return figure
 
 
-def read(argument, path, settings, encoder, tokenizer):
-    """Reads a file and computes the embeddings of its words.
+def read(argument, sentences, settings, encoder, tokenizer):
+    """Computes the embeddings of the words of a file.
 
     Args:
-      argument: Name of the flag that `path` was given with.
-      path: Path of the file.
+      argument: Name of the setting with the path of the file.
+      sentences: List of treebank.Sentence, of the file.
       settings: ProbeLayersSettings.
       encoder: BertEncoder that computes padding.
       tokenizer: BertTokenizer.
@@ -138,11 +137,9 @@ def read(argument, path, settings, encoder, tokenizer):
       LabelledWords. Sentences longer than `max_seq_length` are omitted.
 
     Raises:
-      InputError: If the file is invalid, if no sentence is short enough, or if none has the requested labels.
+      InputError: If no sentence is short enough, or if none has the requested labels.
     """
-    decoder = LineDecoder()
-    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
-    decoder.tell(path)
+    path = getattr(settings, argument)
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(lambda features, words: _word_vectors(encoder, features, words)),
         autograph=False, reduce_retracing=True)
@@ -169,6 +166,14 @@ def read(argument, path, settings, encoder, tokenizer):
         print(f"{path}: {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
               f"{settings.tokenizer.max_seq_length} are left out")
     return LabelledWords(forms, np.concatenate(vectors), np.array(places), labels)
+
+
+def _read_sentences(path, settings):
+    """Returns a list of the first sentences of a file."""
+    decoder = LineDecoder()
+    sentences = _first_words(_sentences(path, settings, decoder), settings.max_train_words)
+    decoder.tell(path)
+    return sentences
 
 
 def _sentences(path, settings, decoder):

@@ -26,8 +26,7 @@ def run(settings):
     else:
         asked = requests.given(settings.looked_at, observer.kind)
     observations = _observe(observer, asked, settings.format == "html")
-    with files.only_writer("output_file", settings.output_file):
-        write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
+    write(settings.output_file, settings.format, settings.model.init_checkpoint, observer, observations)
     print(f"{settings.output_file}: {len(observations)} text{'s' * (len(observations) > 1)}, {len(observer.heads)} "
           f"heads, {files.size(settings.output_file):,} bytes")
 

@@ -10,6 +10,7 @@ import math
 from bert_tf.errors import InputError
 
 PLACEHOLDER = "{length}"  # Used in the names of record files.
+NAMES = {"max_seq_length": "length", "train_batch_size": "batch size", "max_predictions_per_seq": "predictions"}
 FORM = "LENGTH:SHARE[:BATCH[:PREDICTIONS]], with commas between the phases"
 
 
@@ -68,9 +69,13 @@ def _parsed(text, settings):
         predictions = math.ceil(settings.records.masked_lm_prob * length)
     named = {name: (getattr(settings.records, name) or "").replace(PLACEHOLDER, str(length)) or None
              for name in ("input_file", "eval_input_file")}
-    return share, dataclasses.replace(
-        settings,
-        records=dataclasses.replace(settings.records, max_seq_length=length, max_predictions_per_seq=predictions,
-                                    **named),
-        training=dataclasses.replace(settings.training, train_batch_size=batch_size),
-        schedule=dataclasses.replace(settings.schedule, phases=None))
+    try:
+        return share, dataclasses.replace(
+            settings,
+            records=dataclasses.replace(settings.records, max_seq_length=length, max_predictions_per_seq=predictions,
+                                        **named),
+            training=dataclasses.replace(settings.training, train_batch_size=batch_size),
+            schedule=dataclasses.replace(settings.schedule, phases=None))
+    except InputError as error:  # about a setting that `phases` replaces
+        found = f"{NAMES[error.argument]} {error.value}: {error.problem}" if error.argument in NAMES else error
+        raise InputError(f"`phases`: {text!r}: {found}") from error

@@ -8,7 +8,6 @@ import abc
 import copy
 from typing import ClassVar
 
-from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.graphs import GRAPHS
@@ -134,10 +133,6 @@ class Task(abc.ABC):
     def read_training_rows(self):
         """Returns the features of all training examples by number, dict of arrays [n, ...]."""
         return self.features["train"]
-
-    def check_packs(self):
-        """Raises InputError if examples cannot be packed."""
-        raise InputError("`pack_sequences`: is for run_classifier and run_tagger")
 
     def packed_training_batches(self, seed, first_step, share, multiple):
         """See `training_batches`, with several examples per row, and a multiple of `multiple` rows."""

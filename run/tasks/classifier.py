@@ -24,10 +24,6 @@ class ClassifierTask(Task):
             glue_submission.check_task(self._dataset.name)
         self.metric = f"eval_{self._dataset.metrics[0]}"
 
-    def check_packs(self):
-        if self.data.windows:
-            raise InputError("`pack_sequences`: not with `long_texts`=windows")
-
     def score(self, outputs):
         labels = self.features["dev"]["label_ids"]
         known = self._known

@@ -37,9 +37,6 @@ class TokenClassifierTask(Task):
     def metric(self):
         return "eval_f1" if self._are_entities else "eval_accuracy"
 
-    def check_packs(self):
-        pass
-
     def score(self, outputs):
         """Computes F1, precision, and recall by seqeval for entities; accuracy and macro F1 for other labels."""
         labels, predicted = self.data.examples("dev").labels, self._predicted("dev", outputs)
@@ -67,10 +64,14 @@ class TokenClassifierTask(Task):
                                outputs["logits"].argmax(axis=-1)[is_known], self.data.labels)
 
     def predict(self, predictor, eval_outputs, folder):
-        """Writes test_predictions.txt: the test file with an additional column for the predicted label."""
+        """Writes test_predictions.txt: the test file with an additional column of predicted labels, in its scheme."""
         outputs = predictor(self.features["test"], self.settings.tuning.predict_batch_size)
         path, sentences = os.path.join(folder, "test_predictions.txt"), self.data.examples("test")
-        conll.write_predictions(path, sentences, self._predicted("test", outputs))
+        labels = self._predicted("test", outputs)
+        if self._are_entities:
+            scheme = conll.find_scheme(sentences, self.data.settings.label_column)
+            labels = [conll.from_iob2(each, scheme) for each in labels]
+        conll.write_predictions(path, sentences, labels)
         print(f"{path}: {sentences.num_words:,} words, the predicted label in the last column")
 
     def _predicted(self, split, outputs):

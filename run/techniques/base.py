@@ -74,5 +74,8 @@ class Technique:
         del steps
         return 0
 
+    def end(self):
+        """Removes files that only the runs of the command needed, after the last of them."""
+
     def finish(self, build, folder, is_chief):
         """Restores a plain model after training or restoring, and reports. `is_chief`: Whether to write files."""

@@ -7,11 +7,12 @@ import os
 import numpy as np
 import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.checkpoints import checkpoint_files, load_pretrained, open_checkpoint
+from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, collect
 from bert_tf.errors import InputError
 from bert_tf.fast import FastEncoder
-from bert_tf.files import exists
 from bert_tf.layers import Projection, WeightInitializer
 from bert_tf.run_state import fingerprint
 from bert_tf.tasks import KINDS
@@ -115,7 +116,8 @@ class TaskDistillation(Distillation):
         self._metadata, self._answers_dir = teacher.metadata, answers.answers_dir
         self._unlabeled_file = unlabeled_file
         self._keeps_answers = answers.keep_answers and losses.asks_teacher
-        self._kept_answers = self._first_id = None
+        self._removes_answers = not (answers.answers_dir or answers.keep_teacher_answers)
+        self._answers_path = self._kept_answers = self._first_id = None
 
     @property
     def training_files(self):
@@ -145,8 +147,8 @@ class TaskDistillation(Distillation):
             assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
         features = {name: rows[name] for name in ID_FEATURES}
         asked = self._describe(features, task.settings)
-        path = find(self._find_folder(folder), [self._teacher_files, asked])
-        if exists(path):
+        self._answers_path = path = find(self._find_folder(folder), [self._teacher_files, asked])
+        if files.exists(path):
             print(f"{path}: the teacher's answers are taken from there")
         else:
             self._write_outputs(path, {"teacher": self._teacher_files, "asked": asked}, features, task)
@@ -159,6 +161,15 @@ class TaskDistillation(Distillation):
         if ROW not in dataset.element_spec:
             dataset = dataset.map(lambda features: {**features, ROW: features["unique_ids"] - self._first_id})
         return teacher_outputs.add_outputs(self._kept_answers, dataset, ROW)
+
+    def end(self):
+        """See Technique: removes the teacher's outputs from output_dir, unless they are to stay."""
+        if self._removes_answers and self._answers_path:
+            files.remove_tree(self._answers_path)
+            folder = os.path.dirname(self._answers_path)
+            if files.is_dir(folder) and files.is_empty(folder):
+                files.remove_tree(folder)
+            print(with_flags(f"{folder}: the teacher's answers are removed; `keep_teacher_answers` keeps them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""

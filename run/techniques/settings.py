@@ -188,11 +188,15 @@ class AnswerSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(
-        True, "Whether the teacher is asked once, and its answers are kept on disk for all epochs and further runs; "
-              "--nokeep_answers asks it in each step.")
+        True, "Whether the teacher is asked once, and its answers are kept on disk for all epochs; --nokeep_answers "
+              "asks it in each step.")
+    keep_teacher_answers: bool = setting(
+        False, "Keep OUTPUT_DIR/answers after the last run. By default, they are removed then.",
+        needs="keep_answers=true")
     answers_dir: str | None = setting(
-        None, "Folder for the answers of one teacher; of several data or settings each in a folder of its own there. "
-              "Unset means OUTPUT_DIR/answers.", needs="keep_answers=true", place=places.SHARED_FOLDER)
+        None, "Folder for the answers of one teacher, which stay there for further runs; of several data or settings "
+              "each in a folder of its own there. Unset means OUTPUT_DIR/answers.", needs="keep_answers=true",
+        place=places.CACHE_FOLDER)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,17 +16,18 @@ class TrainedWeights(Technique):
 
     def __init__(self, settings):
         self._settings = settings
-        self._needs = None
+        self._needs = self._reads_all = None
 
     def read(self, task, tokenizer):
         """See Technique."""
-        self._needs = task.needs
+        self._needs, self._reads_all = task.needs, task.per_position
 
     def build(self, build):
         """See Technique. Freezes weights, adds adapters, and sets learning rates."""
         settings, encoder = self._settings, build.model.encoder
         build.flops = lambda tokens: utilisation.finetuning_flops(
-            encoder.config, tokens, settings.freeze_layers or 0, trains_kernels=not settings.lora_rank)
+            encoder.config, tokens, settings.freeze_layers or 0, trains_kernels=not settings.lora_rank,
+            num_read=1 if encoder.last_where_read and not self._reads_all else None)
         if build.steps is None:
             return
         if settings.lora_rank:

@@ -232,7 +232,7 @@ def test_points_of_pooled_vectors_are_labelled_by_their_texts():
     assert files.read_text(f"{folder}/none/metadata.tsv") == "piece\tline\ttext\n"
 
 
-def test_nearest_lines(model, expected, tmp_path, capsys):
+def test_nearest_lines(model, expected, tmp_path, capsys, monkeypatch):
     """A line is nearest to itself; vectors of a file give what computing them does."""
     folder, flags = model
     extract(folder, flags, output_format="npz", output_file=str(tmp_path / "a.npz"), pooling="mean", layers="0,-1")
@@ -257,6 +257,10 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
         assert [float(row.split()[0]) for row in said[0][start + 1 : start + 9]] == pytest.approx(cosines, abs=2e-3)
         for lines in said:
             assert lines[start + 1].split()[:2] == ["1.000", str(line + 1)]
+    with np.load(tmp_path / "a.npz") as arrays:
+        np.savez(tmp_path / "nan.npz", **{**arrays, "vectors": arrays["vectors"] * np.nan})
+    with pytest.raises(InputError, match=r"`vectors`=.*nan\.npz: contains NaN or infinity; extract the vectors again"):
+        search.run(resolved(dataclasses.replace(settings, vectors=str(tmp_path / "nan.npz"))))
     wrong = dataclasses.replace(settings, vectors=str(tmp_path / "a.npz"), layer=1)
     with pytest.raises(InputError, match=r"`layer`=1: .* holds the layers 0, -1"):
         search.run(resolved(wrong))
@@ -269,6 +273,9 @@ def test_nearest_lines(model, expected, tmp_path, capsys):
         wrong = dataclasses.replace(settings, vectors=str(tmp_path / name))
         with pytest.raises(InputError, match=rf"`vectors`=.*{name}: is no \.npz of extract_features"):
             search.run(resolved(wrong))
+    monkeypatch.setattr(search, "_pooled", lambda *arguments: np.full([len(LINES), 32], np.inf, np.float32))
+    with pytest.raises(InputError, match=r"`init_checkpoint`=.*: gives vectors with NaN or infinity"):
+        search.run(resolved(settings))
 
 
 def test_pooling():

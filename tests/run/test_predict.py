@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bert_tf import models
+from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving import checkpoint, open_model
@@ -43,7 +44,8 @@ def folder(tmp_path_factory, reference):
 
 def predicted(folder, model, requests, batch_size=2, **given):
     """The answers of a model of MODELS."""
-    settings = PredictionSettings(model=str(folder / model), input_file="-", output_file="-").with_values(given)
+    settings = PredictionSettings(model=str(folder / model), input_file="-", input_format="jsonl",
+                                  output_file="-").with_values(given)
     opened = open_model(resolved(settings))
     return list(predicting.answers(opened, requests, batch_size))
 
@@ -65,6 +67,15 @@ def test_a_checkpoint_and_its_export_answer_alike(folder):
     for row, expected in zip(rows, alone, strict=True):  # each row's own, in any batch
         assert row["label"] == expected["label"] == max(row["probabilities"], key=row["probabilities"].get)
         assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=2e-6)
+
+
+def test_half_a_surrogate_pair_is_dropped(folder, tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"text": "it \\ud83d stops"}\n{"text": "it  stops"}\n', encoding="utf-8")
+    for model in ("reviews", "tagger"):
+        predicting.run(resolved(PredictionSettings(
+            model=str(folder / model), input_file=str(tmp_path / "rows.jsonl"), output_file=str(tmp_path / "a.jsonl"))))
+        half, same = map(json.loads, (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines())
+        assert half.keys() == same.keys()
 
 
 def test_a_table_in_and_a_table_out(folder):
@@ -157,6 +168,23 @@ def test_files_that_cannot_be_read(tmp_path, name, content, inputs, columns, mes
     (tmp_path / name).write_text(content)
     with pytest.raises(ValueError, match=message):
         list(request_files.read(str(tmp_path / name), inputs, columns))
+
+
+@pytest.mark.parametrize(("model", "given", "message"), [
+    ("reviews", {"columns": ("z",)}, "rows.tsv:1: there is no column 'z': the columns are x, y"),
+    ("reviews", {}, "rows.tsv:1: there is no column 'text': the columns are x, y; `columns` says which to take"),
+    ("pairs", {"columns": ("x",)}, "`columns`=x: the model takes text_a, text_b; name 2"),
+    ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: a table is read from a file"),
+    ("endings", {"input_file": "-"}, "`input_file`=-: the model takes text_a and choices, which a line of text cannot"),
+    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: there is no column 'z'"),
+])
+def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, given, message):
+    (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
+    (folder / "unread.tflite").write_bytes(b"")
+    settings = PredictionSettings(model=str(folder / model), output_file="-").with_values(
+        {"input_file": str(folder / "rows.tsv"), **given})
+    with pytest.raises(InputError, match=message):
+        resolved(settings)
 
 
 def test_a_litert_file_answers_as_its_checkpoint(folder):

@@ -76,8 +76,8 @@ def test_the_entities_are_learned_and_every_word_has_its_prediction(folder, trai
     dev = conll.read_sentences(str(folder / "dev.txt"), label_column=-1)
     predicted = conll.read_sentences(str(folder / "out" / "test_predictions.txt"), label_column=-1)
     assert predicted.words == dev.words
-    assert [row.rsplit(" ", 1)[0] for rows in predicted.rows for row in rows] == [
-        row.rsplit(" ", 1)[0] for rows in dev.rows for row in rows]
+    assert [row.rsplit(" ", 1)[0] for row in predicted.rows[2:]] == [row.rsplit(" ", 1)[0] for row in dev.rows[2:]]
+    assert predicted.rows[:2] == ["-DOCSTART- -X- O O", ""] == dev.rows[:2]
     results = read_results(folder / "out" / "eval_results.txt")
     assert results["eval_f1"] > 0.8
     for name in ("f1", "precision", "recall", "accuracy"):
@@ -175,3 +175,21 @@ def test_predictions_with_document_context_are_those_of_the_words(tmp_path, refe
     assert ((task.eval_features["input_mask"].sum(axis=1) - 2) > (label_ids >= 0).sum(axis=1)).any()
     scores = task.score({"logits": np.eye(3, dtype=np.float32)[np.where(label_ids < 0, 1, label_ids)]})
     assert (scores["eval_f1"], scores["eval_accuracy"]) == (1, 1)
+
+
+def test_predictions_are_the_test_file_with_one_more_column(tmp_path, reference):
+    """As it stands, in IOB1; "first line" is one entity, "stops" and "here" two of one type."""
+    content = "-DOCSTART- O\n\nthe O\nfirst I-X\nline I-X\n\n\nstops I-X\nhere B-X\n"
+    (tmp_path / "test.txt").write_text(content)
+    settings = FineTuningSettings(
+        tuning=TuningSettings(do_predict=True), tokenizer=TokenizerSettings(max_seq_length=9),
+        task=token_classifier.Settings(test_file=str(tmp_path / "test.txt")))
+    task = TokenClassifierTask(settings, task_metadata.TaskMetadata("token_classifier", 9, True, ("O", "B-X", "I-X")))
+    task.read(BertTokenizer(str(reference / "text" / "vocab.txt")), ignore_padding=False)
+    labels = np.full(task.features["test"]["label_ids"].shape, conll.IGNORED)
+    labels[task.features["test"]["label_ids"] != conll.IGNORED] = [0, 1, 2, 1, 1]
+
+    task.predict(lambda *_: {"logits": np.eye(3, dtype=np.float32)[labels]}, None, str(tmp_path))
+
+    assert (tmp_path / "test_predictions.txt").read_text() == "".join(
+        f"{row} {row.split()[1]}\n" if row else "\n" for row in content.splitlines())

@@ -73,8 +73,8 @@ class ServedClassifier(Servable):
 
     def litert_metadata(self):
         if self._windows:
-            raise InputError("the model reads long texts in windows, which a LiteRT file does not; train with "
-                             "`long_texts`=cut for one")
+            raise InputError("the model reads long texts in windows, which a LiteRT file does not; export a SavedModel "
+                             "instead, or train without windows")
         return super().litert_metadata(labels=self._labels, multi_label=self._multi_label)
 
 

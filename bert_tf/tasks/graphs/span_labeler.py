@@ -28,8 +28,8 @@ class ServedSpanLabeler(Servable):
       "start", "end" int32 [B], half-open, in characters (Unicode code points) of the context without invalid UTF-8;
       "null_score_diff" float32 [B]: the score of no answer minus "score". With `allow_no_answer`, as for SQuAD 2.0, the
         answer is "" and the span 0, 0 if this is over the threshold;
-      "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts, padded with "" and
-      NO_SPAN;
+      "answers" string [B, K], "scores" float32 [B, K]: the best answers with different texts, padded with ""
+        and NO_SPAN;
       "was_cut" bool [B]: whether the question or the context was truncated.
     "ids" and "tf_example" return "start_logits" and "end_logits", float32 [B, S].
     """

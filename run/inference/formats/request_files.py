@@ -40,16 +40,39 @@ def read(path, text_inputs, columns=(), file_format=None, decoder=None):
       InputError: If lines cannot represent the model's inputs, or if the file is invalid, with file and line.
     """
     text_inputs, decoder = list(text_inputs), decoder or files.LineDecoder()
-    _check_columns(text_inputs, columns)
+    check(path, text_inputs, columns, file_format)
     kind = format_of(path, file_format)
     if kind == "tsv":
-        if path == STANDARD_INPUT:
-            raise InputError("`input_format`=tsv: a table is read from a file, not from standard input")
         yield from _rows(path, text_inputs, columns, decoder)
     elif kind == "jsonl":
         yield from _objects(path, text_inputs, columns, decoder)
     else:
         yield from _lines(path, text_inputs, decoder)
+
+
+def check(path, text_inputs, columns=(), file_format=None):
+    """Checks what is known before the first row is read.
+
+    Args:
+      path, columns, file_format: See `read`.
+      text_inputs: See `read`; None if they are not known before the model is loaded.
+
+    Raises:
+      InputError: If a table is to be read from standard input, it lacks a column, or the inputs do not fit into lines.
+    """
+    kind = format_of(path, file_format)
+    if kind == "tsv" and path == STANDARD_INPUT:
+        raise InputError("`input_format`=tsv: a table is read from a file, not from standard input")
+    if text_inputs:
+        _check_columns(text_inputs, columns)
+    if kind == "lines" and text_inputs and (len(text_inputs) > 2 or LIST_INPUT in text_inputs):
+        raise InputError(f"`input_file`={path}: the model takes {' and '.join(text_inputs)}, which a line of text "
+                         "cannot hold; give a table (.tsv, .csv) or JSON lines (.jsonl)")
+    if kind == "tsv" and text_inputs:
+        _positions(path, tables.read_header(path), text_inputs, columns)
+    elif kind == "tsv":
+        for column in columns:
+            tables.position(column, tables.read_header(path), path)
 
 
 def _check_columns(text_inputs, columns):
@@ -64,9 +87,6 @@ def _check_columns(text_inputs, columns):
 
 def _lines(path, text_inputs, decoder):
     """Yields one text per line, or two separated by ` ||| `. An empty line is an empty text, to keep line numbers."""
-    if len(text_inputs) > 2 or LIST_INPUT in text_inputs:
-        raise InputError(f"`input_file`={path}: the model takes {' and '.join(text_inputs)}, which a line of text "
-                         "cannot hold; give a table (.tsv, .csv) or JSON lines (.jsonl)")
     for number, line in _numbered_lines(path):
         text = decoder(line).rstrip("\r\n")
         if len(text_inputs) == 1:

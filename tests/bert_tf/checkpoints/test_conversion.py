@@ -1,6 +1,7 @@
 """The library's conversion from format to format; run.convert_checkpoint's tests go through all of them."""
 
 import os
+import resource
 import shutil
 
 import numpy as np
@@ -69,6 +70,18 @@ def test_the_config_beside_a_checkpoint_is_taken(reference, tmp_path):
     convert(str(tmp_path / "in"), str(tmp_path / "out"), "model_garden")
     assert BertConfig.from_json_file(tmp_path / "out" / "bert_config.json") == BertConfig.from_json_file(
         reference / "bert_config.json")
+
+
+def test_a_full_disk_is_an_error_that_names_the_file(reference, reference_config, tmp_path):
+    """A limit of the size of files, which safetensors reports as an exception of its own, as it does a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
+    try:
+        with pytest.raises(OSError, match=f"^{tmp_path}/out/model.safetensors: cannot be written: .*File too large"):
+            convert(str(reference / "pretrain_init.ckpt"), str(tmp_path / "out"), "huggingface", reference_config)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(("output", "output_format", "message"), [

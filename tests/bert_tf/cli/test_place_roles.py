@@ -37,6 +37,8 @@ class Paths(Settings):
                                           "run"),
     ({"run": "out"}, "`dev_file` is required with `run` without `model` or `unknown`"),
     ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the folder of `teacher`; give another"),
+    ({"run": "out[1]", "model": "a"}, "`run`=out[1]: has [ in its name, which TensorFlow takes for a "
+                                       "pattern when it looks for checkpoints there; choose another name"),
     ({"given": "c.txt", "output_file": "c.txt"}, "`output_file`=c.txt: is `given`, which would be lost"),
     ({"model": ".", "output_file": "vocab.txt"},
      "`output_file`=vocab.txt: is a file of `model`=., which would be lost"),

@@ -4,6 +4,7 @@ import errno
 import fcntl
 import io
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -196,6 +197,7 @@ def test_names_in_backquotes_become_flags_where_there_are_such(run):
     run(lambda argv: None)
     assert script.with_flags("`max_seq_length`=3: `max_seq_lengths`, `max seq_length`, max_seq_length") == (
         "--max_seq_length=3: `max_seq_lengths`, `max seq_length`, max_seq_length")
+    assert script.with_flags("`notraceback` or `nontraceback`") == "--notraceback or `nontraceback`"
 
 
 def test_output_that_nobody_reads_ends_the_script_without_a_word():
@@ -209,3 +211,64 @@ def test_output_that_nobody_reads_ends_the_script_without_a_word():
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 141
+
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(scripts.ROOT), "PYTHONUNBUFFERED": ""}
+TOY = ("from bert_tf.cli import script\n"
+       "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"
+       "script.run(main, lambda: None)\n")
+
+
+@pytest.mark.parametrize(("redirection", "arguments", "status", "error", "works"), [
+    ("", ["--help"], 0, "", False),
+    ("| head -1", ["--help"], 0, "", False),  # of head
+    (">/dev/null", ["--helpfull"], 0, "", False),
+    (">/dev/full", ["--help"], 1, "toy.py: standard output cannot be written: No space left on device\n", False),
+    (">&-", ["--help"], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
+    (">/dev/full", [], 1, "toy.py: standard output cannot be written: No space left on device\n", True),
+    (">&-", [], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
+    ("2>&-", [], 0, "", True),
+    ("<&-", [], 0, "", True),
+    ("<&- 2>&-", [], 0, "", True),
+    (">&- 2>&-", [], 1, "", False),
+])
+def test_standard_streams_that_are_closed_or_full(tmp_path, redirection, arguments, status, error, works):
+    (tmp_path / "toy.py").write_text(TOY)
+    command = shlex.join([sys.executable, "toy.py", *arguments])
+    done = subprocess.run(f"{command} {redirection}", shell=True, cwd=tmp_path, capture_output=True, text=True,
+                          check=False, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (status, error)
+    assert (tmp_path / "result").exists() == works
+
+
+def test_help_into_a_pipe_that_nobody_reads(tmp_path):
+    """More than a pipe holds, so that it cannot be written before the reader is gone."""
+    (tmp_path / "toy.py").write_text("'''Toy.\n" + "word " * 30_000 + "\n'''\n" + TOY)
+    done = subprocess.run(f"{shlex.quote(sys.executable)} toy.py --help | true; exit ${{PIPESTATUS[0]}}",
+                          shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c_during_imports(tmp_path):
+    """As early as the first library that the module of scripts imports."""
+    (tmp_path / "absl").mkdir()
+    (tmp_path / "absl" / "__init__.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    (tmp_path / "toy.py").write_text(TOY)
+    done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "\ntoy.py: interrupted\n")
+
+
+@pytest.mark.parametrize(("number", "expected"), [
+    (signal.SIGTERM, (143, "\ntoy.py: ended by SIGTERM\n")), (signal.SIGINT, (130, "\ntoy.py: interrupted\n"))])
+def test_an_error_that_replaces_the_exception_of_a_signal(run, number, expected):
+    """As TensorFlow's bindings do while they report an error of a remote file."""
+    def main(argv):
+        try:
+            signal.raise_signal(number)
+        except BaseException:
+            raise RuntimeError("ORIGINAL AbortedError REPLACED BY Terminated") from None
+
+    assert run(main) == expected
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -142,7 +142,11 @@ def test_a_folder_appears_when_it_is_whole(tmp_path):
         assert not os.path.exists(partial)
         os.mkdir(partial)
         pathlib.Path(partial, "weights").write_text("x")
-        assert os.listdir(tmp_path) == ["model.partial"]
+        assert sorted(os.listdir(tmp_path)) == [".model.lock", "model.partial"]
+        with pytest.raises(InputError, match=f"^{tmp_path}/model: process {os.getpid()} is writing there"), \
+                files.new_folder(f"{tmp_path}/model"):
+            pass
+        assert os.listdir(partial) == ["weights"]
     assert os.listdir(tmp_path) == ["model"]
     assert os.listdir(tmp_path / "model") == ["weights"]
 

@@ -2,6 +2,7 @@
 
 import concurrent.futures
 import json
+import pathlib
 import subprocess
 import sys
 import zipfile
@@ -14,7 +15,7 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
-from bert_tf.litert import LiteRTModel, Metadata
+from bert_tf.litert import LiteRTModel, Metadata, compiled_graphs
 from bert_tf.litert import metadata as metadata_file
 from bert_tf.tasks import graphs
 from tests import scripts, toy_servables
@@ -43,7 +44,7 @@ def files(tokenizer, tmp_path_factory):
     for name in REQUESTS:
         servable = make_servable(name, tokenizer, remove_padding=False, static_length=True)
         (folder / f"{name}.tflite").write_bytes(litert.convert(servable, lengths=(7, 31), batch_sizes=(1, 3)))
-        assert litert.largest_difference(servable, str(folder / f"{name}.tflite")) < 1e-5
+        assert max(litert.largest_differences(servable, str(folder / f"{name}.tflite")).values()) < 1e-5
     return {name: str(folder / f"{name}.tflite") for name in REQUESTS}
 
 
@@ -225,6 +226,33 @@ def test_the_model_is_as_before(tokenizer):
     litert.convert(servable, lengths=(24,), batch_sizes=(1,))
     np.testing.assert_array_equal(servable.answer_texts(text=tf.constant(TEXTS))["scores"], expected)
     assert [set(vars(layer)) for layer in servable.model.submodules] == before
+
+
+@pytest.mark.parametrize("offset", [40, 400])
+def test_damaged_graphs_are_not_opened(files, tmp_path, offset, monkeypatch):
+    """LiteRT would end the process."""
+    content = bytearray(pathlib.Path(files["encoder"]).read_bytes())
+    content[offset : offset + 6] = bytes(255 - byte for byte in content[offset : offset + 6])
+    path = tmp_path / "m.tflite"
+    path.write_bytes(content)
+    monkeypatch.setattr(compiled_graphs, "CompiledGraphs", lambda *arguments: pytest.fail("it must not be opened"))
+    with pytest.raises(InputError, match=r"m\.tflite: is damaged: its graphs do not match their checksum; copy or"):
+        LiteRTModel(str(path))
+
+
+def test_a_file_without_a_checksum(files, tmp_path, monkeypatch):
+    """As earlier versions wrote it."""
+    metadata, vocabulary = metadata_file.read(files["encoder"])
+    with zipfile.ZipFile(files["encoder"]) as archive:
+        graphs = pathlib.Path(files["encoder"]).read_bytes()[: archive.getinfo("bert_tf.json").header_offset]
+    path, same = tmp_path / "m.tflite", tmp_path / "same.tflite"
+    same.write_bytes(metadata_file.append(graphs, metadata, vocabulary))
+    assert same.read_bytes() == pathlib.Path(files["encoder"]).read_bytes()
+    monkeypatch.setattr(metadata_file.zlib, "crc32", lambda *arguments: None)
+    path.write_bytes(metadata_file.append(graphs, metadata, vocabulary))
+    monkeypatch.undo()
+    assert metadata_file.read(path) == (metadata, vocabulary)
+    LiteRTModel(str(path))
 
 
 @pytest.mark.parametrize("damage", ["nested", "large"])

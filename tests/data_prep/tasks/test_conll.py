@@ -33,7 +33,7 @@ def write(tmp_path):
 
 def sentences_of(*sentences, labels=None):
     lines = [[10 * number + place for place in range(len(words))] for number, words in enumerate(sentences)]
-    return conll.Sentences("file", [list(words) for words in sentences], lines, list(sentences), labels)
+    return conll.Sentences("file", [], lines, list(sentences), labels)
 
 
 def test_conll_2003(write):
@@ -43,7 +43,7 @@ def test_conll_2003(write):
     assert sentences.words == [["Anna", "lives"], ["Rome", "Anna", "."]]
     assert sentences.labels == [["B-PER", "O"], ["B-LOC", "B-PER", "O"]]
     assert sentences.lines == [[3, 4], [9, 10, 11]]
-    assert sentences.rows[1] == ["Rome NNP I-NP I-LOC", "Anna NNP I-NP I-PER", ". . O O"]
+    assert sentences.rows[8:] == ["Rome NNP I-NP I-LOC", "Anna NNP I-NP I-PER", ". . O O"]
     assert (len(sentences), sentences.num_words) == (2, 5)
     assert conll.label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert conll.read_sentences(path, label_column=2).labels[0] == ["B-NP", "B-VP"]
@@ -170,9 +170,25 @@ def test_an_unknown_label_is_named(tokenizer):
 
 
 def test_predictions_are_a_column_more(write, tmp_path):
-    sentences = conll.read_sentences(write("Anna  NNP I-PER\n\nin\tIN\tO\nRome\tNNP\tI-LOC\n"), label_column=-1)
+    sentences = conll.read_sentences(write("-DOCSTART- -X- O\n\nAnna  NNP I-PER\n\n\nin\tIN\tO\nRome\tNNP\tI-LOC"),
+                                     label_column=-1)
     conll.write_predictions(str(tmp_path / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
-    assert (tmp_path / "out").read_text() == "Anna  NNP I-PER B-PER\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n\n"
+    assert (tmp_path / "out").read_text() == (
+        "-DOCSTART- -X- O O\n\nAnna  NNP I-PER B-PER\n\n\nin\tIN\tO\tO\nRome\tNNP\tI-LOC\tB-LOC\n")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "words.txt"]
     with pytest.raises(OSError, match=r"none/out: cannot be written: No such file or directory"):
         conll.write_predictions(str(tmp_path / "none" / "out"), sentences, [["B-PER"], ["O", "B-LOC"]])
+
+
+@pytest.mark.parametrize(("scheme", "labels"), [(conll.IOB1, IOB1), (conll.IOB2, IOB2), (conll.IOBES, IOBES)])
+def test_predictions_have_the_scheme_of_the_file(write, scheme, labels):
+    path = write("".join(f"word {label}\n" for label in labels) + "\nword O\n")
+    assert conll.find_scheme(conll.read_sentences(path), -1) == scheme
+    assert conll.from_iob2(IOB2, scheme) == labels
+
+
+@pytest.mark.parametrize(("text", "label_column"), [
+    ("word\n", -1), ("word\n", 3), ("word NN\nword I-PER\n", -1), ("word O\n", -1),
+    ("word O\nword I-PER\nword O\nword B-PER\n", -1)])
+def test_files_without_labels_or_with_wrong_ones_have_predictions_in_iob2(write, text, label_column):
+    assert conll.find_scheme(conll.read_sentences(write(text)), label_column) == conll.IOB2

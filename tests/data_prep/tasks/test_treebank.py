@@ -20,8 +20,22 @@ def test_sentences(tmp_path):
     (tmp_path / "a.conllu").write_text(TEXT)
     first, second = treebank.read_sentences(str(tmp_path / "a.conllu"))
     assert first == treebank.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, treebank.ROOT],
-                                      ["aux", "advmod", "root"])
+                                      ["aux", "advmod", "root"], "Don't stop")
     assert second.words == ["Ja"]
+    assert second.text is None
+
+
+@pytest.mark.parametrize(("text", "starts"), [
+    ("Don't stop", [0, 2, 6]),
+    ("  Do n't\u00a0stop ", [2, 5, 9]),
+    ("Don't", None),
+    ("Don't stop it", None),
+    ("don't stop", None),
+    (None, None),
+])
+def test_words_are_found_in_the_text(text, starts):
+    sentence = treebank.Sentence(["Do", "n't", "stop"], ["X"] * 3, [2, 2, treebank.ROOT], ["dep"] * 3, text)
+    assert sentence.align() == starts
 
 
 def test_bytes_that_are_not_utf8_and_a_byte_order_mark(tmp_path):

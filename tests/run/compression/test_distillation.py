@@ -37,9 +37,10 @@ def log_of(folder):
     return np.genfromtxt(folder / "training_log.csv", delimiter=",", names=True)
 
 
-@pytest.mark.parametrize(("name", "keeps"), [("tagger", True), ("squad", True), ("swag", False)])
-def test_every_task_has_students(folder, name, keeps):
-    distil(folder, name, f"student_{name}", student_layers="0,2", keep_answers=keeps, **ALL_LOSSES)
+@pytest.mark.parametrize(("name", "flags", "keeps"), [
+    ("tagger", {"keep_teacher_answers": True}, True), ("squad", {}, False), ("swag", {"keep_answers": False}, False)])
+def test_every_task_has_students(folder, name, flags, keeps):
+    distil(folder, name, f"student_{name}", student_layers="0,2", **flags, **ALL_LOSSES)
     log = log_of(folder / f"student_{name}")
     total = (log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"] + 0.5 * log["attention_loss"]
              + 2 * log["cls_loss"])

@@ -10,6 +10,8 @@ from bert_tf import files, run_state
 from bert_tf.cli import places
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
+from bert_tf.tokenization import BertTokenizer
+from data_prep.tasks import treebank
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import DataSettings
 from run.inside import corpus as corpus_job
@@ -235,3 +237,30 @@ def test_another_folder_is_left_alone(shifting, corpus, tmp_path):
     with pytest.raises(InputError, match=r"is not empty, and has no analysis\.json to resume from"):
         analyze(shifting, tmp_path, input_file=str(corpus / "texts.txt"))
     assert corpus_results.HEADS_FILE not in {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize(("words", "text", "pieces", "numbers"), [
+    (["Do", "n't", "stop"], "Don't stop", ["don", "'", "t", "stop"], [0, 1, 1, 2]),
+    (["Do", "n't", "stop"], None, ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+    (["Do", "n't", "stop"], "Do not stop", ["do", "n", "'", "t", "stop"], [0, 1, 1, 1, 2]),
+    (["can", "not"], "cannot", ["can", "not"], [0, 1]),  # "cannot" is one token, in which "not" has none
+    (["can", "\x01"], "can\x01", ["can", "[UNK]"], [0, 1]),
+])
+def test_sentences_are_read_as_they_were_written(tmp_path, words, text, pieces, numbers):
+    (tmp_path / "vocab.txt").write_text("\n".join(
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "do", "don", "n", "t", "'", "stop", "can", "not", "cannot"]))
+    tokenizer = BertTokenizer(str(tmp_path / "vocab.txt"))
+    sentence = treebank.Sentence(words, ["X"] * len(words), [-1] * len(words), ["dep"] * len(words), text)
+
+    (_, features, found, _), = corpus_reading.sentence_batches(tokenizer, [sentence], 16, 4)
+
+    tokens = tokenizer.convert_ids_to_tokens(features["input_ids"]).numpy()[0]
+    assert [token.decode() for token in tokens] == ["[CLS]", *pieces, "[SEP]"]
+    assert found.numpy().tolist() == [[-1, *numbers, -1]]
+
+
+def test_texts_of_a_treebank_are_read_as_they_were_written(tmp_path):
+    (tmp_path / "bank.conllu").write_text("".join(
+        f"{comment}1\tdo\t_\tX\t_\t_\t0\troot\t_\t_\n2\tn't\t_\tX\t_\t_\t1\tdep\t_\t_\n\n"
+        for comment in ("# text = don't\n", "")))
+    assert list(corpus_reading.texts(None, str(tmp_path / "bank.conllu"), 0, None)) == [("don't", ""), ("do n't", "")]

@@ -123,3 +123,14 @@ def test_sentences_that_are_all_too_long(folder):
     with pytest.raises(InputError, match=r"`train_file`=.*words\.conllu: has no sentence of up to `max_seq_length`=4"):
         probes.run(settings)
     assert not (folder / "long").exists()
+
+
+def test_an_empty_file_is_found_before_the_model_is_loaded(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(probes, "load_pretrained", lambda *arguments: pytest.fail("it must not be loaded"))
+    (tmp_path / "empty.conllu").write_text("")
+    settings = resolved(ProbeLayersSettings(
+        ModelSettings(init_checkpoint=str(folder / "model")), TokenizerSettings(max_seq_length=12),
+        train_file=str(folder / "words.conllu"), dev_file=str(tmp_path / "empty.conllu"),
+        output_dir=str(tmp_path / "out")))
+    with pytest.raises(InputError, match=r"empty\.conllu: has no sentences"):
+        probes.run(settings)

@@ -1,8 +1,15 @@
+import itertools
+import types
+
 import pytest
 import tensorflow as tf
 
 from bert_tf.config import BertConfig
+from bert_tf.fast import Fast, FastEncoder
 from bert_tf.losses import Term, TotalLoss
+from run.techniques.base import Build
+from run.techniques.settings import TrainedWeightsSettings
+from run.techniques.trained_weights import TrainedWeights
 from run.training import strategies, utilisation
 
 
@@ -18,6 +25,42 @@ def test_flops_counted_by_hand():
     assert utilisation.masked_lm_flops(config, 1, 4) == head
     assert utilisation.pretraining_flops(config, tokens, 4) == 3 * (
         2 * (projections + attention + feed_forward) + head)
+
+
+def test_the_last_layer_counts_where_it_is_computed():
+    """On CPUs, at [CLS] and the predictions; all positions have queries, keys, and values."""
+    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
+                        max_position_embeddings=13)
+    tokens, read = 5, 2
+    skipped = (tokens - read) * (2 * 6 * 6 + 2 * (2 * tokens * 6) + 2 * (2 * 6 * 7))  # output, attention, feed-forward
+    assert utilisation.encoder_flops(config, 3, tokens, read) == (
+        utilisation.encoder_flops(config, 3, tokens) - 3 * skipped)
+    assert utilisation.finetuning_flops(config, tokens, num_read=read) == (
+        utilisation.finetuning_flops(config, tokens) - 3 * skipped)
+    assert utilisation.pretraining_flops(config, tokens, 1, last_where_read=True) == (
+        utilisation.pretraining_flops(config, tokens, 1) - 3 * skipped)
+
+
+@pytest.mark.parametrize(("last_where_read", "per_position", "num_read"), [
+    (True, False, 1), (True, True, None), (False, False, None)])
+def test_tasks_say_where_the_last_layer_is_read(last_where_read, per_position, num_read):
+    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
+                        max_position_embeddings=13)
+    model = types.SimpleNamespace(encoder=FastEncoder(config, Fast(last_where_read=last_where_read)))
+    build, technique = Build(model, None, None, 0, None), TrainedWeights(TrainedWeightsSettings())
+    technique.read(types.SimpleNamespace(needs=None, per_position=per_position), None)
+    technique.build(build)
+    assert build.flops(5) == utilisation.finetuning_flops(config, 5, num_read=num_read)
+
+
+def test_the_fastest_of_several_timings_is_the_rate(monkeypatch):
+    """Another process takes the device during all but one of them."""
+    monkeypatch.setattr(utilisation, "MATRIX_WIDTHS", {"CPU": 32})
+    monkeypatch.setattr(strategies, "device_type", lambda _: "CPU")
+    durations = iter([1.0, 0.1, 4.0, 3.0, 0.5, 3.0, 4.0])  # of tracing, of one product, of each timing
+    times = itertools.chain.from_iterable((0.0, duration) for duration in durations)
+    monkeypatch.setattr(utilisation.time, "perf_counter", lambda: next(times))
+    assert utilisation.matmul_rate(tf.distribute.OneDeviceStrategy("CPU:0"), "float16") == 2 * 32**3 / 0.5
 
 
 @pytest.mark.parametrize("device", ["CPU", "GPU", "TPU"])

@@ -143,7 +143,7 @@ def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, traine
                    num_hidden_layers=4)
     count = lambda: len(list(folder.glob("vectors/*/layer_4.npy")))
     train, kept = {"do_train": True}, count()
-    with pytest.raises(InputError, match="holds a run with `frozen_checkpoint` of "):
+    with pytest.raises(InputError, match="holds a run with `init_checkpoint` of "):
         run(folder, "out", model="other/model", tuning={"do_eval": True})
     with pytest.MonkeyPatch.context() as patch:  # vectors are all that counts here
         patch.setattr("run.training.loop.TrainingRun.train", lambda *_, **__: None)
