@@ -357,7 +357,7 @@ class TrainingRun:
         """Returns dict of name to float: throughput for `tokens` non-padding tokens per example."""
         rates = {"examples_per_second": examples_per_second, "tokens_per_second": examples_per_second * tokens}
         if self._matmul_rate:
-            rates["model_flop_utilisation"] = examples_per_second * self._phase.flops_of(tokens) / self._matmul_rate
+            rates |= utilisation.compare(examples_per_second * self._phase.flops_of(tokens), self._matmul_rate)
         return rates
 
 

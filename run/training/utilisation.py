@@ -78,6 +78,15 @@ def matmul_rate(strategy, dtype):
     return _rate(strategy, tf.as_dtype(dtype).name)
 
 
+def compare(flops_per_second, matmul_rate):
+    """Returns dict of "model_flop_utilisation" to the fraction of the matmul rate, empty for a fraction over 1.
+
+    Such a fraction is wrong: other processes slowed the device down while the matmul rate was measured.
+    """
+    fraction = flops_per_second / matmul_rate
+    return {"model_flop_utilisation": fraction} if fraction <= 1 else {}
+
+
 @functools.lru_cache(maxsize=1)
 def _rate(strategy, dtype):
     width = MATRIX_WIDTHS[strategies.device_type(strategy)]

@@ -63,6 +63,11 @@ def test_the_fastest_of_several_timings_is_the_rate(monkeypatch):
     assert utilisation.matmul_rate(tf.distribute.OneDeviceStrategy("CPU:0"), "float16") == 2 * 32**3 / 0.5
 
 
+def test_a_rate_that_was_measured_on_a_busy_device_is_not_compared_with():
+    assert utilisation.compare(80.0, 100.0) == {"model_flop_utilisation": 0.8}
+    assert utilisation.compare(113.0, 100.0) == {}
+
+
 @pytest.mark.parametrize("device", ["CPU", "GPU", "TPU"])
 def test_a_matrix_product_has_a_rate(monkeypatch, device):
     assert device in utilisation.MATRIX_WIDTHS
