@@ -68,24 +68,25 @@ def test_a_tagger_killed_while_vectors_are_written_and_in_training(folder, flat,
     (folder / "long.txt").write_text((folder / "train.txt").read_text() * 5)
     flags = {**FLAGS, "init_checkpoint": flat, "frozen_features": "last", "train_file": "long.txt",
              "frozen_epochs": FLAGS["frozen_epochs"] / 5}
-    run({**flags, "output_dir": "whole"})
-    killed = {**flags, "output_dir": "killed"}
-    files = lambda ending: list(folder.glob(f"killed/vectors/*/layer_1.npy{ending}"))
+    run({**flags, "output_dir": "whole_tagger"})
+    killed = {**flags, "output_dir": "killed_tagger"}
+    files = lambda ending: list(folder.glob(f"killed_tagger/vectors/*/layer_1.npy{ending}"))
     kill_when(killed, lambda: any(map(has_vectors, files(".partial"))))
     assert not files("")
-    kill_when(killed, (folder / "killed" / "checkpoint").exists)
+    kill_when(killed, (folder / "killed_tagger" / "checkpoint").exists)
     assert files("")
     assert not files(".partial")
     capsys.readouterr()
     run(killed)
     output = capsys.readouterr().out
     assert "the vectors of the train file are taken from there" in output
-    assert re.search(rf"killed: resuming at step \d+ of {STEPS}", output)
-    whole, resumed = tensors(folder / "whole"), tensors(folder / "killed")
+    assert re.search(rf"killed_tagger: resuming at step \d+ of {STEPS}", output)
+    whole, resumed = tensors(folder / "whole_tagger"), tensors(folder / "killed_tagger")
     assert whole.keys() == resumed.keys()
     for name, value in whole.items():
         np.testing.assert_array_equal(value, resumed[name], err_msg=name)
-    assert contents(folder / "whole", "vectors/*/*.npy") == contents(folder / "killed", "vectors/*/*.npy") != {}
+    vectors = contents(folder / "whole_tagger", "vectors/*/*.npy")
+    assert vectors == contents(folder / "killed_tagger", "vectors/*/*.npy") != {}
 
 
 def test_a_table_killed_in_the_second_run_of_a_row(folder, flat):
