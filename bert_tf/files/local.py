@@ -112,6 +112,7 @@ class Local:
 
     @contextlib.contextmanager
     def new_folder(self):
+        """See `writing.new_folder`."""
         partial = self.path + PARTIAL_SUFFIX
         with write_errors_named(self.path):
             _remove_if_present(partial)
@@ -124,6 +125,7 @@ class Local:
 
     @contextlib.contextmanager
     def new_files(self):
+        """See `writing.new_files`."""
         existed = os.path.isdir(self.path)
         with write_errors_named(self.path):
             os.makedirs(self.path, exist_ok=True)

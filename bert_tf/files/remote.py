@@ -172,6 +172,7 @@ class Remote:
 
     @contextlib.contextmanager
     def new_folder(self):
+        """See `writing.new_folder`."""
         with tempfile.TemporaryDirectory() as folder:
             unfinished = os.path.join(folder, os.path.basename(self.path))
             yield unfinished
@@ -179,6 +180,7 @@ class Remote:
 
     @contextlib.contextmanager
     def new_files(self):
+        """See `writing.new_files`."""
         with tempfile.TemporaryDirectory() as unfinished:
             yield unfinished
             self._receive(unfinished)

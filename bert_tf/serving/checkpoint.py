@@ -78,9 +78,13 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
                                card.strip_accents)
     fast = Fast(remove_padding=remove_padding and not options.static_length, last_where_read=True, float32_scores=True)
     model = graph.model(FastEncoder(settings.config, fast, dtype=dtype), card)
-    if kind.has_labels:
-        _check_labels(checkpoint, card, place)
-    missing = [name for name in load_pretrained(model, checkpoint).missing if kind.needs(name)]
+    try:
+        report = load_pretrained(model, checkpoint)
+    except InputError:
+        if kind.has_labels:
+            _check_labels(checkpoint, card, place)
+        raise
+    missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
         raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", place, checkpoint)

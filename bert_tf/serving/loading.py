@@ -19,6 +19,11 @@ def load(place, **options):
     options = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
     if unknown := options.keys() - settings.values().keys():
         raise InputError(f"there is no option {min(unknown)}: the options are {', '.join(sorted(settings.values()))}")
+    for name, value in options.items():
+        default = settings.values()[name]
+        if isinstance(default, int | float) and (isinstance(default, bool) != isinstance(value, bool)
+                                                 or not isinstance(value, int | type(default))):
+            raise InputError(f"it must be of the type {type(default).__name__}", name, value)
     settings = settings.with_values(options)
     return open_model(resolution.resolve(settings, options, find(resolution.places_of(settings)), warnings.warn))
 

@@ -73,7 +73,7 @@ class LoadedModel(abc.ABC):
         order = sorted(range(len(rows)), key=sizes.__getitem__)
         for _, group in itertools.groupby(order, key=lambda place: sizes[place][0]):
             for batch in _batches(list(group), batch_size):
-                answers = self(**{name: [values[place] for place in batch] for name, values in texts.items()})
+                answers = self._answer({name: [values[place] for place in batch] for name, values in texts.items()})
                 for place, row in zip(batch, KINDS[self.kind].rows(answers), strict=True):
                     rows[place] = row
         return rows
@@ -123,6 +123,8 @@ def mean_of_tokens(sequence_output, input_mask):
 
 
 def _batches(places, batch_size):
+    if batch_size < 1:
+        raise InputError("it must be at least 1", "batch_size", batch_size)
     return (places[start : start + batch_size] for start in range(0, len(places), batch_size))
 
 

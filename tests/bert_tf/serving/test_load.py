@@ -122,6 +122,13 @@ def test_embeddings_of_an_export(folder, suffix):
         load(folder, "reviews", suffix).encode(TEXTS)
 
 
+def test_a_batch_has_an_example(folder):
+    model = load(folder, "reviews", ".tflite")
+    for answer in (lambda: model.rows(text=TEXTS, batch_size=0), lambda: load(folder, "encoder").encode(TEXTS, 0)):
+        with pytest.raises(InputError, match="`batch_size`=0: it must be at least 1"):
+            answer()
+
+
 def test_general_names_of_texts(folder):
     for name, general in (("reviews", {"text_a": ["it stops"]}),
                           ("squad", {"text_a": ["what ?"], "text_b": ["the line"]})):
@@ -164,6 +171,9 @@ def test_labels_that_no_file_names(folder, tmp_path):
     ("nowhere", {}, "`model`=.*nowhere: no such file or folder"),
     ("nowhere.tflite", {}, "`model`=.*nowhere.tflite: no such file"),
     ("reviews", {"length": 3}, "there is no option length: the options are bert_config_file, do_lower_case, "),
+    ("reviews", {"max_seq_length": "64"}, "`max_seq_length`=64: it must be of the type int"),
+    ("reviews", {"max_seq_length": True}, "`max_seq_length`=True: it must be of the type int"),
+    ("reviews", {"do_lower_case": "no"}, "`do_lower_case`=no: it must be of the type bool"),
     ("reviews", {"task": "tagger"}, "`task`=tagger: it must be one of encoder, masked_lm, classifier"),
     ("reviews", {"task": "span_labeler"}, "`task`=span_labeler: contradicts task.json"),
     ("reviews.tflite", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*reviews.tflite, which"),
