@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,18 @@ REFERENCE = pathlib.Path(__file__).parent / "reference"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+MARKERS = {
+    "large": "scripts, exports, and training runs, each task once",
+    "extra_large": "kills, hostile input, Cloud Storage, Beam, two processes, and benchmarks",
+}
+UNMARKED = "not large and not extra_large"  # The expression of `make test-quick`.
+# Directory, module, or module::test -> marker. The longest entry applies. Tests without an entry start no process, and
+# train at most a few steps of a toy model.
+TIERS = {
+}
+PROCESS_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "tests.start_process"}
+
+is_unmarked = False  # Whether the current test is unmarked.
 standard_error = None  # a file descriptor of what the tests' capturing does not reach
 
 
@@ -28,15 +41,42 @@ LONGEST_FIRST = ("end_to_end", "benchmarks", "bert_tf/export", "run/training", "
                  "run/pretraining", "run/test_", "data_prep", "bert_tf/litert", "test_gpu_kernels")
 
 
+def get_tier(node_id):
+    """Returns the tier of a test: that of the longest entry of TIERS that contains it; None for unmarked tests."""
+    name = node_id.removeprefix("tests/").partition("[")[0]
+    entries = [entry for entry in TIERS if f"{name}/".replace("::", "/").startswith(f"{entry}/".replace("::", "/"))]
+    return TIERS[max(entries, key=len)] if entries else None
+
+
 def pytest_collection_modifyitems(items):
-    """Puts the modules that take longest first; those that they test are imported by now."""
+    """Marks each test with its tier, and puts the modules that take longest first."""
     fork_server.measure_toy_products()
+    for item in items:
+        if tier := get_tier(item.nodeid):
+            item.add_marker(tier)
 
     def place(item):
         path = item.path.relative_to(REFERENCE.parent).as_posix()
         return next((place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Lets an unmarked test fail if it starts a process."""
+    global is_unmarked
+    is_unmarked = get_tier(item.nodeid) is None
+    try:
+        return (yield)
+    finally:
+        is_unmarked = False
+
+
+def reject_processes(event, _):
+    """Audit hook: raises an error if an unmarked test starts a process."""
+    if is_unmarked and event in PROCESS_EVENTS:
+        raise AssertionError(f"{event}: only tests with a tier in tests/conftest.py start processes")
 
 
 def pytest_timeout_set_timer(settings):
@@ -61,8 +101,12 @@ def pytest_configure(config):
     """
     global standard_error
     standard_error = os.dup(2)
+    for tier, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{tier}: {meaning}")
+    sys.addaudithook(reject_processes)
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
-        scripts.server_address()
+        if config.getoption("markexpr") != UNMARKED:
+            scripts.server_address()
         return
     import tensorflow as tf
 
