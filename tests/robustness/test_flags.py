@@ -3,15 +3,10 @@
 The scripts run in this process. Tests of the settings show each rejection in detail.
 """
 
-import absl.flags
 import pytest
 
-from bert_tf.errors import InputError
-from tests import scripts
-from tests.robustness import world
-from tests.robustness.commands import COMMANDS
+from tests.robustness.commands import COMMANDS, get_error, get_flag_types
 
-LONGEST_MESSAGE = 300  # Characters.
 NEGATIVE = {"random_seed", "num_tpu_cores", "token_column", "label_column"}  # Flags that may be negative.
 OPTIONAL = {  # Flags of COMMANDS with a default, or that a prompt or another flag replaces. All others are required.
     "create_pretraining_data": {"max_seq_length"},
@@ -69,7 +64,7 @@ CONTRADICTIONS = (  # command, flags, part of the message
     ("run_distillation", {"student_checkpoint": "model"}, "`student_checkpoint`"),
     ("run_distillation", {"student_layers": 7}, "`student_layers`"),
     ("compare_models", {"models": "tuned,tuned"}, "`models`=tuned: is named twice"),
-    ("extract_features", {"layers": "first"}, "flag --layers=first"),
+    ("extract_features", {"layers": "first"}, "`layers`=first: "),
     ("extract_features", {"layers": 9}, "`layers`=9: there is no layer 9"),
     ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "`text_b`=b: requires `text`"),
     ("attention_report", {"data_dir": "own"}, "`data_dir`=own: requires `wrong_examples`"),
@@ -78,33 +73,10 @@ CONTRADICTIONS = (  # command, flags, part of the message
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def in_world(tmp_path_factory):
-    """Makes a world the current directory. No test changes it."""
-    folder = tmp_path_factory.mktemp("world")
-    world.make(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        yield folder
-
-
-def get_error(command, changes):
-    """Returns the message with which a command rejects changed flags, "" if it accepts them."""
-    package, flags = COMMANDS[command]
-    try:
-        scripts.resolve(f"{package}.{command}", **{**flags, **changes})
-    except (InputError, absl.flags.Error) as error:
-        assert len(str(error)) <= LONGEST_MESSAGE
-        return str(error)
-    return ""
-
-
-def get_flag_types(command):
-    """Returns a dict of flag name to type, such as "float"."""
-    package, flags = COMMANDS[command]
-    known = set(absl.flags.FLAGS)
-    with scripts.parsed(f"{package}.{command}", **flags):
-        return {name: absl.flags.FLAGS[name].flag_type() for name in set(absl.flags.FLAGS) - known}
+@pytest.fixture(autouse=True)
+def in_world(world_folder, monkeypatch):
+    """Makes the world the current directory."""
+    monkeypatch.chdir(world_folder)
 
 
 def is_about(error, name):
@@ -125,7 +97,7 @@ def test_impossible_numbers(command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_required_flags(command):
     names = COMMANDS[command][1]
-    assert {name for name in names if not is_about(get_error(command, {name: None}), name)} == OPTIONAL.get(
+    assert {name for name in names if f"`{name}`" not in get_error(command, {name: None})} == OPTIONAL.get(
         command, set())
 
 
