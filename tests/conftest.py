@@ -36,7 +36,7 @@ TIERS = {
     "bert_tf/cli/test_script.py::test_output_that_nobody_reads_ends_the_script_without_a_word": "large",
     "bert_tf/cli/test_script.py::test_standard_streams_that_are_closed_or_full": "large",
     "bert_tf/export/test_servables.py": "large",
-    "bert_tf/files/test_locks.py::test_another_process_is_named_and_may_be_killed": "large",
+    "bert_tf/files/test_locks.py::test_a_lock_ends_with_a_killed_process": "large",
     "bert_tf/litert/test_model.py": "large",
     "bert_tf/serving/test_load.py": "large",
     "bert_tf/techniques/test_int8.py": "large",
