@@ -71,21 +71,3 @@ def test_a_run_that_is_resumed_ends_as_an_undisturbed_one(folder, monkeypatch, c
 
     with pytest.raises(InputError, match=r"`output_dir`=.*: holds a run with `weight_pruning` magnitude, not None"):
         tune("sparse")
-
-
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be over 0"),
-    ({"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
-    ({"weight_pruning": "magnitude", "pruning_begin": 0.8},
-     "`pruning_begin`=0.8: it must be at most `pruning_end`=0.7"),
-    ({"weight_pruning": "random"}, "`weight_pruning`=random: it must be one of magnitude"),
-])
-def test_settings_that_do_not_go_together(settings, message):
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        WeightPruningSettings(**settings)
-
-
-def test_it_is_of_training():
-    settings = FineTuningSettings(tuning=TuningSettings(do_eval=True))
-    with pytest.raises(InputError, match="`weight_pruning`=magnitude: requires `do_train`"):
-        dataclasses.replace(settings, weight_pruning=WeightPruningSettings("magnitude"))
