@@ -8,7 +8,7 @@ from tests import toy_runs
 
 @pytest.fixture(scope="session")
 def teachers(tmp_path_factory, reference):
-    """Directory with the data and models of toy_runs.TASKS, of three layers; `pretrained` and `headless` have no task."""
+    """Directory with the data and models of toy_runs.TASKS, of three layers; two further models have no task."""
     folder = tmp_path_factory.mktemp("teachers")
     sizes = {"num_hidden_layers": 3}
     toy_runs.write_tasks(folder, reference, **sizes)
@@ -22,3 +22,18 @@ def in_teachers(teachers, monkeypatch):
     """The directory of `teachers`, as the current directory."""
     monkeypatch.chdir(teachers)
     return teachers
+
+
+@pytest.fixture(scope="session")
+def flat(tmp_path_factory, reference):
+    """Directory with the data and models of toy_runs.TASKS: one layer, 2 heads, 12 neurons."""
+    folder = tmp_path_factory.mktemp("flat")
+    toy_runs.write_tasks(folder, reference)
+    return folder
+
+
+@pytest.fixture
+def in_flat(flat, monkeypatch):
+    """The directory of `flat`, as the current directory."""
+    monkeypatch.chdir(flat)
+    return flat

@@ -10,8 +10,9 @@ def read_log(folder):
     return np.genfromtxt(folder / "training_log.csv", delimiter=",", names=True)
 
 
-def assert_losses_add_up(log):
+def assert_losses_add_up(log, label_weight=0.5):
     """Asserts that the loss of each step is the sum of the losses by the weights of ALL_LOSSES."""
-    total = (log["logits_loss"] + 0.5 * log["label_loss"] + log["hidden_loss"] + 0.5 * log["attention_loss"]
-             + 2 * log["cls_loss"])
+    total = log["logits_loss"] + log["hidden_loss"] + 0.5 * log["attention_loss"] + 2 * log["cls_loss"]
+    if label_weight:
+        total += label_weight * log["label_loss"]
     np.testing.assert_allclose(log["loss"], total, rtol=1e-5)

@@ -12,7 +12,7 @@ from bert_tf.cli import places
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from run.compression.distillation_settings import check_sizes
+from run.compression.distillation_settings import GeneralSettings, check_sizes
 from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
 from run.techniques.settings import LossSettings, StudentSettings, WeightPruningSettings
@@ -23,6 +23,10 @@ TEACHER = BertConfig(99, 8, 3, 2, 12)
 
 def make_pruning(losses=None, **pruning):
     return PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}))
+
+
+def make_general_distillation(**losses):
+    return GeneralSettings(losses=LossSettings(**losses))
 
 
 def tune_with_pruned_weights():
@@ -37,6 +41,7 @@ def tune_with_pruned_weights():
      "`inner_proportion`=0.5: there is nothing to learn after it"),
     (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
      "`hidden_weight`"),
+    (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: goes with run_distillation"),
     (StudentSettings, {"student_layers": (0,), "student_checkpoint": "sst"}, "`student_checkpoint`=sst: cannot be "
      "combined with `student_layers`"),
     (make_pruning, {"distill": True}, "`distill`=True: requires `num_train_epochs`"),
@@ -46,7 +51,7 @@ def tune_with_pruned_weights():
     (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
      "`replacing_rate`=0.5: is of run_distillation alone"),
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
-    (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be over"),
+    (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be"),
     (WeightPruningSettings, {"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
     (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
      "`pruning_begin`=0.8: it must be at most `pruning_end`=0.7"),
@@ -66,7 +71,8 @@ def test_values_that_cannot_be_combined(make, values, message):
     ({"attention_weight": 1}, {"num_attention_heads": 4}, "`attention_weight`=1: the student has 4 heads and the "
      "teacher 2"),
     ({"replacing_rate": 0.3}, {"hidden_size": 16}, "`replacing_rate`=0.3: the student has width 16 and the teacher 8"),
-    ({"replacing_rate": 0.3}, {"num_hidden_groups": 1}, "`replacing_rate`=0.3: the student's layers share their weights"),
+    ({"replacing_rate": 0.3}, {"num_hidden_groups": 1, "num_hidden_layers": 3},
+     "`replacing_rate`=0.3: the student's layers share their weights"),
 ])
 def test_students_that_cannot_be_compared_with_the_teacher(losses, student, message):
     config = dataclasses.replace(TEACHER, **{"num_hidden_layers": 1, **student})
@@ -105,7 +111,8 @@ def variants(teachers, tmp_path_factory):
     ({"teacher": "{variants}/no_task"}, "no_task: is no fine-tuned model, there is no task.json beside it"),
     ({"teacher": "{variants}/frozen"}, "frozen: is no fine-tuned model, its task.json says frozen_token_classifier"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
-    ({"teacher": "{variants}/headless"}, "headless: is no fine-tuned classifier, it lacks output_bias, output_weights"),
+    ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is no fine-tuned classifier, it lacks "
+     "output_bias, output_weights"),
 ])
 @pytest.mark.usefixtures("in_teachers")
 def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):
@@ -120,7 +127,6 @@ def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, mess
     ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
     ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "`hidden_weight`=1.0: cannot be combined "
      "with `pack_sequences`"),
-    ({"student_layers": "0", "replacing_rate": 0.5}, "`replacing_rate`=0.5: goes with run_distillation"),
 ])
 @pytest.mark.usefixtures("in_teachers")
 def test_general_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):
@@ -142,7 +148,7 @@ def test_labels_of_another_task(tmp_path):
     ({"output_dir": "sst"}, "`output_dir`=sst: is the folder of `init_checkpoint`; give another"),
     ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty, and has no prune.json to resume from"),
-    ({"distill": True, "num_train_epochs": 1, "keep_heads": 0.5, "attention_weight": 1},
+    ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
      "`attention_weight`=1.0: heads that are taken out cannot be compared"),
 ])
 @pytest.mark.usefixtures("in_teachers")
