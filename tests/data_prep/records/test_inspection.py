@@ -7,6 +7,7 @@ import tensorflow as tf
 from bert_tf.errors import InputError
 from data_prep import records
 from data_prep.records import InspectionSettings, inspection
+from tests import scripts
 
 ANY = InspectionSettings(num_records=0)
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "may", "##be", "not", "so"]
@@ -48,6 +49,12 @@ def test_pretraining_records(tmp_path, write, capsys):
         f"{path}: 2 pre-training records, max_seq_length 9, max_predictions_per_seq 4: 66.7% of their ids are real, "
         "33.3% of these masked, 50.0% random next",
     ]
+
+
+def test_files_can_be_arguments_without_a_flag(tmp_path):
+    first, second = (write_pretraining(tmp_path / name) for name in ("a", "b"))
+    with scripts.parsed("data_prep.inspect_records", input_file=second) as command:
+        assert command.resolve([first]).input_file == f"{first},{second}"
 
 
 @pytest.mark.parametrize(("columns", "features", "summary", "records_as_text"), [
@@ -95,7 +102,7 @@ def test_other_lengths_than_requested(tmp_path, settings, message):
 
 
 @pytest.mark.parametrize(("columns", "changes", "message"), [
-    (PRETRAINING, {"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "a, record 1: input_ids holds 30, and `vocab_file` has 9"),
+    (PRETRAINING, {"input_ids": [[2] * 9, [2, 30] + [0] * 7]}, "a, record 1: input_ids holds 30, and `vocab_file` has"),
     (PRETRAINING, {"masked_lm_ids": [[9] * 4] * 2}, "a, record 0: masked_lm_ids holds 9"),
     (PRETRAINING, {"masked_lm_positions": [[1] * 4, [9] * 4]}, "a, record 1: masked_lm_positions holds 9, beyond the"),
     (PRETRAINING, {"input_mask": [[1] * 9, [2] + [0] * 8]}, "a, record 1: input_mask holds 2, which is neither 0 nor"),

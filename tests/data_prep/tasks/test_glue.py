@@ -33,8 +33,8 @@ def test_features_match_the_original_bert(tmp_path, reference_tokenizer):
 
 NLI_ROW = "7|p|q|genre|bp|bp|sp|sp|a b|c d"
 XNLI_ROW = ["bp", "bp", "sp", "sp", "a b", "c d", "9"]
-# For each task: a labeled file, its rows, and their (first texts, second texts, labels, guids); then the row of its test
-# file, and (first texts, second texts, guids) of that row. "|" stands for a tab. The test adds the headers.
+# For each task: a labeled file, its rows, and their (first texts, second texts, labels, guids); then the row of its
+# test file, and (first texts, second texts, guids) of that row. "|" stands for a tab. The test adds the headers.
 LAYOUTS = {
     "cola": ("train.tsv", ["gj04|1||a b", "gj04|0|*|a c"], (["a b", "a c"], None, [1, 0], ["train-0", "train-1"]),
              "5|d e", (["d e"], None, ["test-5"])),

@@ -92,10 +92,11 @@ def test_invalid_race(write, tmp_path, content, message):
 
 
 def test_race_without_questions(write, tmp_path):
-    for path, message in (("nowhere", "nowhere: no such file or folder"), (str(tmp_path), "holds no .json or .txt"),
-                          (write("1.txt", article(questions=[], options=[], answers=[])), "has no questions")):
+    for path, message in (("nowhere", "nowhere: no such file or folder"), (str(tmp_path), "holds no .json or .txt")):
         with pytest.raises(InputError, match=message):
             swag.read_race(path)
+    with pytest.raises(InputError, match="has no questions"):
+        swag.read_race(write("1.txt", article(questions=[], options=[], answers=[])))
 
 
 def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
