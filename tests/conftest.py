@@ -30,10 +30,7 @@ UNMARKED = "not large and not extra_large"  # The expression of `make test-quick
 TIERS = {
     "benchmarks": "extra_large",
     "bert_tf/checkpoints/test_model_garden.py": "large",
-    "bert_tf/cli/test_script.py::test_ctrl_c_during_imports": "large",
-    "bert_tf/cli/test_script.py::test_help_into_a_pipe_that_nobody_reads": "large",
-    "bert_tf/cli/test_script.py::test_output_that_nobody_reads_ends_the_script_without_a_word": "large",
-    "bert_tf/cli/test_script.py::test_standard_streams_that_are_closed_or_full": "large",
+    "bert_tf/cli/test_script_processes.py": "large",
     "bert_tf/export/test_servables.py": "large",
     "bert_tf/files/test_locks.py::test_a_lock_ends_with_a_killed_process": "large",
     "bert_tf/litert/test_model.py": "large",
