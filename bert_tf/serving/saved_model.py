@@ -7,6 +7,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf.errors import InputError
+from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
@@ -30,7 +31,7 @@ class LoadedSavedModel(LoadedModel):
         self._loaded = load_whole(path)  # keeps the variables
         self._signature = self._loaded.signatures.get("serving_default")
         outputs = self._signature.structured_outputs if self._signature else {}
-        found = kind_of(outputs)
+        found = exports.find_kind(outputs)
         if found is None or kind not in (None, found):
             raise InputError(f"`saved_model`={given or path}: is not of a {kind or 'model of these scripts'}")
         candidates = outputs.get(KINDS[found].candidates)
@@ -50,11 +51,6 @@ class LoadedSavedModel(LoadedModel):
 
     def _answer(self, texts):
         return call_signature(self._signature, texts, self._ranks)
-
-
-def kind_of(outputs):
-    """Returns the kind of task whose serving_default has these output names; None if it is none of KINDS."""
-    return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
 
 
 def load_whole(path):
