@@ -54,3 +54,10 @@ def test_every_flag_has_help(script):
 @pytest.mark.parametrize("script", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice"])
 def test_only_scripts_that_can_pack_have_the_flag(script):
     assert ("pack_sequences" in flags_of(script)) == (script in ("run.run_classifier", "run.run_tagger"))
+
+
+@pytest.mark.parametrize(("script", "flag"), [
+    ("run.prune_model", "replacing_rate"), ("run.prune_model", "replacing_proportion"),
+    ("run.run_general_distillation", "replacing_rate"), ("run.measure_quantization", "train_file")])
+def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
+    assert flag not in flags_of(script)

@@ -16,7 +16,7 @@ from bert_tf.tokenization.model_inputs import FEATURES
 class LoadedSavedModel(LoadedModel):
     """A SavedModel of any kind of task."""
 
-    def __init__(self, path, kind=None, top_k=None, given=None):
+    def __init__(self, path, kind=None, top_k=None, given=None, argument="saved_model"):
         """Loads a SavedModel.
 
         Args:
@@ -24,6 +24,7 @@ class LoadedSavedModel(LoadedModel):
           kind: str or None. Required kind of task.
           top_k: int or None. Required number of candidates.
           given: str or None. Directory from the user, for error messages.
+          argument: str. Name of the argument with the directory, for error messages.
 
         Raises:
           InputError: If it is corrupted, was not exported by this project, or does not meet the requirements.
@@ -33,7 +34,7 @@ class LoadedSavedModel(LoadedModel):
         outputs = self._signature.structured_outputs if self._signature else {}
         found = exports.find_kind(outputs)
         if found is None or kind not in (None, found):
-            raise InputError(f"`saved_model`={given or path}: is not of a {kind or 'model of these scripts'}")
+            raise InputError(f"is not of a {kind or 'model of these scripts'}", argument, given or path)
         candidates = outputs.get(KINDS[found].candidates)
         if top_k and candidates is not None and top_k > candidates.shape[-1]:
             raise InputError(f"`top_k`={top_k}: {path} was exported with `top_k`={candidates.shape[-1]}")

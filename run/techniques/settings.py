@@ -188,10 +188,10 @@ class AnswerSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(
-        True, "Whether the teacher is asked once, and its answers are kept on disk for all epochs; --nokeep_answers "
-              "asks it in each step.")
+        True, "During the runs: query the teacher once and read its outputs from disk in all epochs. --nokeep_answers "
+              "queries it in each step.")
     keep_teacher_answers: bool = setting(
-        False, "Keep OUTPUT_DIR/answers after the last run. By default, they are removed then.",
+        False, "After the runs: keep the outputs in OUTPUT_DIR/answers. By default, they are removed.",
         needs="keep_answers=true")
     answers_dir: str | None = setting(
         None, "Folder for the answers of one teacher, which stay there for further runs; of several data or settings "
