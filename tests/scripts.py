@@ -8,6 +8,7 @@ each, `run_anew` starts Python.
 
 import atexit
 import contextlib
+import importlib
 import os
 import pathlib
 import select
@@ -19,6 +20,8 @@ import sys
 import tempfile
 import time
 from typing import ClassVar
+
+import absl.flags
 
 from tests import fork_server
 
@@ -62,6 +65,45 @@ def fail(module, folder=None, **flags):
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr[-3000:]
     return lines[0]
+
+
+@contextlib.contextmanager
+def defined(module):
+    """Defines the flags of a script, a module, until the end; yields a dict of name -> absl's flag."""
+    known = set(absl.flags.FLAGS)
+    try:
+        getattr(module, "COMMAND", module).define_flags()
+        yield {name: absl.flags.FLAGS[name] for name in set(absl.flags.FLAGS) - known}
+    finally:
+        for name in set(absl.flags.FLAGS) - known:
+            delattr(absl.flags.FLAGS, name)
+
+
+@contextlib.contextmanager
+def parsed(name, **flags):
+    """Parses the flags of a script in this process; yields its Command.
+
+    Raises absl.flags.Error for an unknown or invalid flag.
+    """
+    module = importlib.import_module(name)
+    with defined(module):
+        try:
+            absl.flags.FLAGS(command(name, **flags)[2:])
+            yield module.COMMAND
+        finally:
+            absl.flags.FLAGS.unparse_flags()
+
+
+def resolve(module, **flags):
+    """Returns the settings of a script for these flags, without starting a process; raises InputError as it does."""
+    with parsed(module, **flags) as script:
+        return script.resolve()
+
+
+def run_here(module, **flags):
+    """Runs a script in this process, in the current directory; raises InputError as it does."""
+    with parsed(module, **flags) as script:
+        script.main([module])
 
 
 def last_error(module, folder=None, **flags):
@@ -172,6 +214,7 @@ class SharedProcess:
 
     def run(self, command_line, folder, text, environment):
         """As `scripts.run`."""
+        sys.audit("tests.start_process")
         self.left -= 1
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             given.write(text if isinstance(text, bytes) else text.encode())
