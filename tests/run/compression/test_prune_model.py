@@ -22,7 +22,7 @@ from run.compression.settings import PruneModelSettings, PruningSettings
 from run.finetuning import job as finetuning_job
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
-from run.settings import TrainingSettings
+from run.settings import StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings
 from tests import scripts, state_files, toy_runs
 from tests.settings import resolved
@@ -170,6 +170,12 @@ def test_what_cannot_be_pruned(folder, changes, message):
 def test_distillation_that_cannot_be(losses, pruning, message):
     with pytest.raises(InputError, match=f"^{message}"):
         PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses))
+
+
+def test_a_batch_divides_into_micro_batches():
+    with pytest.raises(InputError, match=r"^`train_batch_size`=4: must be a multiple of `accumulate_steps`=3"):
+        PruneModelSettings(pruning=PruningSettings(num_train_epochs=1.0), training=TrainingSettings(train_batch_size=4),
+                           step=StepSettings(accumulate_steps=3))
 
 
 STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True}
