@@ -66,6 +66,7 @@ TIERS = {
     "end_to_end/test_text_to_served_model.py": "large",
     "end_to_end/test_text_to_served_model.py::test_mirrored_strategy_gives_the_same_results": "extra_large",
     "guards/test_guards.py": "large",
+    "guards/test_guards.py::test_record_and_compare": "extra_large",
     "robustness/soak": "extra_large",
     "robustness/test_tries.py": "extra_large",
     "run/arrays/test_packed_batches.py": "large",
