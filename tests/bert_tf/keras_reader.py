@@ -1,68 +1,49 @@
-"""A fresh process that loads saved models and prints, as JSON, how their outputs differ and what was logged.
+"""A fresh process that loads saved models and prints, as JSON, the largest difference of their outputs.
 
 Its argument is the directory that test_keras_files wrote. It loads .keras files before it imports bert_tf.
 """
 
 import json
-import logging
 import pathlib
 import sys
-import warnings
 
 import numpy as np
 import tensorflow as tf
 import tf_keras
 
-
-class Recorder(logging.Handler):
-    """Collects the messages of warnings and errors."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.messages = []
-
-    def emit(self, record):
-        self.messages.append(record.getMessage())
+folders = sorted(path.parent for path in pathlib.Path(sys.argv[1]).glob("*/model.keras"))
+differences = {}
 
 
-def measure_difference(folder, model, is_signature=False):
-    """Returns the largest difference of a model's outputs from the expected ones."""
+def compare(kind, folder, model):
+    """Compares a model's outputs with the expected ones."""
     inputs, expected = (dict(np.load(folder / f"{name}.npz")) for name in ("inputs", "outputs"))
     outputs = model({name: tf.constant(value) for name, value in inputs.items()})
-    if is_signature:  # A functional model's signature names the outputs after layers.
-        outputs = {name: next(output for output in outputs.values() if output.shape == value.shape)
-                   for name, value in expected.items()}
     assert outputs.keys() == expected.keys()
-    return max(float(np.abs(tf.cast(outputs[name], tf.float32) - value).max()) for name, value in expected.items())
+    differences[f"{folder.name} {kind}"] = max(
+        float(np.abs(tf.cast(outputs[name], tf.float32) - value).max()) for name, value in expected.items())
 
 
-def main():
-    recorder, differences = Recorder(), {}
-    for name in ("absl", "tensorflow", "py.warnings"):
-        logging.getLogger(name).addHandler(recorder)
-    logging.captureWarnings(True)
-    warnings.simplefilter("always")
-    folders = sorted(path.parent for path in pathlib.Path(sys.argv[1]).glob("*/model.keras"))
-    assert "bert_tf" not in sys.modules
-    for folder in folders:
-        model = tf_keras.models.load_model(folder / "model.keras")
-        differences[f"{folder.name} .keras"] = measure_difference(folder, model)
-        model.set_weights([np.zeros(weight.shape, np.float32) for weight in model.get_weights()])
-        model.load_weights(folder / "model.weights.h5")
-        differences[f"{folder.name} .weights.h5"] = measure_difference(folder, model)
-    import bert_tf.fast
-    import bert_tf.models  # noqa: F401
+assert "bert_tf" not in sys.modules
+for folder in folders:
+    model = tf_keras.models.load_model(folder / "model.keras")
+    compare(".keras", folder, model)
+    model.set_weights([np.zeros(weight.shape, np.float32) for weight in model.get_weights()])
+    model.load_weights(folder / "model.weights.h5")
+    compare(".weights.h5", folder, model)
 
-    for folder in folders:
-        model = tf_keras.models.load_model(folder / "saved")
-        differences[f"{folder.name} SavedModel"] = measure_difference(folder, model)
-        signature = tf.saved_model.load(str(folder / "saved")).signatures["serving_default"]
-        difference = measure_difference(
-            folder, lambda inputs, signature=signature: signature(**inputs), is_signature=True)
-        is_close = difference < (0.1 if "bfloat16" in folder.name else 1e-5)
-        differences[f"{folder.name} signature"] = 0.0 if is_close else difference
-    print(json.dumps({"differences": differences, "messages": recorder.messages}))
+import bert_tf.fast  # noqa: E402
+import bert_tf.models  # noqa: E402, F401
 
+for folder in folders:
+    compare("SavedModel", folder, tf_keras.models.load_model(folder / "saved"))
+    signature = tf.saved_model.load(str(folder / "saved")).signatures["serving_default"]
+    expected = dict(np.load(folder / "outputs.npz"))
 
-if __name__ == "__main__":
-    main()
+    def serve(inputs, signature=signature, expected=expected):
+        # A functional model's signature names the outputs after layers.
+        outputs = signature(**inputs).values()
+        return {name: next(output for output in outputs if output.shape == value.shape)
+                for name, value in expected.items()}
+    compare("signature", folder, serve)
+print(json.dumps(differences))

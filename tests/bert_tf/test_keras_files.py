@@ -74,10 +74,12 @@ def test_round_trips_in_a_fresh_process(tmp_path, caplog, recwarn):
         check=False, env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "",
                           "PYTHONPATH": str(ROOT)})
     assert process.returncode == 0, process.stderr[-3000:]
-    report = json.loads(process.stdout.splitlines()[-1])
-    assert report["messages"] == []
-    assert len(report["differences"]) == 4 * 5
-    assert {name: value for name, value in report["differences"].items() if value} == {}
+    assert "warning" not in process.stderr.lower(), process.stderr
+    differences = json.loads(process.stdout.splitlines()[-1])
+    assert len(differences) == 4 * len(make_models())
+    for name, value in differences.items():
+        tolerance = (0.1 if "bfloat16" in name else 1e-5) if name.endswith("signature") else 0
+        assert value <= tolerance, name
 
 
 def test_a_cloned_functional_model_computes_the_same():

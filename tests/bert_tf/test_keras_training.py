@@ -36,8 +36,8 @@ def batches(tmp_path_factory):
         lambda texts, labels: (tokenizer.encode(texts, max_seq_length=7), labels))
 
 
-def make_classifier(dtype=None):
-    return models.BertClassifier(models.BertEncoder(CONFIG, seed=3, dtype=dtype), 2)
+def make_classifier():
+    return models.BertClassifier(models.BertEncoder(CONFIG, seed=3), 2)
 
 
 def make_functional(dtype=None):
@@ -67,23 +67,22 @@ def enter_scope(strategy):
 
 
 @pytest.mark.parametrize(("is_distributed", "dtype", "make"), [
-    (False, None, make_classifier),
-    (False, "mixed_float16", make_subclassed),
-    (True, "mixed_bfloat16", make_functional),
+    (False, None, make_subclassed),
+    (True, "mixed_float16", make_functional),
 ])
 def test_fit_evaluate_predict(is_distributed, dtype, make, batches, two_replicas, tmp_path, caplog):
     features = batches.map(lambda features, labels: features)
     with enter_scope(two_replicas if is_distributed else None):
         model = make(dtype)
         model(next(iter(features)))  # Creates the weights of a subclass's own layer.
-        model.compile(create_optimizer(0.003, 60, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
+        model.compile(create_optimizer(0.005, 30, 5), LOSS, metrics={"logits": ["accuracy"]}, steps_per_execution=2)
     callbacks = [tf_keras.callbacks.EarlyStopping(patience=5, restore_best_weights=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "best.keras"), save_best_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "last.weights.h5"), save_weights_only=True),
                  tf_keras.callbacks.ModelCheckpoint(str(tmp_path / "checkpoint"), save_weights_only=True),
                  tf_keras.callbacks.BackupAndRestore(str(tmp_path / "backup")),
                  tf_keras.callbacks.TensorBoard(str(tmp_path / "logs"))]
-    history = model.fit(batches, validation_data=batches, epochs=6, class_weight={0: 1.0, 1: 2.0}, verbose=0,
+    history = model.fit(batches, validation_data=batches, epochs=3, class_weight={0: 1.0, 1: 2.0}, verbose=0,
                         callbacks=callbacks).history
     assert history["loss"][-1] < history["loss"][0] / 2
     assert model.evaluate(batches, verbose=0, return_dict=True)["accuracy"] > 0.9

@@ -13,8 +13,7 @@ from bert_tf.layers import LayerNorm
 
 # Unit roundoff: 2^-8 of bfloat16, 2^-11 of float16. After two layers, activations have sizes from 1 to 3.
 @pytest.mark.parametrize(("policy", "tolerance"), [("mixed_bfloat16", 0.1), ("mixed_float16", 0.02)])
-def test_outputs_are_close_to_float32(reference, reference_config, reference_batches, policy, tolerance):
-    batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
+def test_outputs_are_close_to_float32(reference, reference_config, batch, policy, tolerance):
     plain, mixed = (models.BertPretrainer(models.BertEncoder(reference_config, dtype=dtype))
                     for dtype in (None, policy))
     for model in (plain, mixed):

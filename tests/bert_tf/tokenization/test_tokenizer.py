@@ -2,8 +2,6 @@
 
 import pathlib
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -201,43 +199,3 @@ def test_datasets_and_traced_functions(uncased):
     for in_graph, eager in zip(graph(LINES), expected, strict=True):
         assert in_graph.to_list() == eager.to_list()
     assert graph(tf.zeros([0], tf.string)).char_ends.to_list() == []
-
-
-class Service(tf.Module):
-    """A SavedModel of all results of a tokenizer for raw text."""
-
-    def __init__(self, tokenizer):
-        super().__init__()
-        self.tokenizer = tokenizer
-
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def serve(self, texts):
-        offsets = self.tokenizer.tokenize_with_offsets(texts)
-        return {**self.tokenizer.encode(texts, max_seq_length=47), "char_starts": offsets.char_starts.to_tensor(-1),
-                "byte_ends": offsets.byte_ends.to_tensor(-1), "decoded": self.tokenizer.decode(offsets.ids)}
-
-
-READER = """
-import importlib.util, pickle, sys
-sys.path.extend(PATHS)
-import numpy as np, tensorflow as tf, tensorflow_text
-assert importlib.util.find_spec("bert_tf") is None
-lines = pickle.loads(sys.stdin.buffer.read())
-outputs = tf.saved_model.load(sys.argv[1]).signatures["serving_default"](tf.constant(lines))
-np.savez(sys.argv[2], **{name: np.asarray(value.numpy(), "S" if value.dtype == tf.string else None)
-                         for name, value in outputs.items()})
-"""
-
-
-def test_a_saved_model_does_not_require_bert_tf(uncased, tmp_path):
-    service = Service(uncased)
-    tf.saved_model.save(service, str(tmp_path / "model"), signatures=service.serve)
-    packages = [path for path in sys.path if path.endswith("site-packages")]
-    # -I and -S ignore the environment, the current directory, and editable installs.
-    subprocess.run([sys.executable, "-I", "-S", "-c", READER.replace("PATHS", repr(packages)),
-                    str(tmp_path / "model"), str(tmp_path / "outputs.npz")], input=pickle.dumps(LINES), check=True)
-    expected = service.serve(tf.constant(LINES))
-    with np.load(tmp_path / "outputs.npz") as outputs:
-        assert set(outputs) == set(expected)
-        for name, value in expected.items():
-            assert outputs[name].tolist() == value.numpy().tolist(), name
