@@ -28,14 +28,15 @@ UNMARKED = "not large and not extra_large"  # The expression of `make test-quick
 # Directory, module, or module::test -> marker. The longest entry applies. Tests without an entry start no process, and
 # train at most a few steps of a toy model.
 TIERS = {
-    "benchmarks": "extra_large",
+    "benchmarks/test_benchmarks.py": "extra_large",
+    "benchmarks/test_tpu_compile.py": "large",
     "bert_tf/checkpoints/test_model_garden.py": "large",
     "bert_tf/cli/test_script.py::test_ctrl_c_during_imports": "large",
     "bert_tf/cli/test_script.py::test_help_into_a_pipe_that_nobody_reads": "large",
     "bert_tf/cli/test_script.py::test_output_that_nobody_reads_ends_the_script_without_a_word": "large",
     "bert_tf/cli/test_script.py::test_standard_streams_that_are_closed_or_full": "large",
     "bert_tf/export/test_servables.py": "large",
-    "bert_tf/files/test_locks.py::test_another_process_is_named_and_may_be_killed": "large",
+    "bert_tf/files/test_locks.py::test_a_lock_ends_with_a_killed_process": "large",
     "bert_tf/litert/test_model.py": "large",
     "bert_tf/serving/test_load.py": "large",
     "bert_tf/compression/test_word_tables.py::test_a_litert_file_of_such_a_model": "large",
@@ -60,14 +61,15 @@ TIERS = {
     "data_prep/test_remote_data.py": "extra_large",
     "data_prep/vocabulary/test_vocabulary_job.py::test_no_tensorflow": "large",
     "end_to_end/test_cloud_storage.py": "extra_large",
-    "end_to_end/test_demo.py": "large",
+    "end_to_end/test_demo.py::test_demo_replaces_an_earlier_one_and_reports_results_next_to_baselines": "extra_large",
     "end_to_end/test_fine_tuning.py": "large",
-    "end_to_end/test_pretraining_resume.py": "extra_large",
-    "end_to_end/test_search.py": "large",
+    "end_to_end/test_processes.py": "extra_large",
     "end_to_end/test_squad.py": "large",
     "end_to_end/test_text_to_served_model.py": "large",
+    "end_to_end/test_text_to_served_model.py::test_mirrored_strategy_gives_the_same_results": "extra_large",
     "guards/test_guards.py": "large",
-    "robustness": "extra_large",
+    "robustness/soak": "extra_large",
+    "robustness/test_tries.py": "extra_large",
     "run/arrays/test_packed_batches.py": "large",
     "run/compression/test_combined_techniques.py": "large",
     "run/compression/test_comparison.py": "large",
@@ -80,6 +82,7 @@ TIERS = {
     "run/finetuning/frozen/test_frozen_runs.py": "large",
     "run/finetuning/test_trained_weights.py": "large",
     "run/inside/test_attention_corpus.py": "large",
+    "run/inside/test_attention_page.py": "large",
     "run/inside/test_attention_report.py::test_the_script": "large",
     "run/inside/test_probe_layers.py": "large",
     "run/pretraining/test_dynamic_masking.py": "large",
@@ -102,7 +105,6 @@ TIERS = {
     "run/training/test_step.py": "large",
     "test_gpu_kernels.py": "large",
     "test_library_page.py": "large",
-    "test_output_locks.py": "extra_large",
 }
 PROCESS_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "tests.start_process"}
 
