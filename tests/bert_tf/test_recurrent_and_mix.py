@@ -24,16 +24,6 @@ def test_outputs_of_a_bilstm():
         np.testing.assert_allclose(outputs[row, :length], expected, atol=2e-6)
 
 
-def test_initial_weights_depend_on_the_seeds():
-    first, second, other = (BiLSTM(INPUT, WIDTH, seeds, name="lstm").trainable_variables
-                            for seeds in ((3, 4), (3, 4), (3, 5)))
-    for one, two in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, two)
-    np.testing.assert_array_equal(first[0], other[0])
-    assert (first[3].numpy() != other[3].numpy()).any()
-    assert (first[0].numpy() != first[3].numpy()).any()
-
-
 def test_a_mix_is_first_a_mean_then_a_weighted_sum():
     mix = ScalarMix(3)
     layers = np.random.default_rng(2).normal(size=[2, 3, 4]).astype(np.float32)

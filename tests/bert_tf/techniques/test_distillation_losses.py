@@ -32,6 +32,7 @@ def normal(*shape):
 
 
 MASK = np.array([[1] * length + [0] * (LENGTH - length) for length in LENGTHS], np.int32)
+IS_TOKEN = MASK > 0
 FEATURES = {"input_mask": tf.constant(MASK), "label_ids": tf.constant([0, 3, 1, 2, 2])}
 
 
@@ -42,34 +43,32 @@ def sample_outputs(**shapes):
 
 
 def divergence(student, teacher, temperature=1.0):
-    """Returns the sum of p * log(p / q) for the teacher's p and the student's q, times T^2."""
-    p, q = (scipy.special.softmax(np.float64(logits) / temperature) for logits in (teacher, student))
-    return temperature**2 * np.sum(p * np.log(p / q))
+    """Returns the sums of p * log(p / q) for the teacher's p and the student's q, times T^2: [...] for [..., C]."""
+    p, q = (scipy.special.softmax(np.float64(logits) / temperature, axis=-1) for logits in (teacher, student))
+    return temperature**2 * np.sum(p * np.log(p / q), axis=-1)
 
 
 def compute_loss(name, outputs, **options):
     return float(create_distillation_loss({name: 3.0}, **options)(outputs, FEATURES)[f"{name}_loss"])
 
 
-def test_logits_of_classifiers():
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_logits_of_classifiers(temperature):
     student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
-    for temperature in (1.0, 2.5):
-        expected = np.mean([divergence(*pair, temperature) for pair in zip(
-            student["logits"], teacher["logits"], strict=True)])
-        assert compute_loss("logits", outputs, temperature=temperature) == pytest.approx(expected, rel=1e-4)
+    expected = divergence(student["logits"], teacher["logits"], temperature).mean()
+    assert compute_loss("logits", outputs, temperature=temperature) == pytest.approx(expected, rel=1e-4)
 
 
 def test_logits_of_other_tasks():
     student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
-    pairs = list(zip(student["logits"].ravel(), teacher["logits"].ravel(), strict=True))
-    expected = np.mean([divergence([s, 0], [t, 0], 2.0) for s, t in pairs])
-    assert compute_loss("logits", outputs, logits_loss="sigmoid", temperature=2.0) == pytest.approx(expected, rel=1e-4)
+    two_classes = (np.stack([each["logits"], 0 * each["logits"]], axis=-1) for each in (student, teacher))
+    assert compute_loss("logits", outputs, logits_loss="sigmoid", temperature=2.0) == pytest.approx(
+        divergence(*two_classes, 2.0).mean(), rel=1e-4)
     assert compute_loss("logits", outputs, logits_loss="number") == pytest.approx(
-        sum((float(s) - float(t)) ** 2 for s, t in pairs) / ROWS, rel=1e-5)
+        np.sum((student["logits"] - teacher["logits"]) ** 2) / ROWS, rel=1e-5)
     student, teacher, outputs = sample_outputs(logits=(ROWS, LENGTH, CLASSES))
-    expected = np.mean([divergence(student["logits"][row, place], teacher["logits"][row, place])
-                        for row, place in np.argwhere(MASK)])
-    assert compute_loss("logits", outputs, logits_loss="tokens") == pytest.approx(expected, rel=1e-4)
+    assert compute_loss("logits", outputs, logits_loss="tokens") == pytest.approx(
+        divergence(student["logits"][IS_TOKEN], teacher["logits"][IS_TOKEN]).mean(), rel=1e-4)
     student, teacher, outputs = sample_outputs(start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH))
     expected = np.mean([divergence(student[name][row, :length], teacher[name][row, :length], 1.5)
                         for name in student for row, length in enumerate(LENGTHS)])
@@ -77,38 +76,37 @@ def test_logits_of_other_tasks():
 
 
 def test_hidden_states_attention_and_cls():
-    student, teacher, outputs = sample_outputs(hidden=(ROWS, LAYERS, LENGTH, WIDTH), cls=(ROWS, LAYERS, WIDTH),
-                                     attention=(ROWS, LAYERS, HEADS, LENGTH, LENGTH))
-    hidden = attention = cls = 0.0
-    for layer in range(LAYERS):
-        hidden += np.mean([((student["hidden"][row, layer, place] - teacher["hidden"][row, layer, place]) ** 2).mean()
-                           for row, place in np.argwhere(MASK)])
-        attention += np.mean(np.concatenate([
-            ((student["attention"][row, layer, :, :length, :length]
-              - teacher["attention"][row, layer, :, :length, :length]) ** 2).mean(axis=0).ravel()
-            for row, length in enumerate(LENGTHS)]))
-        cls += np.mean([np.sum((s / np.sqrt(np.sum(s**2)) - t / np.sqrt(np.sum(t**2))) ** 2)
-                        for s, t in zip(student["cls"][:, layer], teacher["cls"][:, layer], strict=True)])
-    for name, expected in (("hidden", hidden), ("attention", attention), ("cls", cls)):
-        assert compute_loss(name, outputs) == pytest.approx(expected, rel=1e-5), name
-    student["attention"][2, :, :, 1:] = np.nan  # At padding.
-    assert compute_loss("attention", {**outputs, **student}) == pytest.approx(attention, rel=1e-5)
+    """Means over tokens, or pairs of tokens and heads, and sums over layers."""
+    student, teacher, outputs = sample_outputs(
+        hidden=(LAYERS, ROWS, LENGTH, WIDTH), attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS), cls=(LAYERS, ROWS, WIDTH))
+    squares = {name: (student[name] - teacher[name]) ** 2 for name in student}
+    is_pair = IS_TOKEN[:, np.newaxis] & IS_TOKEN[:, :, np.newaxis]
+    units = [each["cls"] / np.linalg.norm(each["cls"], axis=-1, keepdims=True) for each in (student, teacher)]
+    expected = {"hidden": squares["hidden"][:, IS_TOKEN].mean(axis=(1, 2)).sum(),
+                "attention": squares["attention"][:, is_pair].mean(axis=(1, 2)).sum(),
+                "cls": ((units[0] - units[1]) ** 2).sum(axis=2).mean(axis=1).sum()}
+    student["attention"][:, 2, 1:] = np.nan  # At padding.
+    for each in (student, teacher, outputs):
+        each["hidden"], each["cls"] = each["hidden"].swapaxes(0, 1), each["cls"].swapaxes(0, 1)
+        each["attention"] = each["attention"].transpose([1, 0, 4, 2, 3])
+    for name, value in expected.items():
+        assert compute_loss(name, outputs) == pytest.approx(value, rel=1e-5), name
 
 
 def test_weights_of_the_total_and_partial_losses():
     _, _, outputs = sample_outputs(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
     weights = {"logits": 2.0, "label": 0.5, "hidden": 3.0}
     loss = create_distillation_loss(weights, losses.classification_loss)
-    whole = loss(outputs, FEATURES)
+    complete = loss(outputs, FEATURES)
     assert loss.names == ("loss", "logits_loss", "label_loss", "hidden_loss")
-    assert float(whole["loss"]) == pytest.approx(sum(
-        weight * float(whole[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
+    assert float(complete["loss"]) == pytest.approx(sum(
+        weight * float(complete[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
     parts = [tuple(tf.nest.map_structure(lambda value: value[rows], each) for each in (outputs, FEATURES))  # noqa: B023
              for rows in (slice(0, 2), slice(2, None))]
     together = tf.nest.map_structure(lambda *each: sum(each), *(loss.normalizers(features) for _, features in parts))
     partial = [loss.partial_losses(*part, together) for part in parts]
     for name in loss.names:
-        assert float(sum(each[name] for each in partial)) == pytest.approx(float(whole[name]), rel=1e-5), name
+        assert float(sum(each[name] for each in partial)) == pytest.approx(float(complete[name]), rel=1e-5), name
 
 
 def test_inner_losses_come_first():
