@@ -78,7 +78,8 @@ def test_logits_of_other_tasks():
 def test_hidden_states_attention_and_cls():
     """Means over tokens, or pairs of tokens and heads, and sums over layers."""
     student, teacher, outputs = sample_outputs(
-        hidden=(LAYERS, ROWS, LENGTH, WIDTH), attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS), cls=(LAYERS, ROWS, WIDTH))
+        hidden=(LAYERS, ROWS, LENGTH, WIDTH), cls=(LAYERS, ROWS, WIDTH),
+        attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS))
     squares = {name: (student[name] - teacher[name]) ** 2 for name in student}
     is_pair = IS_TOKEN[:, np.newaxis] & IS_TOKEN[:, :, np.newaxis]
     units = [each["cls"] / np.linalg.norm(each["cls"], axis=-1, keepdims=True) for each in (student, teacher)]
