@@ -101,7 +101,8 @@ TIERS = {
     "run/training/test_same_mathematics.py": "large",
     "run/training/test_step.py": "large",
     "test_gpu_kernels.py": "large",
-    "test_library_page.py": "large",
+    "test_library_page.py::test_first_section": "large",
+    "test_library_page.py::test_other_sections": "extra_large",
 }
 PROCESS_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "tests.start_process"}
 
