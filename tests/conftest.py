@@ -32,7 +32,7 @@ TIERS = {
     "benchmarks/test_tpu_compile.py": "large",
     "bert_tf/checkpoints/test_model_garden.py": "large",
     "bert_tf/cli/test_script_processes.py": "large",
-    "bert_tf/export/test_servables.py": "large",
+    "bert_tf/export/test_saved_models.py": "large",
     "bert_tf/files/test_locks.py::test_a_lock_ends_with_a_killed_process": "large",
     "bert_tf/litert/test_model.py": "large",
     "bert_tf/serving/test_load.py": "large",
