@@ -1,8 +1,16 @@
-"""Toy models and exports that several modules read; none of them changes the files."""
+"""Fixtures of the library's tests. No test changes the files that these create."""
 
 import pytest
 
 from tests import toy_servables
+
+
+@pytest.fixture(scope="session")
+def batch(reference_batches):
+    """The features of the first reference batch, B=4, S=32, P=6; 60% of its positions are tokens."""
+    import tensorflow as tf
+
+    return {name: tf.constant(values[0]) for name, values in reference_batches.items()}
 
 
 @pytest.fixture(scope="session")

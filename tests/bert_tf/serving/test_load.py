@@ -14,6 +14,7 @@ import bert_tf
 from bert_tf.checkpoints import convert
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
+from bert_tf.serving import exports
 from bert_tf.tasks import KINDS
 from tests import scripts
 from tests.bert_tf.test_import_cost import loaded_by
@@ -49,7 +50,7 @@ def assert_equal(found, expected):
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_responses_of_all_formats_are_equal(load, name):
+def test_responses_of_all_formats_are_equal(load, get_path, name):
     trained, task, request = load(name), TASKS.get(name), REQUESTS[name]
     assert (trained.kind, trained.labels) == ((task.kind, task.labels or None) if task else (name, None))
     assert (trained.inputs, trained.limit) == (tuple(request), MAX_SEQ_LENGTH)
@@ -58,6 +59,8 @@ def test_responses_of_all_formats_are_equal(load, name):
         exported = load(name, kind)
         assert (exported.kind, exported.inputs, exported.labels) == (trained.kind, trained.inputs, trained.labels)
         assert exported.limit == limit
+        if kind == "SavedModel":
+            assert exports.read_inputs(str(get_path(name, kind)), "model") == trained.inputs
         assert_equal({each: value for each, value in exported(**request).items() if each != "sequence_output"},
                      {each: value for each, value in expected.items() if each != "sequence_output"})
         assert exported(**{each: [] for each in request})["was_cut"].shape == (0,)
