@@ -16,7 +16,7 @@ from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.serving import checkpoint
+from bert_tf.serving import checkpoint, exports
 from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tasks import KINDS
 from tests import scripts, toy_runs
@@ -85,6 +85,8 @@ def test_a_checkpoint_and_its_exports_answer_alike(folder, name):
         exported = load(folder, name, suffix)
         assert (exported.kind, exported.inputs, exported.labels) == (trained.kind, trained.inputs, trained.labels)
         assert exported.limit == limit
+        if suffix == "_served":
+            assert exports.read_inputs(str(folder / f"{name}{suffix}"), "model") == trained.inputs
         assert_equal({each: value for each, value in exported(**request).items() if each != "sequence_output"},
                      {each: value for each, value in expected.items() if each != "sequence_output"})
         assert exported(**{each: [] for each in request})["was_cut"].shape == (0,)
