@@ -91,7 +91,6 @@ TIERS = {
     "run/test_run_squad.py": "large",
     "run/test_run_tagger.py": "large",
     "run/test_script_errors.py": "large",
-    "run/training/test_loop.py": "large",
     "run/training/test_remote_runs.py": "large",
     "run/training/test_same_mathematics.py": "large",
     "run/training/test_same_mathematics.py::test_two_processes": "extra_large",
