@@ -1,17 +1,19 @@
-# make demo    BERT from raw text to a served model on CPython's documentation, into demo_output/
-# make test    the tests
-# make soak    kills by the hundred and a served model under fire: about an hour; make soak SHARE=0.05 TABLE=survived.md is a
-#              twentieth of it, with the table in a file too
-# make lint    ruff
-# make bench   this project beside its peers, and docs/peers.png of it (benchmarks.tpu_compile needs the extra tpu-check:
-#              run it by hand)
-# make clean   removes everything that make made
+# make demo        BERT from raw text to a served model on CPython's documentation, into demo_output/
+# make test        tests of the library and one run of each task (tests/conftest.py defines the tiers)
+# make test-quick  tests that start no process
+# make test-all    all tests, also those of kills, invalid files, Cloud Storage, Beam, and several processes
+# make soak        hundreds of kills and requests to a served model: about an hour; make soak SHARE=0.05 TABLE=survived.md
+#                  runs a twentieth of them, and writes the table to a file too
+# make lint        ruff
+# make bench       compares this project with its peers, and draws docs/peers.png (benchmarks.tpu_compile requires the extra
+#                  tpu-check: run it by hand)
+# make clean       deletes everything that make created
 
 PYTHON ?= python3.11
 BIN := .venv/bin
 SETUP_DONE := .venv/setup-done
 
-.PHONY: setup demo test soak lint bench clean
+.PHONY: setup demo test test-quick test-all soak lint bench clean
 
 setup: $(SETUP_DONE)
 
@@ -30,8 +32,16 @@ $(SETUP_DONE): pyproject.toml requirements.txt constraints.txt
 demo: setup
 	$(BIN)/python -m run.demo --output_dir=demo_output
 
+PYTEST := $(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder
+
 test: setup
-	$(BIN)/python -m pytest -n auto --dist=loadscope --no-loadscope-reorder
+	$(PYTEST) -m "not extra_large"
+
+test-quick: setup
+	$(PYTEST) -m "not large and not extra_large"
+
+test-all: setup
+	$(PYTEST)
 
 SHARE := 1
 

@@ -30,10 +30,9 @@ _registered = tf_keras.saving.register_keras_serializable(package="bert_tf")
 class Term:
     """A weighted mean over the items of a batch: sum(items * counts) / (sum(counts) + guard).
 
+    Attributes:
       name: str. Name of the reported loss. Terms with the same name add up and must have the same factor. A term
         named "loss" is reported only as part of the total.
-        named "loss" is reported only as part of the total.
-      items: Function (outputs, features) -> float32, the loss of each item.
       items: Function (outputs, features) -> float32, the loss of each item.
       counts: Function features -> float32, the count of each item. It has the shape of the items, or axes of size 1,
         over which the loss is a sum. A float32 scalar is the number of items that count, all equally; the others are 0.

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import sys
 
 import numpy as np
 import pytest
@@ -19,6 +20,95 @@ REFERENCE = pathlib.Path(__file__).parent / "reference"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+MARKERS = {
+    "large": "scripts, exports, and training runs, each task once",
+    "extra_large": "kills, hostile input, Cloud Storage, Beam, two processes, and benchmarks",
+}
+UNMARKED = "not large and not extra_large"  # The expression of `make test-quick`.
+# Directory, module, or module::test -> marker. The longest entry applies. Tests without an entry start no process, and
+# train at most a few steps of a toy model.
+TIERS = {
+    "benchmarks": "extra_large",
+    "bert_tf/checkpoints/test_model_garden.py": "large",
+    "bert_tf/cli/test_script.py::test_ctrl_c_during_imports": "large",
+    "bert_tf/cli/test_script.py::test_help_into_a_pipe_that_nobody_reads": "large",
+    "bert_tf/cli/test_script.py::test_output_that_nobody_reads_ends_the_script_without_a_word": "large",
+    "bert_tf/cli/test_script.py::test_standard_streams_that_are_closed_or_full": "large",
+    "bert_tf/export/test_servables.py": "large",
+    "bert_tf/files/test_locks.py::test_another_process_is_named_and_may_be_killed": "large",
+    "bert_tf/litert/test_model.py": "large",
+    "bert_tf/serving/test_load.py": "large",
+    "bert_tf/techniques/test_int8.py": "large",
+    "bert_tf/test_encoder_options.py": "large",
+    "bert_tf/test_import_cost.py": "large",
+    "bert_tf/test_keras_files.py": "large",
+    "bert_tf/test_keras_harness.py": "large",
+    "bert_tf/test_keras_training.py": "large",
+    "bert_tf/test_reference_runs.py": "large",
+    "bert_tf/tokenization/test_normalizer_model.py": "large",
+    "bert_tf/tokenization/test_tokenizer.py": "large",
+    "bert_tf/tokenization/test_tokenizer_on_random_text.py": "large",
+    "cloud_storage": "extra_large",
+    "data_prep/machine/test_compilation.py": "large",
+    "data_prep/machine/test_processes.py": "large",
+    "data_prep/pretraining/test_beam_runner.py": "extra_large",
+    "data_prep/pretraining/test_local_runner.py": "large",
+    "data_prep/pretraining/test_pretraining_data_job.py::test_modules_that_import_no_tensorflow": "large",
+    "data_prep/records/test_inspection.py::test_script": "large",
+    "data_prep/records/test_inspection.py::test_script_takes_names_without_a_flag_and_says_what_is_wrong": "large",
+    "data_prep/test_augment_data.py": "large",
+    "data_prep/test_create_pretraining_data.py": "large",
+    "data_prep/test_learn_vocab.py": "large",
+    "data_prep/test_remote_data.py": "extra_large",
+    "data_prep/vocabulary/test_vocabulary_job.py::test_no_tensorflow": "large",
+    "end_to_end/test_cloud_storage.py": "extra_large",
+    "end_to_end/test_demo.py": "large",
+    "end_to_end/test_fine_tuning.py": "large",
+    "end_to_end/test_pretraining_resume.py": "extra_large",
+    "end_to_end/test_search.py": "large",
+    "end_to_end/test_squad.py": "large",
+    "end_to_end/test_text_to_served_model.py": "large",
+    "guards/test_guards.py": "large",
+    "robustness": "extra_large",
+    "run/arrays/test_packed_batches.py": "large",
+    "run/compression/test_combined_techniques.py": "large",
+    "run/compression/test_comparison.py": "large",
+    "run/compression/test_compression_chain.py": "large",
+    "run/compression/test_distillation.py": "large",
+    "run/compression/test_general_distillation.py": "large",
+    "run/compression/test_prune_model.py": "large",
+    "run/compression/test_weight_pruning.py": "large",
+    "run/finetuning/frozen/test_frozen_job.py": "large",
+    "run/finetuning/frozen/test_frozen_runs.py": "large",
+    "run/finetuning/test_trained_weights.py": "large",
+    "run/inside/test_attention_corpus.py": "large",
+    "run/inside/test_attention_report.py::test_the_script": "large",
+    "run/inside/test_probe_layers.py": "large",
+    "run/pretraining/test_dynamic_masking.py": "large",
+    "run/pretraining/test_inputs.py": "large",
+    "run/pretraining/test_objectives_in_training.py": "large",
+    "run/test_convert_checkpoint.py": "large",
+    "run/test_evaluate_export.py": "large",
+    "run/test_export_saved_model.py": "large",
+    "run/test_extract_features.py": "large",
+    "run/test_hugging_face_models.py": "large",
+    "run/test_predict.py": "large",
+    "run/test_remote_models.py": "extra_large",
+    "run/test_run_multiple_choice.py": "large",
+    "run/test_run_squad.py": "large",
+    "run/test_run_tagger.py": "large",
+    "run/test_script_errors.py": "large",
+    "run/training/test_loop.py": "large",
+    "run/training/test_remote_runs.py": "extra_large",
+    "run/training/test_same_mathematics.py": "large",
+    "run/training/test_step.py": "large",
+    "test_gpu_kernels.py": "large",
+    "test_library_page.py": "large",
+    "test_output_locks.py": "extra_large",
+}
+PROCESS_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "tests.start_process"}
+
+is_unmarked = False  # Whether the current test is unmarked.
 standard_error = None  # a file descriptor of what the tests' capturing does not reach
 
 
@@ -28,15 +118,42 @@ LONGEST_FIRST = ("end_to_end", "benchmarks", "bert_tf/export", "run/training", "
                  "run/pretraining", "run/test_", "data_prep", "bert_tf/litert", "test_gpu_kernels")
 
 
+def get_tier(node_id):
+    """Returns the tier of a test: that of the longest entry of TIERS that contains it; None for unmarked tests."""
+    name = node_id.removeprefix("tests/").partition("[")[0]
+    entries = [entry for entry in TIERS if f"{name}/".replace("::", "/").startswith(f"{entry}/".replace("::", "/"))]
+    return TIERS[max(entries, key=len)] if entries else None
+
+
 def pytest_collection_modifyitems(items):
-    """Puts the modules that take longest first; those that they test are imported by now."""
+    """Marks each test with its tier, and puts the modules that take longest first."""
     fork_server.measure_toy_products()
+    for item in items:
+        if tier := get_tier(item.nodeid):
+            item.add_marker(tier)
 
     def place(item):
         path = item.path.relative_to(REFERENCE.parent).as_posix()
         return next((place for place, start in enumerate(LONGEST_FIRST) if path.startswith(start)), len(LONGEST_FIRST))
 
     items.sort(key=place)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Lets an unmarked test fail if it starts a process."""
+    global is_unmarked
+    is_unmarked = get_tier(item.nodeid) is None
+    try:
+        return (yield)
+    finally:
+        is_unmarked = False
+
+
+def reject_processes(event, _):
+    """Audit hook: raises an error if an unmarked test starts a process."""
+    if is_unmarked and event in PROCESS_EVENTS:
+        raise AssertionError(f"{event}: only tests with a tier in tests/conftest.py start processes")
 
 
 def pytest_timeout_set_timer(settings):
@@ -61,8 +178,12 @@ def pytest_configure(config):
     """
     global standard_error
     standard_error = os.dup(2)
+    for tier, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{tier}: {meaning}")
+    sys.addaudithook(reject_processes)
     if config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput"):
-        scripts.server_address()
+        if config.getoption("markexpr") != UNMARKED:
+            scripts.server_address()
         return
     import tensorflow as tf
 

@@ -133,6 +133,7 @@ def ask(server, address, wanted, files):
 
     The server answers with the id of the child and, when it has ended, its exit status as in subprocess, a line each.
     """
+    sys.audit("tests.start_process")
     server.connect(address)
     send(server, wanted, files)
 

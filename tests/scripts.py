@@ -8,6 +8,7 @@ each, `run_anew` starts Python.
 
 import atexit
 import contextlib
+import importlib
 import os
 import pathlib
 import select
@@ -19,6 +20,8 @@ import sys
 import tempfile
 import time
 from typing import ClassVar
+
+import absl.flags
 
 from tests import fork_server
 
@@ -62,6 +65,36 @@ def fail(module, folder=None, **flags):
     lines = done.stderr.strip().splitlines()
     assert len(lines) == 1, done.stderr[-3000:]
     return lines[0]
+
+
+@contextlib.contextmanager
+def parsed(module, **flags):
+    """Parses a script's flags in this process; yields its Command, and removes the flags at the end.
+
+    Starts no process. Raises absl.flags.Error for an unknown or invalid flag.
+    """
+    known = set(absl.flags.FLAGS)
+    command_of_script = importlib.import_module(module).COMMAND
+    try:
+        command_of_script.define_flags()
+        absl.flags.FLAGS(command(module, **flags)[2:])
+        yield command_of_script
+    finally:
+        for name in set(absl.flags.FLAGS) - known:
+            delattr(absl.flags.FLAGS, name)
+        absl.flags.FLAGS.unparse_flags()
+
+
+def resolve(module, **flags):
+    """Returns the settings of a script for these flags, without starting a process; raises InputError as it does."""
+    with parsed(module, **flags) as command_of_script:
+        return command_of_script.resolve()
+
+
+def run_here(module, **flags):
+    """Runs a script in this process, in the current directory; raises InputError as it does."""
+    with parsed(module, **flags) as command_of_script:
+        command_of_script.main([module])
 
 
 def last_error(module, folder=None, **flags):
@@ -172,6 +205,7 @@ class SharedProcess:
 
     def run(self, command_line, folder, text, environment):
         """As `scripts.run`."""
+        sys.audit("tests.start_process")
         self.left -= 1
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             given.write(text if isinstance(text, bytes) else text.encode())
