@@ -2,6 +2,7 @@
 
 import pytest
 
+from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from data_prep.tasks import classifier, span_labeler
@@ -14,18 +15,17 @@ from run.inference.settings import (
     NearestSettings,
 )
 from run.pretraining.settings import PretrainingSettings
-from run.settings import DeviceSettings
 from tests import scripts, toy_runs
 
 TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
-EVERY_WORKER = DeviceSettings("multi_worker_mirrored")
+EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
 
 
 @pytest.mark.parametrize(("settings", "values", "message"), [
     (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: has no [MASK]"),
-    (ExtractionSettings(), {"devices": EVERY_WORKER},
+    (ExtractionSettings(), EVERY_WORKER,
      "`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; divide the input, and "),
-    (NearestSettings(), {"devices": EVERY_WORKER}, "`distribution_strategy`=multi_worker_mirrored: a search runs on "),
+    (NearestSettings(), EVERY_WORKER, "`distribution_strategy`=multi_worker_mirrored: a search runs on "),
     (ConversionSettings(), {"position_extension": "interpolate"}, "`position_extension`=interpolate: requires `max_p"),
     (ExportSettings(), {"format": "tflite", "compute": "bfloat16"}, "`compute`=bfloat16: goes with `format`=saved_mo"),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: `format`=saved_model stores float32, bfloat16, "),
@@ -52,6 +52,16 @@ EVERY_WORKER = DeviceSettings("multi_worker_mirrored")
     (classifier.Settings(), {"task_name": "mnli", "xnli_language": "de"}, "`xnli_language`=de: requires `task_name`="),
     (classifier.Settings(), {"task_name": "xnli", "xnli_train_language": "it"},
      "`xnli_train_language`=it: it must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
+    (FineTuningSettings(), {"freeze_layers": 0, **EVALUATE}, "`freeze_layers`=0: requires `do_train`"),
+    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: r"),
+    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: it"),
+    (FineTuningSettings(), {"lora_rank": 8, **EVALUATE}, "`lora_rank`=8: requires `do_train`"),
+    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: it must be over 0"),
+    (FineTuningSettings(), {"lora_alpha": 8.0, **TRAIN}, "`lora_alpha`=8.0: requires `lora_rank`"),
+    (FineTuningSettings(), {"lora_rank": 8, "quantize_from_step": 0, **TRAIN},
+     "`lora_rank`=8: cannot be combined with `quantize_from_step`"),
+    *((FineTuningSettings(), {name: 1, "weight_pruning": "magnitude", **TRAIN},
+       f"`{name}`=1: cannot be combined with `weight_pruning`") for name in ("freeze_layers", "lora_rank")),
     (SearchSettings(), {"search": True, "search_epochs": ()}, "`search_epochs`: a value to try is needed"),
     (SearchSettings(), {"search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
     (FineTuningSettings(), {"search": True, **TRAIN}, "`search`=True: requires `do_eval`"),
@@ -71,10 +81,9 @@ def test_settings_that_do_not_go_together(settings, values, message):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, reference):
-    """A pre-trained and a fine-tuned model without weights, and small files."""
+    """A pre-trained and a fine-tuned model, and small files."""
     folder = tmp_path_factory.mktemp("settings")
-    toy_runs.write(folder, reference, {"bert": (None, lambda _: None), "squad": (toy_runs.TASKS["squad"][0],
-                                                                                 lambda _: None)})
+    toy_runs.write(folder, reference, {"bert": (None, models.BertEncoder), "squad": toy_runs.TASKS["squad"]})
     (folder / "full").mkdir()
     (folder / "full" / "notes.txt").write_text("a")
     (folder / "a.tsv").write_text("x\ty\n1\t2\n")
@@ -83,27 +92,27 @@ def folder(tmp_path_factory, reference):
 
 
 @pytest.mark.parametrize(("module", "flags", "message"), [
-    ("run.run_classifier", {}, "nothing to do: give `do_train`, `do_eval` or `do_predict`"),
-    ("run.run_classifier", TRAIN, "`task_name` is required"),
+    ("run.run_classifier", {"task_name": "mrpc", "data_dir": "."},
+     "nothing to do: give `do_train`, `do_eval` or `do_predict`"),
+    ("run.run_classifier", {"data_dir": ".", **TRAIN}, "`task_name` is required"),
     ("run.run_squad", TRAIN, "`train_file` is required with `do_train`"),
     ("run.run_tagger", TRAIN, "`train_file` is required with `do_train`"),
     ("run.run_multiple_choice", EVALUATE, "`dev_file` is required with `do_eval`"),
     ("run.run_pretraining", {"input_file": "a.tsv"}, "nothing to do: give `do_train`, `do_eval` or both"),
     ("run.run_pretraining", {"input_file": "a.tsv", "masking": "dynamic", "init_checkpoint": None, **TRAIN,
                              "bert_config_file": "bert/bert_config.json"}, "`vocab_file` is required"),
-    ("run.extract_features", {"input_file": "a.tsv", "output_file": "b.jsonl", "max_seq_length": 32},
+    ("run.extract_features", {"input_file": "a.tsv", "output_file": "b.jsonl"},
      "`layers`=-1,-2,-3,-4: there is no layer -2"),
-    ("run.nearest", {"input_file": "a.tsv", "layer": 1, "max_seq_length": 32},
-     "`layer`=1: the model has the layers 0 to 0"),
+    ("run.nearest", {"input_file": "a.tsv", "layer": 1}, "`layer`=1: the model has the layers 0 to 0"),
     ("run.export_saved_model", {"export_dir": "b"},
      "`init_checkpoint`=bert: no task.json there says what the model does; give `task`, one of encoder, masked_lm, "),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
      "`task`=classifier: contradicts task.json of `init_checkpoint`=squad, which says span_labeler"),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; give another "),
-    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the folder of "),
-    ("run.answer", {"question": "Who?"}, "either `context` or `context_file` is required"),
-    ("run.answer", {"question": "Who?", "context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` "),
-    ("run.answer", {"context": "a", "question": "Who?", "saved_model": "full"},
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the folder of"),
+    ("run.answer", {}, "either `context` or `context_file` is required"),
+    ("run.answer", {"context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` is required"),
+    ("run.answer", {"context": "a", "saved_model": "full"},
      "`init_checkpoint`=bert: `saved_model` has its own weights; give one of them"),
     ("run.predict", {"model": "bert", "input_file": "a.tsv", "output_file": "b.jsonl"},
      "`model`=bert: no task.json there says what the model does; give `task`, one of"),
@@ -112,9 +121,11 @@ def folder(tmp_path_factory, reference):
 ])
 def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
     monkeypatch.chdir(folder)
-    usual = {} if module in ("run.predict", "run.convert_checkpoint") else {"init_checkpoint": "bert"}
-    if ".run_" in module:
-        usual |= {"output_dir": "out", "max_seq_length": 32}
+    usual = {"init_checkpoint": "bert", "max_seq_length": 32}
+    if module in ("run.predict", "run.convert_checkpoint"):
+        usual = {}
+    elif module.startswith("run.run_"):
+        usual["output_dir"] = "out"
     with pytest.raises(InputError) as caught:
         scripts.resolve(module, **{**usual, **flags})
     assert message in str(caught.value)

@@ -5,7 +5,6 @@ from unittest import mock
 
 import pytest
 
-from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import settings as served_settings
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS
@@ -67,14 +66,6 @@ def test_xnli_is_resumed_in_its_languages():
     assert kept() == {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
     assert kept(xnli_language="de") == {"task_name": "xnli", "xnli_language": "de", "xnli_train_language": "de"}
     assert kept(xnli_language="de", xnli_train_language="en")["xnli_train_language"] == "en"
-
-
-@pytest.mark.parametrize("name", ["xnli_language", "xnli_train_language"])
-def test_languages_are_those_of_xnli(name):
-    with pytest.raises(InputError, match=f"^`{name}`=de: requires `task_name`=xnli$"):
-        classifier.Settings(task_name="mnli", data_dir=".", **{name: "de"})
-    with pytest.raises(InputError, match=f"`{name}`=it: it must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"):
-        classifier.Settings(task_name="xnli", data_dir=".", **{name: "it"})
 
 
 def test_a_published_task_is_the_same_by_any_spelling():

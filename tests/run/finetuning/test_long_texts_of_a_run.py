@@ -1,6 +1,6 @@
-"""run_classifier --long_texts=windows: training, resume, and what is served of it.
+"""run_classifier --long_texts=windows: training, resume, and serving.
 
-That several replicas train alike is shown, with other settings, in test_trained_weights.
+test_trained_weights trains on windows with several replicas.
 """
 
 import dataclasses
@@ -25,7 +25,7 @@ from run.settings import OptimizerSettings, TrainingSettings
 from tests import toy_runs
 from tests.settings import resolved
 
-LENGTH = 9  # of a window: 7 words of a text, or 6 of a pair
+LENGTH = 9  # A window has 7 words of a text, or 6 of a pair.
 TEXTS = ["class " * number + "line " * (23 - 2 * number) for number in range(12)]
 WINDOWS = {"long_texts": "windows", "window_stride": 5, "max_windows": 3, "window_pooling": "max"}
 
@@ -99,7 +99,7 @@ def test_a_run_and_its_export(here, capsys):
 
 
 def test_features_of_windows(reference):
-    """Short texts are as ever; of long ones each piece is in a window."""
+    """Short texts have the usual features. Each token of a long text is in a window."""
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
@@ -120,15 +120,3 @@ def test_features_of_windows(reference):
     pairs = dataclasses.replace(examples, text_b=["a line"] * 3)
     with pytest.raises(InputError, match=r"^`max_seq_length`=4: \[CLS\], \[SEP\] and a piece of each text need at"):
         text_windows.convert_examples_to_windows(pairs, tokenizer, 4, windows)
-
-
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"window_stride": 5}, "`window_stride`=5: requires `long_texts`=windows"),
-    ({"max_windows": 2}, "`max_windows`=2: requires `long_texts`=windows"),
-    ({"window_pooling": "max"}, "`window_pooling`=max: requires `long_texts`=windows"),
-    ({"long_texts": "windows", "max_windows": 0}, "`max_windows`=0: it must be at least 1"),
-    ({"long_texts": "whole"}, "`long_texts`=whole: it must be one of cut, windows"),
-])
-def test_mistakes(settings, message):
-    with pytest.raises(InputError, match=f"^{message}$"):
-        classifier.Settings(**settings)
