@@ -70,7 +70,7 @@ TIERS = {
     "end_to_end/test_text_to_served_model.py": "large",
     "guards/test_guards.py": "large",
     "robustness": "extra_large",
-    "run/arrays/test_packed_batches.py": "large",
+    "run/arrays/test_packed_batches.py::test_a_packed_run_has_the_losses_of_an_unpacked_one": "large",
     "run/compression/test_combined_techniques.py": "large",
     "run/compression/test_comparison.py": "large",
     "run/compression/test_compression_chain.py": "large",

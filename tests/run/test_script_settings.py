@@ -53,7 +53,7 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (classifier.Settings(), {"task_name": "xnli", "xnli_train_language": "it"},
      "`xnli_train_language`=it: it must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
     (FineTuningSettings(), {"freeze_layers": 0, **EVALUATE}, "`freeze_layers`=0: requires `do_train`"),
-    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: r"),
+    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: "),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: it"),
     (FineTuningSettings(), {"lora_rank": 8, **EVALUATE}, "`lora_rank`=8: requires `do_train`"),
     (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: it must be over 0"),

@@ -8,20 +8,14 @@ import tensorflow as tf
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import conll, token_classifier
+from data_prep.tasks import conll
 from run.arrays import batches
-from run.finetuning import frozen_table as job
 from run.finetuning import frozen_tagger as tagger
-from run.finetuning.frozen_settings import FrozenSettings, TaggerSettings
-from run.finetuning.settings import TuningSettings
-from run.settings import TrainingSettings
-from tests import state_files, toy_runs
-from tests.settings import resolved
+from tests import scripts, state_files, toy_runs
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
 STEPS = 120
@@ -35,17 +29,12 @@ def one_layer():
         yield
 
 
-def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning=None, length=12,
-        document_context=False, **frozen):
-    settings = TaggerSettings(
-        ModelSettings(init_checkpoint=str(folder / model)), TokenizerSettings(max_seq_length=length),
-        training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=12, save_checkpoints_steps=50),
-        tuning=TuningSettings(**tuning or {"do_train": True}),
-        task=token_classifier.Settings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
-                            document_context=document_context),
-        frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
-    settings = resolved(settings)
-    job.run(settings)
+def run(folder, output_dir, kind="weighted_sum_last_four", model="model", **flags):
+    scripts.run_here("run.run_tagger", **{
+        "init_checkpoint": folder / model, "frozen_features": kind, "output_dir": folder / output_dir,
+        "vectors_dir": folder / "vectors", "max_seq_length": 12, "train_batch_size": 12, "save_checkpoints_steps": 50,
+        **{f"{split}_file": folder / f"{'train' if split == 'train' else 'dev'}.txt" for split in (
+            "train", "dev", "test")}, **FROZEN, **(flags or {"do_train": True})})
 
 
 def weights(folder):
@@ -56,7 +45,7 @@ def weights(folder):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    run(folder, "out", tuning={"do_train": True, "do_eval": True, "do_predict": True})
+    run(folder, "out", do_train=True, do_eval=True, do_predict=True)
     return folder / "out"
 
 
@@ -123,15 +112,15 @@ def test_an_interrupted_run_ends_bit_identical(folder, trained, monkeypatch, cap
 
 def test_evaluation_alone_requires_the_same_vectors(folder, trained, capsys):
     before = (trained / "eval_results.txt").read_text()
-    run(folder, "out", tuning={"do_eval": True})
+    run(folder, "out", do_eval=True)
     assert (trained / "eval_results.txt").read_text() == before
     assert "the vectors of the dev file are taken from there" in capsys.readouterr().out
     with pytest.raises(InputError, match="holds a run with `frozen_features` weighted_sum_last_four, not last; choose"):
-        run(folder, "out", "last", tuning={"do_eval": True})
+        run(folder, "out", "last", do_eval=True)
     with pytest.raises(InputError, match="holds a run with `lstm_width` 9, not 4; choose"):
-        run(folder, "out", tuning={"do_eval": True}, lstm_width=4)
+        run(folder, "out", do_eval=True, lstm_width=4)
     with pytest.raises(InputError, match=r"`output_dir`=.*: holds no tagger by frozen features; train one first"):
-        run(folder, "never", tuning={"do_eval": True})
+        run(folder, "never", do_eval=True)
     with pytest.raises(InputError, match=r"^task\.json of `init_checkpoint`=.*: kind is 'frozen_token_cl"):
         of_checkpoint(str(trained))
 
@@ -143,20 +132,22 @@ def test_other_encoders_and_other_inputs_have_other_vectors(folder, reference):
     toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
                    num_hidden_layers=4)
     count = lambda: len(list(folder.glob("vectors/*/layer_4.npy")))
-    train, kept = {"do_train": True}, count()
+    before = count()
     with pytest.raises(InputError, match="holds a run with `init_checkpoint` of "):
-        run(folder, "out", model="other/model", tuning={"do_eval": True})
+        run(folder, "out", model="other/model", do_eval=True)
     with pytest.MonkeyPatch.context() as patch:  # Only the vectors matter here.
         patch.setattr("run.training.loop.TrainingRun.train", lambda *_, **__: None)
-        run(folder, "same", tuning=train)
-        assert count() == kept
-        run(folder, "else", model="other/model", tuning=train)
-        assert count() == kept + 1
-        run(folder, "short", length=5, tuning=train)  # Sentences are divided.
-        assert count() == kept + 2
-        run(folder, "docs", document_context=True, tuning=train)
-        assert count() == kept + 3
-        run(folder, "all", "weighted_sum_all", tuning=train)  # It uses the same layers.
-        assert count() == kept + 3
-        run(folder, "embeddings", "embeddings", tuning=train)
+        run(folder, "same")
+        assert count() == before
+        run(folder, "else", model="other/model")
+        assert count() == before + 1
+        run(folder, "short", max_seq_length=5, do_train=True)  # Sentences are divided.
+        assert count() == before + 2
+        run(folder, "docs", document_context=True, do_train=True)
+        assert count() == before + 3
+        run(folder, "half", mixed_precision="bfloat16", do_train=True)
+        assert count() == before + 4
+        run(folder, "all", "weighted_sum_all")  # It uses the same layers.
+        assert count() == before + 4
+        run(folder, "embeddings", "embeddings")
         assert len(list(folder.glob("vectors/*/layer_0.npy"))) == 1
