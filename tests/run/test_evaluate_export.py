@@ -8,16 +8,12 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.export import litert
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.serving import checkpoint, open_model
-from bert_tf.serving.settings import of_checkpoint
-from bert_tf.tasks import KINDS
-from run.inference import export_evaluation, feature_models
-from run.inference.settings import ExportedModelSettings, ExportEvaluationSettings, PredictionSettings
+from bert_tf.serving import open_model
+from run.inference import feature_models
+from run.inference.settings import PredictionSettings
 from tests import scripts, toy_runs
 from tests.settings import resolved
 
@@ -52,46 +48,20 @@ def current_directory(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-@pytest.mark.parametrize("name", ["topics", "tagger", "squad"])
-def test_a_saved_model_has_the_scores_of_its_checkpoint(folder, name, capsys):
-    scripts.run_here(EXPORT, init_checkpoint=name, export_dir=f"served/{name}")
-    scripts.run_here(EVALUATE, init_checkpoint=name, model=f"served/{name}", output_file=f"{name}.json", most_lost=0,
+@pytest.mark.parametrize(("name", "export", "flags"), [
+    *((name, f"served/{name}", {}) for name in ("stars", "topics", "squad")),
+    *((name, f"served/{name}/model_float32.tflite", {"format": "litert", "lengths": "12,20", "batch_sizes": "8"})
+      for name in ("swag", "tagger"))])
+def test_an_export_has_the_scores_of_its_checkpoint(folder, name, export, flags, capsys):
+    scripts.run_here(EXPORT, init_checkpoint=name, export_dir=f"served/{name}", **flags)
+    scripts.run_here(EVALUATE, init_checkpoint=name, model=export, output_file=f"{name}.json", most_lost=0,
                      **DATA[name])
     report = json.loads((folder / f"{name}.json").read_text())
     assert report["decisions"] == report["equal_decisions"] > 2
+    assert report["scores"]
     for row in report["scores"].values():
         assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
     assert f"{report['decisions']} of {report['decisions']} decisions are the same" in capsys.readouterr().out
-
-
-def test_numbers_are_compared(folder, monkeypatch):
-    servable, card = checkpoint.load(of_checkpoint("stars"))
-
-    class Export:
-        kind = card.kind
-
-        def __call__(self, features, batch_size):
-            answer = {name: value.numpy() for name, value in servable.answer(features).items()}
-            return KINDS[card.kind].logits_of(answer)
-
-    monkeypatch.setattr(feature_models, "open_export", lambda path: Export())
-    export_evaluation.run(resolved(ExportEvaluationSettings(
-        ModelSettings(init_checkpoint="stars"), ExportedModelSettings("served"), output_file="stars.json",
-        **DATA["stars"])))
-    report = json.loads((folder / "stars.json").read_text())
-    assert report["decisions"] == report["equal_decisions"] == 12
-
-
-@pytest.mark.parametrize("name", ["swag", "tagger"])
-def test_a_litert_file_has_the_scores_of_its_checkpoint(folder, name):
-    servable, _ = checkpoint.load(of_checkpoint(name), static_length=True)
-    (folder / f"{name}.tflite").write_bytes(litert.convert(servable, lengths=(12, 20), batch_sizes=(8,)))
-    scripts.run_here(EVALUATE, init_checkpoint=name, model=f"{name}.tflite", output_file=f"lite_{name}.json",
-                     **DATA[name])
-    report = json.loads((folder / f"lite_{name}.json").read_text())
-    assert report["decisions"] == report["equal_decisions"] > 2
-    row = report["scores"]["eval_loss"]
-    assert row["export"] == pytest.approx(row["checkpoint"], abs=1e-5)
 
 
 def test_another_model_has_other_scores(folder, capsys):
@@ -109,19 +79,13 @@ def test_another_model_has_other_scores(folder, capsys):
         scripts.run_here(EVALUATE, most_lost=-101, **flags)
 
 
-@pytest.mark.parametrize(("model", "message"), [
-    ("sst", "`model`=sst: holds no SavedModel"), ("none.tflite", "`model`=none.tflite: no such file")])
-def test_models_that_are_not_exports(model, message):
-    with pytest.raises(InputError, match=message):
-        scripts.run_here(EVALUATE, init_checkpoint="sst", model=model, **DATA["sst"])
-
-
-def test_a_directory_with_only_a_litert_file(tmp_path):
-    (tmp_path / "export").mkdir()
-    (tmp_path / "export" / "model.tflite").write_text("")
-    message = (f"`model`={tmp_path}/export: holds no SavedModel (looked for saved_model.pb); of the LiteRT model there "
-               f"give the file, {tmp_path}/export/model.tflite")
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        feature_models.open_export(str(tmp_path / "export"))
+def test_models_that_are_not_exports(tmp_path):
+    (tmp_path / "model.tflite").write_text("")
+    only_litert = (f"`model`={tmp_path}: holds no SavedModel (looked for saved_model.pb); of the LiteRT model there "
+                   f"give the file, {tmp_path}/model.tflite")
+    for path, message in (("sst", "`model`=sst: holds no SavedModel"), ("none.tflite", "`model`=none.tflite: no such "),
+                          (str(tmp_path), only_litert)):
+        with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+            feature_models.open_export(path)
     with pytest.raises(InputError, match="give the file, "):
-        open_model(resolved(PredictionSettings(str(tmp_path / "export"), input_file="-", output_file="-")))
+        open_model(resolved(PredictionSettings(str(tmp_path), input_file="-", output_file="-")))

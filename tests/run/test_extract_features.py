@@ -14,7 +14,7 @@ from bert_tf.checkpoints import load_pretrained
 from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from run.arrays import prediction
-from run.inference import extraction, nearest
+from run.inference import extraction
 from run.inference.formats import vector_files
 from run.inference.settings import ExtractionSettings
 from tests import remote_folders, scripts
@@ -42,28 +42,16 @@ def flags(tmp_path_factory, reference):
 
 
 @pytest.fixture(scope="module")
-def tokenizer(flags):
-    return BertTokenizer(str(flags["vocab_file"]))
-
-
-@pytest.fixture(scope="module")
-def expected(tokenizer, reference, reference_config):
+def expected(flags, reference, reference_config):
     """For each line, its tokens and the embeddings of the layers -1 and 0, from one batch of full length."""
     encoder = models.BertEncoder(reference_config)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
-    features = tokenizer.encode(*zip(*TEXTS, strict=True), LENGTH)
+    features = BertTokenizer(str(flags["vocab_file"])).encode(*zip(*TEXTS, strict=True), LENGTH)
     outputs = encoder(features)["encoder_outputs"]
     vectors = tf.stack([outputs[-1], outputs[0]], axis=2).numpy()
     lengths = features["input_mask"].numpy().sum(axis=1)
     return [([TOKENS[id_] for id_ in ids[:length]], row[:length])
             for ids, row, length in zip(features["input_ids"].numpy(), vectors, lengths, strict=True)]
-
-
-@pytest.fixture(scope="module")
-def encoder(reference, reference_config):
-    encoder = make_encoder(reference_config, remove_padding=True)
-    load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
-    return encoder
 
 
 def assert_rows(rows, expected):
@@ -89,9 +77,11 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_pa
     assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
 
 
-def test_numpy_arrays_from_standard_input(flags, expected, tmp_path, monkeypatch):
+@pytest.mark.parametrize("batches_per_window", [1, 2])
+def test_numpy_arrays_from_standard_input(flags, expected, tmp_path, monkeypatch, batches_per_window):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(LINES))))
-    scripts.run_here(EXTRACT, output_file=tmp_path / "out.npz", output_format="npz", layers="-1,0",
+    monkeypatch.setattr(extraction, "WINDOW_BYTES", batches_per_window * 4 * 3 * LENGTH * 2 * 32)
+    scripts.run_here(EXTRACT, output_file=tmp_path / "out.npz", output_format="npz", layers="-1,0", batch_size=3,
                      **{**flags, "input_file": "-"})
     with np.load(tmp_path / "out.npz") as arrays:
         assert arrays["layers"].tolist() == [-1, 0]
@@ -100,22 +90,15 @@ def test_numpy_arrays_from_standard_input(flags, expected, tmp_path, monkeypatch
     assert_rows(list(zip(tokens, vectors, strict=True)), expected)
 
 
-def test_embeddings_equal_those_of_the_original_bert(encoder, reference_batches, reference_numbers):
+def test_embeddings_equal_those_of_the_original_bert(reference, reference_config, reference_batches, reference_numbers):
+    encoder = make_encoder(reference_config, remove_padding=True)
+    load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     batch = {name: reference_batches[name][0] for name in ("input_ids", "input_mask", "segment_ids")}
     model = extraction.chosen_layers(encoder, [0, -1])
     vectors = prediction.Predictor(tf.distribute.get_strategy(), model, per_position=True)(batch, 3)["vectors"]
     mask, numbers = batch["input_mask"] == 1, reference_numbers("pretrain")
     for layer in (0, 1):
         np.testing.assert_allclose(vectors[mask][:, layer], numbers[f"forward/layer_{layer}"][mask], rtol=0, atol=2e-5)
-
-
-@pytest.mark.parametrize(("batch_size", "window_batches"), [(2, 1), (3, 2), (3, 9)])
-def test_windows_and_batches_change_nothing(flags, tokenizer, encoder, expected, batch_size, window_batches):
-    predictor = prediction.Predictor(
-        tf.distribute.get_strategy(), extraction.chosen_layers(encoder, [-1, 0]), per_position=True)
-    rows = extraction.extract(extraction.read_texts(str(flags["input_file"])), tokenizer, predictor, LENGTH, batch_size,
-                              window_batches, extraction.CutTexts(tokenizer, LENGTH))
-    assert_rows(list(rows), expected)
 
 
 def test_records(tmp_path):
@@ -227,32 +210,23 @@ def test_nearest_lines(flags, pooled, expected, capsys):
         assert rows[0][:2] == ["1.000", str(line + 1)]
 
 
-@pytest.mark.parametrize("content", [
-    b"x", {"vectors": np.zeros([8, 4]), "layers": np.array([-1])},
-    {"vectors": np.zeros([8, 2, 4]), "layers": np.array([-1])}, {"layers": np.array([-1])}])
-def test_nearest_rejects_other_files(flags, tmp_path, content):
-    path = tmp_path / "x.npz"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    else:
-        np.savez(path, **content)
-    with pytest.raises(InputError, match=r"`vectors`=.*x\.npz: is no \.npz of extract_features"):
-        scripts.run_here(NEAREST, query="a", vectors=path, **flags)
-
-
 def test_nearest_rejects_embeddings_that_do_not_match(flags, pooled, tmp_path, monkeypatch):
     (tmp_path / "cut.npz").write_bytes(pooled.read_bytes()[:99])
-    with np.load(pooled) as arrays:
-        for name, change in (("nan", lambda vectors: vectors * np.nan), ("few", lambda vectors: vectors[1:])):
-            np.savez(tmp_path / f"{name}.npz", **{**arrays, "vectors": change(arrays["vectors"])})
+    with np.load(pooled) as file:
+        arrays = dict(file)
+    for name, change in (("nan", lambda vectors: vectors * np.nan), ("few", lambda vectors: vectors[1:]),
+                         ("flat", lambda vectors: vectors[:, 0]), ("layers", lambda vectors: vectors[:, :1])):
+        np.savez(tmp_path / f"{name}.npz", **{**arrays, "vectors": change(arrays["vectors"])})
+    np.savez(tmp_path / "none.npz", layers=arrays["layers"])
     for values, message in (
-            ({"vectors": tmp_path / "cut.npz"}, r"cut\.npz: is no \.npz of extract_features"),
+            *(({"vectors": tmp_path / f"{name}.npz"}, rf"{name}\.npz: is no \.npz of extract_features")
+              for name in ("cut", "flat", "layers", "none")),
             ({"vectors": tmp_path / "nan.npz"}, r"nan\.npz: contains NaN or infinity; extract the vectors again"),
             ({"vectors": tmp_path / "few.npz"}, r"few\.npz: holds 7 vectors of width 32; one of width 32 for each of "),
             ({"vectors": pooled, "layer": 1}, r"`layer`=1: .* holds the layers 0, -1")):
         with pytest.raises(InputError, match=message):
             scripts.run_here(NEAREST, query="a", **values, **flags)
-    monkeypatch.setattr(nearest, "_pooled", lambda *_: np.full([len(LINES), 32], np.inf, np.float32))
+    monkeypatch.setattr(extraction, "pool", lambda tokens, vectors, _: (tokens, vectors * np.inf))
     with pytest.raises(InputError, match=r"`init_checkpoint`=.*: gives vectors with NaN or infinity"):
         scripts.run_here(NEAREST, query="a", **flags)
 

@@ -3,7 +3,6 @@
 `hf_tasks` has a directory per task, with random weights. `expected.npz` contains the outputs of transformers for them.
 """
 
-import dataclasses
 import json
 import shutil
 
@@ -13,8 +12,6 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf import model_folder
-from bert_tf.checkpoints import convert, open_checkpoint
-from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import of_checkpoint
 from tests import scripts
@@ -144,30 +141,3 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")
     assert model_folder.read_task("hf") == model_folder.Task("classifier", ("a", "b"))
     assert model_folder.find_tokenizer("hf").strip_accents is False
-
-
-@pytest.mark.parametrize("name", ["classifier", "several", "regression", "tagger", "squad", "swag"])
-def test_a_round_trip_keeps_tensors_and_task(folder, name, tmp_path):
-    """Through this project's format with its task.json: the same tensors, labels, and casing."""
-    source = str(folder / name)
-    convert(source, str(tmp_path / "ours"), "tf1")
-    casing = model_folder.find_tokenizer(source)
-    task_metadata.keep(tmp_path / "ours", task_metadata.TaskMetadata(
-        **dataclasses.asdict(task_metadata.read(source)) | {
-            "do_lower_case": casing.do_lower_case, "strip_accents": casing.strip_accents, "doc_stride": None,
-            "max_query_length": None}))
-    (tmp_path / "ours" / "vocab.txt").write_text(
-        "".join(f"{piece}\n" for piece in model_folder.pieces_of_tokenizer_json(casing.vocab_file)), encoding="utf-8")
-    scripts.run_here("run.convert_checkpoint", input=tmp_path / "ours", output=tmp_path / "back", format="huggingface")
-
-    values, original = (json.loads((directory / "config.json").read_text(encoding="utf-8"))
-                        for directory in (tmp_path / "back", folder / name))
-    for key in ("architectures", "id2label", "label2id", "problem_type", "hidden_act"):
-        if original.get(key) is not None and not (key == "label2id" and name == "regression"):
-            assert values[key] == original[key], key
-    back, before = ({key: tensor.read().tobytes() for key, tensor in open_checkpoint(str(path)).tensors.items()}
-                    for path in (tmp_path / "back", source))
-    assert back == before
-    found = model_folder.find_tokenizer(str(tmp_path / "back"))
-    assert (found.do_lower_case, found.strip_accents, found.vocab_file) == (
-        casing.do_lower_case, casing.strip_accents, str(tmp_path / "back" / "vocab.txt"))

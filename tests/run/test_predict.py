@@ -28,7 +28,6 @@ MODELS = {  # Directory -> metadata and function that creates its model.
                lambda config: models.BertTokenClassifier(config, 3)),
     "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
     "endings": (TaskMetadata("multiple_choice", 26, True), models.BertMultipleChoice),
-    "pretrained": (None, models.BertPretrainer),
 }
 
 
@@ -59,14 +58,6 @@ def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):
     for row, expected in zip(rows, alone, strict=True):
         assert row["label"] == expected["label"] == max(row["probabilities"], key=row["probabilities"].get)
         assert row["probabilities"] == pytest.approx(expected["probabilities"], abs=2e-6)
-
-
-def test_half_a_surrogate_pair_is_dropped(folder, tmp_path):
-    (tmp_path / "rows.jsonl").write_text('{"text": "it \\ud83d stops"}\n{"text": "it  stops"}\n', encoding="utf-8")
-    scripts.run_here("run.predict", model=folder / "tagger", input_file=tmp_path / "rows.jsonl",
-                     output_file=tmp_path / "a.jsonl")
-    half, without = map(json.loads, (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines())
-    assert half.keys() == without.keys()
 
 
 def test_tables(folder, tmp_path):
@@ -103,22 +94,6 @@ def test_rows_of_each_task(folder, model, request_, keys):
     elif model == "endings":
         assert row["choice"] == int(np.argmax(row["probabilities"]))
         assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-5)
-
-
-def test_pre_trained_models(folder):
-    one, two, none = predict(folder, "pretrained", [
-        {"text": "a [MASK] stops"}, {"text": "[MASK] [MASK]"}, {"text": "no mask"}],
-        task="masked_lm", top_k=3, max_seq_length=20)
-    assert [[len(mask) for mask in row["masks"]] for row in (one, two, none)] == [[3], [3, 3], []]
-    (row,) = predict(folder, "pretrained", [{"text": "a word"}], task="encoder", max_seq_length=20)
-    assert len(row["vector"]) == 8
-
-
-def test_questions_with_different_numbers_of_choices(folder):
-    requests = [{"text_a": "It stops.", "choices": ["a", "b c", "d"][:number]} for number in (3, 2, 3, 2)]
-    rows = predict(folder, "endings", requests, batch_size=3)
-    assert [len(row["probabilities"]) for row in rows] == [3, 2, 3, 2]
-    assert rows[0] == rows[2]
 
 
 @pytest.mark.parametrize(("model", "flags", "message"), [
