@@ -10,19 +10,12 @@ import tensorflow as tf
 
 from bert_tf import run_state
 from bert_tf.checkpoints import convert, open_checkpoint
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from data_prep.tasks import classifier
-from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import OptimizerSettings, StepSettings, TrainingSettings
-from run.techniques.settings import TrainedWeightsSettings
 from run.training import strategies
-from tests import state_files, toy_runs
-from tests.settings import resolved
+from tests import scripts, state_files, toy_runs
 
-TRAIN = TuningSettings(do_train=True, do_eval=True, eval_steps=4, num_train_epochs=4.0)
+TRAIN = {"do_train": True, "do_eval": True, "eval_steps": 4, "num_train_epochs": 4.0}
 MOMENTS = re.compile(r"optimizer/_variables/\d+/\.ATTRIBUTES/VARIABLE_VALUE")
 HEAD = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias", "output_weights", "output_bias")
 FROZEN = {"freeze_layers": 1, "layerwise_learning_rate_decay": 0.5}
@@ -43,16 +36,12 @@ def here(folder, monkeypatch):
     return folder
 
 
-def tune(output_dir, *, tuning=TRAIN, step=None, length=20, long_texts="cut", **trained_weights):
+def tune(output_dir, **flags):
     """Trains a classifier of two layers for 12 steps."""
-    settings = FineTuningSettings(
-        model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=length),
-        training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=4, keep_checkpoint_max=9),
-        step=StepSettings(**step or {}), optimizer=OptimizerSettings(learning_rate=1e-2), tuning=tuning,
-        trained_weights=TrainedWeightsSettings(**trained_weights),
-        task=classifier.Settings(task_name="sst-2", data_dir="sst-2", long_texts=long_texts))
-    settings = resolved(settings)
-    job.run(settings)
+    scripts.run_here("run.run_classifier", **{
+        "init_checkpoint": "sst", "max_seq_length": 20, "output_dir": output_dir, "train_batch_size": 4,
+        "save_checkpoints_steps": 4, "keep_checkpoint_max": 9, "learning_rate": 1e-2, "task_name": "sst-2",
+        "data_dir": "sst-2", **(TRAIN if "do_eval" not in flags else {}), **flags})
 
 
 def stored(folder):
@@ -95,7 +84,7 @@ def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, 
     for name, value in again.items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
     results = (here / "frozen" / "eval_results.txt").read_text()
-    tune("frozen", tuning=TuningSettings(do_eval=True))
+    tune("frozen", do_eval=True)
     assert (here / "frozen" / "eval_results.txt").read_text() == results
 
     state_files.assert_holds(here / "frozen" / "run.json", {
@@ -103,7 +92,7 @@ def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, 
         "train_batch_size": 4, "group_by_length": True, "pack_sequences": False, "optimizer": "adamw",
         "random_seed": 12345, **FROZEN, "lora_rank": None, "lora_alpha": 16.0, "weight_pruning": None,
         "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01,
-                       "num_train_epochs": TRAIN.num_train_epochs, "warmup_proportion": 0.1}})
+                       "num_train_epochs": 4.0, "warmup_proportion": 0.1}})
     for name, value in (("freeze_layers", 0), ("layerwise_learning_rate_decay", 0.75)):
         message = f"`output_dir`=frozen: holds a run with `{name}` {FROZEN[name]}, not {value}; choose another folder"
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
@@ -119,11 +108,11 @@ def test_devices_do_not_change_the_result(here, two_replicas, monkeypatch):
     for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
         config[name] = 0.0
     monkeypatch.setattr(BertConfig, "from_json_file", classmethod(lambda cls, path: cls.from_dict(config)))
-    once = TuningSettings(do_train=True, num_train_epochs=1.0)
-    options = {**FROZEN, **LORA, "length": 8, "long_texts": "windows"}
-    tune("plain", tuning=once, **options)
+    options = {**FROZEN, **LORA, "max_seq_length": 8, "long_texts": "windows", "do_train": True, "do_eval": False,
+               "num_train_epochs": 1.0}
+    tune("plain", **options)
     monkeypatch.setattr(strategies, "make_strategy", lambda _: two_replicas)
-    tune("spread", tuning=once, step={"accumulate_steps": 2, "recompute_activations": True}, **options)
+    tune("spread", accumulate_steps=2, recompute_activations=True, **options)
     assert changed("spread") == changed("plain")
     expected = weights("plain")
     for name, value in weights("spread").items():
@@ -142,7 +131,7 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     for name, value in resume_at_step_4(here / "lora", **LORA).items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
     results = (here / "lora" / "eval_results.txt").read_text()
-    tune("lora", tuning=TuningSettings(do_eval=True))  # Loads merged kernels.
+    tune("lora", do_eval=True)  # Loads merged kernels.
     again = (here / "lora" / "eval_results.txt").read_text()
     numbers = [[float(line.split(" = ")[1]) for line in text.splitlines()] for text in (results, again)]
     np.testing.assert_allclose(*numbers, atol=1e-6)
