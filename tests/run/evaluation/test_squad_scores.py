@@ -66,14 +66,11 @@ def test_scores_of_korquad():
     assert scores == pytest.approx({"exact_match": 50, "f1": 100 * (14 / 17 + 1) / 2})
 
 
-@pytest.mark.parametrize(("examples", "is_v2", "message"), [
-    ([example("1", "b"), example("2")], False,
-     r"1 of 2 questions have no answers to compare with \(SQuAD 2.0 needs `version_2_with_negative`\)"),
-    ([squad.Example("1", "q", "c"), example("2")], True, "1 of 2 questions have no answers to compare with$"),
-])
-def test_questions_that_cannot_be_scored(examples, is_v2, message):
-    with pytest.raises(InputError, match=message):
-        squad_scores.check_answers(examples, is_v2)
+def test_questions_without_answers_cannot_be_scored():
+    for question, is_v2, hint in ((example("1", "b"), False, r" \(SQuAD 2.0 needs `version_2_with_negative`\)"),
+                                  (squad.Example("1", "q", "c"), True, "$")):
+        with pytest.raises(InputError, match=f"1 of 2 questions have no answers to compare with{hint}"):
+            squad_scores.check_answers([question, example("2")], is_v2)
 
 
 @pytest.fixture(scope="module")
@@ -118,21 +115,17 @@ def test_batches_have_similar_lengths_and_are_truncated(record_file):
 
 
 @pytest.mark.parametrize("group_by_length", [True, False])
-def test_two_hosts_share_the_batches_of_one(record_file, group_by_length):
+def test_resumed_runs_and_hosts_have_the_same_batches(record_file, group_by_length):
+    expected = batches(record_file, 20, group_by_length=group_by_length)
+    for first_step in (1, 6, 9):
+        resumed = batches(record_file, 11, first_step, group_by_length=group_by_length)
+        assert get_ids(resumed) == get_ids(expected[first_step : first_step + 11])
+    assert get_ids(batches(record_file, 20, seed=4, group_by_length=group_by_length)) != get_ids(expected)
     hosts = [batches(record_file, 9, 5, group_by_length=group_by_length, share=HostShare(index, 2))
              for index in range(2)]
-    for *parts, whole in zip(*hosts, batches(record_file, 9, 5, group_by_length=group_by_length), strict=True):
+    for *parts, whole in zip(*hosts, expected[5:14], strict=True):
         for name, values in whole.items():
             np.testing.assert_array_equal(np.concatenate([part[name] for part in parts]), values)
-
-
-@pytest.mark.parametrize("group_by_length", [True, False])
-def test_a_resumed_run_continues_with_the_same_batches(record_file, group_by_length):
-    expected = get_ids(batches(record_file, 20, group_by_length=group_by_length))
-    for first_step in (1, 6, 9):
-        assert get_ids(batches(record_file, 11, first_step, group_by_length=group_by_length)) == (
-            expected[first_step : first_step + 11])
-    assert get_ids(batches(record_file, 20, seed=4, group_by_length=group_by_length)) != expected
 
 
 def test_a_stride_without_overlap_is_noted(capsys):

@@ -87,12 +87,6 @@ def test_files_that_are_damaged_or_of_other_data(folder):
         vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
 
-def test_other_metadata_have_other_names(tmp_path):
-    names = {kept_rows.find(str(tmp_path), {**METADATA, **change}) for change in ({}, {"data": "x"}, {"encoder": "x"})}
-    assert len(names) == 3
-    assert kept_rows.find(str(tmp_path), dict(reversed(METADATA.items()))) in names
-
-
 def test_a_disk_without_space(tmp_path, values, monkeypatch):
     monkeypatch.setattr(kept_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
     with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another folder"):
