@@ -94,7 +94,6 @@ TIERS = {
     "run/test_export_saved_model.py": "large",
     "run/test_hugging_face_models.py": "large",
     "run/test_predict.py": "large",
-    "run/test_remote_models.py": "extra_large",
     "run/test_run_multiple_choice.py": "large",
     "run/test_run_tagger.py": "large",
     "run/test_script_errors.py": "large",

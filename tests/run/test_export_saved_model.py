@@ -7,11 +7,11 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
-from bert_tf import models
+from bert_tf import files, models
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from tests import scripts, toy_runs
+from tests import remote_folders, scripts, toy_runs
 
 EXPORT = "run.export_saved_model"
 CONTEXT = "The debugger stops at the first line. " * 9
@@ -51,15 +51,17 @@ def test_bfloat16(folder):
     assert tf.bfloat16 in variables.get_variable_to_dtype_map().values()
 
 
-def test_litert(folder, capsys):
-    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir="small", format="tflite", weights="int8",
+def test_litert_in_a_remote_directory(capsys):
+    directory = remote_folders.new_folder()
+    scripts.run_here(EXPORT, init_checkpoint="tagger", export_dir=directory, format="tflite", weights="int8",
                      max_seq_length=17, lengths="8,64", batch_sizes=2)
     output = capsys.readouterr().out
-    assert output.startswith("small/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")
+    assert output.startswith(f"{directory}/model_int8.tflite: LiteRT model of a token_classifier with int8 weights, 0.")
     assert re.search(r"it takes text, up to 17 ids, and its numbers are within \d\.\de-\d\d \(logits\) of the whole "
                      r"model's$", output.strip())
-    assert [path.name for path in (folder / "small").iterdir()] == ["model_int8.tflite"]
-    assert LiteRTModel(str(folder / "small" / "model_int8.tflite")).metadata.labels == ("O", "B-PER", "I-PER")
+    assert list(files.names_in(directory)) == ["model_int8.tflite"]
+    with files.local_copy(f"{directory}/model_int8.tflite") as path:
+        assert LiteRTModel(path).metadata.labels == ("O", "B-PER", "I-PER")
 
 
 def test_litert_next_to_a_saved_model(folder, capsys):

@@ -78,12 +78,14 @@ def test_json_lines_have_the_format_of_the_original_bert(flags, expected, tmp_pa
 
 
 @pytest.mark.parametrize("batches_per_window", [1, 2])
-def test_numpy_arrays_from_standard_input(flags, expected, tmp_path, monkeypatch, batches_per_window):
+def test_numpy_arrays_from_standard_input(flags, expected, monkeypatch, batches_per_window):
+    """The output directory is remote."""
+    output = f"{remote_folders.new_folder()}/out.npz"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"\n".join(LINES))))
     monkeypatch.setattr(extraction, "WINDOW_BYTES", batches_per_window * 4 * 3 * LENGTH * 2 * 32)
-    scripts.run_here(EXTRACT, output_file=tmp_path / "out.npz", output_format="npz", layers="-1,0", batch_size=3,
+    scripts.run_here(EXTRACT, output_file=output, output_format="npz", layers="-1,0", batch_size=3,
                      **{**flags, "input_file": "-"})
-    with np.load(tmp_path / "out.npz") as arrays:
+    with files.local_copy(output) as path, np.load(path) as arrays:
         assert arrays["layers"].tolist() == [-1, 0]
         assert arrays["vectors"].dtype == np.float32
         tokens, vectors = (np.split(arrays[name], arrays["row_splits"][1:-1]) for name in ("tokens", "vectors"))
@@ -101,11 +103,11 @@ def test_embeddings_equal_those_of_the_original_bert(reference, reference_config
         np.testing.assert_allclose(vectors[mask][:, layer], numbers[f"forward/layer_{layer}"][mask], rtol=0, atol=2e-5)
 
 
-def test_records(tmp_path):
+def test_records_in_a_remote_directory():
     """TensorFlow parses the records with the two lines of the guide."""
     rows = [(["[CLS]", "é"], np.arange(12, dtype=np.float32).reshape(2, 3, 2)),
             (["a"], np.ones([1, 3, 2], np.float32))]
-    path = str(tmp_path / "out.tfrecord")
+    path = f"{remote_folders.new_folder()}/out.tfrecord"
     with vector_files.WRITERS["tfrecord"](path, [0, 1, 2], 2) as writer:
         for row in rows:
             writer.write(*row)

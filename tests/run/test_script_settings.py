@@ -3,11 +3,14 @@
 import pytest
 
 from bert_tf import models
+from bert_tf.cli import places
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
-from data_prep.tasks import classifier, span_labeler
+from bert_tf.serving.settings import LabelSettings
+from data_prep.tasks import classifier, multiple_choice, span_labeler
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
 from run.inference.settings import (
+    AnswerSettings,
     ConversionSettings,
     ExportSettings,
     ExtractionSettings,
@@ -15,7 +18,7 @@ from run.inference.settings import (
     NearestSettings,
 )
 from run.pretraining.settings import PretrainingSettings
-from tests import scripts, toy_runs
+from tests import remote_folders, scripts, toy_runs
 
 TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
 EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
@@ -130,3 +133,15 @@ def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
         scripts.resolve(module, **{**usual, **flags})
     assert message in str(caught.value)
     assert not (folder / "out").exists()
+
+
+def test_files_and_directories_may_be_remote():
+    folder = remote_folders.new_folder()
+    remote_folders.put(f"{folder}/data/article.txt", "Mary Shelley wrote it.")
+    remote_folders.put(f"{folder}/labels.txt", "bad\ngood\n")
+    assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
+    assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
+    places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
+    for output, message in (("data", "is not empty; give another folder"), ("new/", "is the folder of `input`")):
+        with pytest.raises(InputError, match=message):
+            ConversionSettings(f"{folder}/new", f"{folder}/{output}").check_files()

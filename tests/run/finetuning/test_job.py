@@ -50,12 +50,12 @@ XNLI = {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
 
 
 @pytest.mark.parametrize(("task_class", "settings", "expected"), [
-    (ClassifierTask, classifier.Settings("RTE"), {"task_name": "rte"}),
-    *((ClassifierTask, classifier.Settings(name), {"task_name": "sst-2"}) for name in ("SST-2", "sst2")),
-    (ClassifierTask, classifier.Settings("XNLI"), XNLI),
-    (ClassifierTask, classifier.Settings("xnli", xnli_language="de"),
+    (ClassifierTask, classifier.Settings(task_name="RTE"), {"task_name": "rte"}),
+    *((ClassifierTask, classifier.Settings(task_name=name), {"task_name": "sst-2"}) for name in ("SST-2", "sst2")),
+    (ClassifierTask, classifier.Settings(task_name="XNLI"), XNLI),
+    (ClassifierTask, classifier.Settings(task_name="xnli", xnli_language="de"),
      {**XNLI, "xnli_language": "de", "xnli_train_language": "de"}),
-    (ClassifierTask, classifier.Settings("xnli", xnli_language="de", xnli_train_language="en"),
+    (ClassifierTask, classifier.Settings(task_name="xnli", xnli_language="de", xnli_train_language="en"),
      {**XNLI, "xnli_language": "de", "xnli_train_language": "en"}),
     (TokenClassifierTask, token_classifier.Settings(token_column=2),
      {"token_column": 2, "label_column": -1, "document_context": False}),
