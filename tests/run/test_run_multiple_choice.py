@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from bert_tf.config import BertConfig
+from run.evaluation.results import read_results
 from tests import scripts
-from tests.end_to_end.test_text_to_served_model import read_results
 
 SCRIPT = "run.run_multiple_choice"
 WORDS = ["he", "she", "eats", "drinks", "bread", "water", "stone", "cloud", "a", "and"]
@@ -63,7 +63,7 @@ def trained(folder):
 
 @pytest.mark.usefixtures("trained")
 def test_the_rule_is_learned_and_probabilities_match_the_scores(folder):
-    results = read_results(folder / "out" / "eval_results.txt")
+    results = read_results(str(folder / "out" / "eval_results.txt"))
     assert results["eval_accuracy"] > 0.8  # 0.25 at random
     probabilities = np.loadtxt(folder / "out" / "test_results.tsv", delimiter="\t")
     assert probabilities.shape == (30, 4)
@@ -96,5 +96,5 @@ def test_race_with_another_number_of_choices(folder):
         init_checkpoint="out", do_eval=True, do_predict=True, **FLAGS)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "dev: 12 questions of 3 choices; 3 choices are longer than --max_seq_length=13" in done.stderr
-    assert read_results(folder / "race_out" / "eval_results.txt")["eval_accuracy"] > 0.7
+    assert read_results(str(folder / "race_out" / "eval_results.txt"))["eval_accuracy"] > 0.7
     assert np.loadtxt(folder / "race_out" / "test_results.tsv", delimiter="\t").shape == (12, 3)

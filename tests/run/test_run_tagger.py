@@ -9,8 +9,8 @@ from seqeval import metrics as entity_metrics
 
 from bert_tf.config import BertConfig
 from data_prep.tasks import conll
+from run.evaluation.results import read_results
 from tests import scripts
-from tests.end_to_end.test_text_to_served_model import read_results
 
 SCRIPT = "run.run_tagger"
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "anna", "berg", "##s", "##en", "rome", "new", "york", "meets",
@@ -72,7 +72,7 @@ def test_entities_are_learned_and_every_word_has_a_prediction(folder):
     assert predicted.words == dev.words
     assert [row.rsplit(" ", 1)[0] for row in predicted.rows[2:]] == [row.rsplit(" ", 1)[0] for row in dev.rows[2:]]
     assert predicted.rows[:2] == ["-DOCSTART- -X- O O", ""] == dev.rows[:2]
-    results = read_results(folder / "out" / "eval_results.txt")
+    results = read_results(str(folder / "out" / "eval_results.txt"))
     assert results["eval_f1"] > 0.8
     for name in ("f1", "precision", "recall", "accuracy"):
         expected = getattr(entity_metrics, f"{name}_score")(dev.labels, predicted.labels)

@@ -1,6 +1,5 @@
 """Packing of several examples into a row: each step has the same examples, losses, and gradients."""
 
-import csv
 import dataclasses
 import itertools
 
@@ -9,15 +8,9 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.config import BertConfig
-from data_prep.tasks import classifier, token_classifier
 from run.arrays import batches, packing
-from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import StepSettings, TrainingSettings
 from run.training.host_batches import WHOLE, HostShare
-from tests import toy_runs
+from tests import scripts, toy_runs
 
 NUM, WIDTH, BATCH = 23, 17, 6
 
@@ -94,35 +87,19 @@ def test_packing_is_first_fit_decreasing():
     assert len(packing.pack(np.ones(30, int), 100)) == 3  # At most twelve per row.
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("packed")
-    toy_runs.write_data(folder)
-    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8")
-    (folder / "vocab.txt").write_text(vocabulary, encoding="utf-8")
-    return folder, BertConfig(len(vocabulary.splitlines()), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
-                              hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-
-
-def train(folder, output_dir, task, **tuning):
-    """Trains a model; returns the losses in training_log.csv."""
-    folder, config = folder
-    job.run(FineTuningSettings(
-        task=task, model=ModelSettings(config=config), step=StepSettings(jit_compile=True, accumulate_steps=2),
-        tokenizer=TokenizerSettings(vocab_file=str(folder / "vocab.txt"), max_seq_length=20),
-        training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=4, iterations_per_loop=1),
-        tuning=TuningSettings(do_train=True, group_by_length=False, num_train_epochs=1.0, **tuning)))
-    with open(folder / output_dir / "training_log.csv", newline="", encoding="utf-8") as file:
-        return [float(row["loss"]) for row in csv.DictReader(file)]
-
-
-@pytest.mark.parametrize("kind", ["classifier", "tagger"])
-def test_a_packed_run_has_the_losses_of_an_unpacked_one(folder, kind):
-    directory = folder[0]
-    task = {"classifier": classifier.Settings(task_name="sst-2", data_dir=str(directory / "sst-2")),
-            "tagger": token_classifier.Settings(train_file=str(directory / "dev.txt"),
-                                                dev_file=str(directory / "dev.txt"))}[kind]
-    packed, expected = (train(folder, f"{kind}_{is_packed}", task, pack_sequences=is_packed)
-                        for is_packed in (True, False))
-    assert len(packed) > 0
-    np.testing.assert_allclose(packed, expected, rtol=1e-5)
+@pytest.mark.parametrize(("script", "name"), [("run.run_classifier", "sst"), ("run.run_tagger", "tagger")])
+def test_a_packed_run_has_the_losses_of_an_unpacked_one(tmp_path, reference, monkeypatch, script, name):
+    toy_runs.write_data(tmp_path)
+    toy_runs.write(tmp_path, reference, {name: toy_runs.TASKS[name]}, hidden_dropout_prob=0.0,
+                   attention_probs_dropout_prob=0.0)
+    monkeypatch.chdir(tmp_path)
+    flags = {"init_checkpoint": name, "max_seq_length": 20, "train_batch_size": 4, "iterations_per_loop": 1,
+             "jit_compile": True, "accumulate_steps": 2, "group_by_length": False, "do_train": True,
+             "num_train_epochs": 1, **toy_runs.DATA[name], **({"task_name": "sst-2"} if name == "sst" else {})}
+    curves = []
+    for pack_sequences in (True, False):
+        directory = f"packed_{pack_sequences}"
+        scripts.run_here(script, output_dir=directory, pack_sequences=pack_sequences, **flags)
+        curves.append(np.genfromtxt(f"{directory}/training_log.csv", delimiter=",", names=True)["loss"])
+    assert curves[0].size > 0
+    np.testing.assert_allclose(*curves, rtol=1e-5)
