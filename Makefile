@@ -11,6 +11,7 @@
 
 PYTHON ?= python3.11
 BIN := .venv/bin
+PIP := $(BIN)/pip install -qq --disable-pip-version-check
 SETUP_DONE := .venv/setup-done
 
 .PHONY: setup demo test test-quick test-all soak lint bench clean
@@ -21,12 +22,19 @@ $(SETUP_DONE): pyproject.toml requirements.txt constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' 2>/dev/null || { \
 	  echo "Python 3.11 is needed, and '$(PYTHON)' is" \
 	    "$$($(PYTHON) --version 2>/dev/null || echo not there): try make PYTHON=/path/to/python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt -c constraints.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	folder=$$(mktemp -d) && TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m data_prep.create_pretraining_data \
+	@set -e; start=$$(date +%s); \
+	echo "setup 1/3: creating .venv"; \
+	$(PYTHON) -m venv --clear .venv; \
+	echo "setup 2/3: installing the packages of requirements.txt, which takes a minute or two"; \
+	$(PIP) -r requirements.txt -c constraints.txt; \
+	$(PIP) --no-deps --no-build-isolation -e .; \
+	echo "setup 3/3: compiling the functions of data_prep"; \
+	directory=$$(mktemp -d); \
+	TF_CPP_MIN_LOG_LEVEL=3 $(BIN)/python -m data_prep.create_pretraining_data \
 	  --input_file=tests/reference/text/corpus.txt --vocab_file=tests/reference/text/vocab.txt \
-	  --output_file=$$folder/first.tfrecord > /dev/null && rm -r $$folder  # compiles its functions
+	  --output_file=$$directory/first.tfrecord > $$directory/log 2>&1 || { cat $$directory/log >&2; exit 1; }; \
+	rm -r $$directory; \
+	echo "setup finished after $$(($$(date +%s) - start)) seconds"
 	@touch $@
 
 demo: setup

@@ -68,33 +68,42 @@ def fail(module, folder=None, **flags):
 
 
 @contextlib.contextmanager
-def parsed(module, **flags):
-    """Parses a script's flags in this process; yields its Command, and removes the flags at the end.
-
-    Starts no process. Raises absl.flags.Error for an unknown or invalid flag.
-    """
+def defined(module):
+    """Defines the flags of a script, a module, until the end; yields a dict of name -> absl's flag."""
     known = set(absl.flags.FLAGS)
-    command_of_script = importlib.import_module(module).COMMAND
     try:
-        command_of_script.define_flags()
-        absl.flags.FLAGS(command(module, **flags)[2:])
-        yield command_of_script
+        getattr(module, "COMMAND", module).define_flags()
+        yield {name: absl.flags.FLAGS[name] for name in set(absl.flags.FLAGS) - known}
     finally:
         for name in set(absl.flags.FLAGS) - known:
             delattr(absl.flags.FLAGS, name)
-        absl.flags.FLAGS.unparse_flags()
+
+
+@contextlib.contextmanager
+def parsed(name, **flags):
+    """Parses the flags of a script in this process; yields its Command.
+
+    Raises absl.flags.Error for an unknown or invalid flag.
+    """
+    module = importlib.import_module(name)
+    with defined(module):
+        try:
+            absl.flags.FLAGS(command(name, **flags)[2:])
+            yield module.COMMAND
+        finally:
+            absl.flags.FLAGS.unparse_flags()
 
 
 def resolve(module, **flags):
     """Returns the settings of a script for these flags, without starting a process; raises InputError as it does."""
-    with parsed(module, **flags) as command_of_script:
-        return command_of_script.resolve()
+    with parsed(module, **flags) as script:
+        return script.resolve()
 
 
 def run_here(module, **flags):
     """Runs a script in this process, in the current directory; raises InputError as it does."""
-    with parsed(module, **flags) as command_of_script:
-        command_of_script.main([module])
+    with parsed(module, **flags) as script:
+        script.main([module])
 
 
 def last_error(module, folder=None, **flags):

@@ -1,38 +1,35 @@
-"""What README.md and docs/ say can be done: scripts, flags and make targets exist, links and pictures lead somewhere.
+"""The pages: their scripts, flags, make targets, links, and figures exist; their diffs apply.
 
-Read as shell: code blocks, fenced or indented. In a block with `$ ` prompts the prompted lines are commands and the
-others are output; in a block without, every line is a command. A backslash at its end continues a line. Inline code is
-read too where it begins like a command.
+Shell commands are in code blocks, fenced or indented. In a block with `$ ` prompts, the other lines are output. Inline
+code that begins like a command is a command too.
 """
 
 import ast
 import functools
-import importlib
 import importlib.util
 import pathlib
 import re
 import shlex
 
 import pytest
-from absl import flags
+
+from tests import scripts
 
 ROOT = pathlib.Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 README_LINES = 200
 SHELL = {"", "sh", "bash", "shell", "console"}  # languages of fenced blocks
 SCRIPT_FOLDERS = ("data_prep", "run", "benchmarks")
-OF_EVERY_SCRIPT = {"help", "helpfull", "traceback"}
+COMMON_FLAGS = {"help", "helpfull", "traceback"}
 FENCE = re.compile(r"\s*(```+)\s*(\w*)")
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 OUR_PATH = re.compile(r"(?:bert_tf|data_prep|run|tests|benchmarks|docs)/[\w./-]+")
 
 
-# Markdown: blocks, inline code, links, headings.
-
 def split_blocks(text):
-    """Markdown as its code blocks, a list of (language, lines), and the rest as one str."""
+    """Splits Markdown into its code blocks, a list of (language, lines), and the remaining text, a str."""
     blocks, prose, fence = [], [], None
-    indented = False  # whether the last line that was not blank belongs to an indented block
+    is_indented = False  # Whether the last line that was not blank belongs to an indented block.
     before = ""
     for line in text.splitlines():
         opening = FENCE.match(line)
@@ -42,49 +39,46 @@ def split_blocks(text):
             else:
                 blocks[-1][1].append(line)
         elif opening:
-            fence, indented = opening[1], False
+            fence, is_indented = opening[1], False
             blocks.append((opening[2], []))
-        elif line.startswith("    ") and (indented or not before.strip()):
-            if not indented:
+        elif line.startswith("    ") and (is_indented or not before.strip()):
+            if not is_indented:
                 blocks.append(("", []))
             blocks[-1][1].append(line[4:])
-            indented = True
+            is_indented = True
         else:
             prose.append(line)
-            indented = indented and not line.strip()
+            is_indented = is_indented and not line.strip()
         before = line
     return blocks, "\n".join(prose)
 
 
 def inline_code(prose):
-    """The texts of inline code spans."""
+    """Returns the texts of inline code spans."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", prose)]
 
 
 def links(prose):
-    """The targets of links and pictures, Markdown's and HTML's."""
+    """Returns the targets of links and figures, in Markdown and HTML."""
     prose = re.sub(r"`[^`]+`", "", prose)
     return re.findall(r"\]\(([^)\s]+)[^)]*\)", prose) + re.findall(r"(?:src|href)=\"([^\"]+)\"", prose)
 
 
 def anchors(text):
-    """The #names that GitHub gives the headings of a page."""
-    names = set()
+    """Returns the anchors that GitHub gives the headings of a page."""
+    names = []
     for heading in re.findall(r"^#+\s+(.*?)\s*#*$", split_blocks(text)[1], re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
-        name = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")
-        repeats = sum(each == name or re.fullmatch(rf"{re.escape(name)}-\d+", each) is not None for each in names)
-        names.add(f"{name}-{repeats}" if repeats else name)
-    return names
+        names.append(re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-"))
+    return {f"{name}-{names[:place].count(name)}" if name in names[:place] else name
+            for place, name in enumerate(names)}
 
-
-# Shell: lines of a block -> commands.
 
 def shell_lines(lines):
-    """The command lines of a block, continuations joined, prompts removed.
+    """Returns the command lines of a block, with joined continuations and without prompts.
 
     Raises:
-      ValueError: a line of output begins like a flag: the backslash before it is missing.
+      ValueError: If a line of output begins like a flag, because a backslash before it is missing.
     """
     prompted = any(line.lstrip().startswith("$ ") for line in lines)
     found, continues = [], False
@@ -96,13 +90,13 @@ def shell_lines(lines):
         elif is_command:
             found.append((stripped.removeprefix("$ ") if prompted else stripped).removesuffix("\\"))
         elif stripped.startswith("--"):
-            raise ValueError(f"is this flag the rest of a command? a backslash is missing: {stripped}")
+            raise ValueError(f"a backslash is missing: {stripped}")
         continues = (continues or is_command) and stripped.endswith("\\")
     return [line for line in found if line]
 
 
 def commands(lines):
-    """The commands of shell lines, each a list of words; variables that are set to a command are replaced by it."""
+    """Yields the commands of shell lines, each a list of words; replaces a variable at the start by its value."""
     variables = {}
     for line in lines:
         lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
@@ -123,7 +117,7 @@ def commands(lines):
 
 
 def commands_of_page(text):
-    """All commands of a page, in code blocks and in inline code."""
+    """Returns the commands of a page, in code blocks and in inline code."""
     blocks, prose = split_blocks(text)
     found = []
     for language, lines in blocks:
@@ -138,14 +132,12 @@ def commands_of_page(text):
 
 
 def is_tree(lines):
-    """Whether a block is a drawing of folders."""
+    """Returns whether a block is a directory tree."""
     return bool(lines) and re.match(r"[\w.]+/\s", lines[0]) is not None
 
 
-# Commands: what is wrong with them.
-
 def problems(words):
-    """What of a command does not exist, a list of sentences; programs other than python and make pass."""
+    """Returns messages about the parts of a command that do not exist; other programs than python and make pass."""
     program, *arguments = words
     if program == "make":
         return make_problems(arguments)
@@ -166,7 +158,7 @@ def problems(words):
 
 
 def script_path(name):
-    """The file that `python -m` runs for a module of this project, given as a path without suffix, or None."""
+    """Returns the file that `python -m` runs for a module of this project, or None; name: path without suffix."""
     for path in (ROOT / f"{name}.py", ROOT / name / "__main__.py"):
         if path.is_file():
             return path
@@ -174,13 +166,13 @@ def script_path(name):
 
 
 def is_installed(module):
-    """Whether `python -m module` would find a module that is not this project's."""
+    """Returns whether `python -m module` finds a module of another project."""
     return module.split(".")[0] not in SCRIPT_FOLDERS and importlib.util.find_spec(module.split(".")[0]) is not None
 
 
 def flag_problems(path, arguments):
-    """What is wrong with the flags that a script, a path, is given."""
-    defined = flags_of(path)
+    """Returns messages about the flags in the arguments of a script, a path."""
+    defined = get_flags(path)
     found = []
     for word in arguments:
         if not word.startswith("-") or re.fullmatch(r"-[\d.]*", word):
@@ -188,11 +180,11 @@ def flag_problems(path, arguments):
         name, given, value = word.removeprefix("--").partition("=")
         if not word.startswith("--"):
             found.append(f"{word}: flags are written with two dashes")
-        elif name in OF_EVERY_SCRIPT:
+        elif name in COMMON_FLAGS:
             continue
         elif name not in defined and not is_negated(name, defined):
             found.append(f"{path.relative_to(ROOT)} has no flag --{name}")
-        elif given and "..." not in value and defined.get(name) is not None:
+        elif given and "..." not in value and name in defined:
             try:
                 defined[name].parser.parse(value)
             except ValueError as error:
@@ -201,39 +193,30 @@ def flag_problems(path, arguments):
 
 
 def is_negated(name, defined):
-    """Whether a name is "no" and that of a bool."""
+    """Returns whether a name is "no" and the name of a boolean flag."""
     flag = defined.get(name.removeprefix("no"))
     return name.startswith("no") and flag is not None and flag.boolean
 
 
 @functools.cache
-def flags_of(path):
-    """The flags that a script defines: dict of name -> absl's flag, or None where only the name is known."""
-    module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-    source = path.read_text(encoding="utf-8")
-    if re.search(r"^(def define_flags\(|COMMAND = )", source, re.MULTILINE) is None:
-        return dict.fromkeys(flags_in_source(path))
-    script = importlib.import_module(module)
-    before = set(flags.FLAGS)
-    getattr(script, "COMMAND", script).define_flags()
-    defined = {name: flags.FLAGS[name] for name in set(flags.FLAGS) - before}
-    for name in defined:
-        delattr(flags.FLAGS, name)
-    return defined
+def get_flags(path):
+    """Returns a dict of the name of each flag of a script, a path -> absl's flag."""
+    if re.search(r"^(def define_flags\(|COMMAND = )", path.read_text(encoding="utf-8"), re.MULTILINE) is None:
+        return {}
+    with scripts.defined(importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))) as flags:
+        return flags
 
 
-def flags_in_source(path):
-    """The names that a file gives to add_argument() or DEFINE_...()."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        function = getattr(node, "func", None)
-        called = getattr(function, "attr", getattr(function, "id", ""))
-        if called == "add_argument" or called.startswith("DEFINE_"):
-            yield from (argument.value.removeprefix("--") for argument in node.args[:1]
-                        if isinstance(argument, ast.Constant))
+@functools.cache
+def get_all_flags():
+    """Returns the flags of all scripts, as `get_flags` does."""
+    paths = [path for folder in SCRIPT_FOLDERS for pattern in ("*.py", "*/__main__.py")
+             for path in (ROOT / folder).glob(pattern)]
+    return {name: flag for path in paths for name, flag in get_flags(path).items()}
 
 
 def make_problems(arguments):
-    """What is wrong with the targets and variables that make is given."""
+    """Returns messages about the targets and variables in the arguments of make."""
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([\w-]+):(?!=)", makefile, re.MULTILINE))
     variables = set(re.findall(r"^(\w+)\s*[:?]?=", makefile, re.MULTILINE))
@@ -241,11 +224,9 @@ def make_problems(arguments):
             if not word.startswith("-") and word.partition("=")[0] not in (variables if "=" in word else targets)]
 
 
-# The pages.
-
 @pytest.fixture(params=PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def page(request):
-    """Each page."""
+    """Returns the path of each page."""
     return request.param
 
 
@@ -261,29 +242,18 @@ def test_links(page):
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")
-        there = (page.parent / name) if name else page
-        if not there.exists():
-            found.append(f"{target}: no such file")
-        elif anchor and anchor not in anchors(there.read_text(encoding="utf-8")):
-            found.append(f"{target}: no such heading")
+        path = (page.parent / name) if name else page
+        if not path.exists() or (anchor and anchor not in anchors(path.read_text(encoding="utf-8"))):
+            found.append(target)
     assert found == []
 
 
 def test_flags_and_paths_in_the_prose(page):
     spans = inline_code(split_blocks(page.read_text(encoding="utf-8"))[1])
-    known = {*all_flags(), *OF_EVERY_SCRIPT}
+    known = {*get_all_flags(), *COMMON_FLAGS}
     named = {name for span in spans for name in re.findall(r"(?<![\w-])--(\w[\w-]*)", span)}
-    assert {name for name in named if name not in known and not is_negated(name, all_flags())} == set()
+    assert {name for name in named if name not in known and not is_negated(name, get_all_flags())} == set()
     assert [span for span in spans if OUR_PATH.fullmatch(span) and not (ROOT / span).exists()] == []
-
-
-@functools.cache
-def all_flags():
-    """The flags of all scripts: dict as of flags_of."""
-    scripts = [path for folder in SCRIPT_FOLDERS
-               for path in sorted([*(ROOT / folder).glob("*.py"), *(ROOT / folder).glob("*/__main__.py")])
-               if path.stem != "__init__"]
-    return {name: flag for path in scripts for name, flag in flags_of(path).items()}
 
 
 def test_imports_of_examples(page):
@@ -350,8 +320,6 @@ def test_every_page_can_be_reached():
               for target in links(split_blocks(path.read_text(encoding="utf-8"))[1])}
     assert {path.name for path in PAGES[1:]} <= {pathlib.Path(target).name for target in linked}
 
-
-# The reading itself, on made-up text.
 
 PAGE = """# A page
 
@@ -422,9 +390,3 @@ def test_problems_are_found(command, problem):
 def test_a_lost_continuation_is_found():
     with pytest.raises(ValueError, match="a backslash is missing: --top_k=3"):
         shell_lines(["$ python -m run.fill_mask", "  --top_k=3"])
-
-
-def test_flags_of_argparse_are_read_from_the_source(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text("parser.add_argument('--rounds', type=int)\nflags.DEFINE_string('text', None, 'help')\n")
-    assert set(flags_in_source(path)) == {"rounds", "text"}

@@ -70,16 +70,6 @@ def test_the_lists_of_scripts_are_complete():
             } == LOCKED_BY_JOBS - {"create_pretraining_data"}
 
 
-def test_the_second_process_ends_with_one_line(tmp_path):
-    (tmp_path / "a.txt").write_text("a story of two words\n")
-    flags = {"input_file": "a.txt", "vocab_file": "vocab.txt", "vocab_size": 40}
-    with only_writer("vocab_file", str(tmp_path / "vocab.txt")):
-        line = scripts.fail("data_prep.learn_vocab", tmp_path, **flags)
-    assert line == (f"learn_vocab.py: --vocab_file=vocab.txt: process {os.getpid()} is writing there; wait for its "
-                    "end, or stop it")
-    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
-
-
 def test_standard_output_has_no_lock():
     settings = COMMANDS["predict"].settings.with_values({"output_file": "-"})
     with places.lock_outputs(settings), places.lock_outputs(settings):

@@ -1,56 +1,42 @@
-"""Every script keeps the names, types and defaults that its flags have had: reference/script_flags.json."""
+"""Every script keeps the names, types, and defaults of the flags in reference/script_flags.json."""
 
 import importlib
 import json
 
 import pytest
-from absl import flags
 
+from tests import scripts
 from tests.conftest import REFERENCE
 
 SCRIPTS = json.loads((REFERENCE / "script_flags.json").read_text(encoding="utf-8"))
-ADDED_CHOICES = {("run.export_saved_model", "format"): {1: "litert"},  # place among the choices, choice
+ADDED_CHOICES = {("run.export_saved_model", "format"): {1: "litert"},  # Index -> choice.
                  ("run.extract_features", "output_format"): {3: "projector"}}
-KEPT = ("type", "default", "lower_bound", "upper_bound", "enum_values")
+FIXED = ("type", "default", "lower_bound", "upper_bound", "enum_values")
+FINE_TUNING = ("run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice")
 
 
-def flags_of(script):
-    """The flags that a script defines, dict of name -> dict as in the file; none are left defined."""
-    module = importlib.import_module("run.demo.__main__" if script == "run.demo" else script)
-    before = set(flags.FLAGS)
-    getattr(module, "COMMAND", module).define_flags()
-    defined = {}
-    for name in set(flags.FLAGS) - before:
-        flag = flags.FLAGS[name]
-        values = {"type": flag.flag_type(), "default": flag.default, "help": flag.help}
-        values |= {bound: getattr(flag.parser, bound, None) for bound in KEPT[2:]}
-        defined[name] = json.loads(json.dumps(values))  # tuples become lists, as in the file
-        delattr(flags.FLAGS, name)
-    return defined
+def describe_flags(script):
+    """Returns a dict of the name of each flag of a script -> dict as in the file."""
+    with scripts.defined(importlib.import_module("run.demo.__main__" if script == "run.demo" else script)) as flags:
+        values = {name: {"type": flag.flag_type(), "default": flag.default, "help": flag.help,
+                         **{bound: getattr(flag.parser, bound, None) for bound in FIXED[2:]}}
+                  for name, flag in flags.items()}
+    return json.loads(json.dumps(values))  # Tuples become lists, as in the file.
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_flags_are_kept(script):
-    now = flags_of(script)
-    for name, before in SCRIPTS[script].items():
-        assert name in now
+def test_flags_are_unchanged(script):
+    flags = describe_flags(script)
+    for name, expected in SCRIPTS[script].items():
         for place, choice in ADDED_CHOICES.get((script, name), {}).items():
-            before = {**before, "enum_values": [*before["enum_values"][:place], choice, *before["enum_values"][place:]]}
-        assert {key: now[name].get(key) for key in KEPT} == {key: before.get(key) for key in KEPT}, name
+            expected["enum_values"].insert(place, choice)
+        assert {key: flags[name].get(key) for key in FIXED} == {key: expected.get(key) for key in FIXED}, name
+    assert [name for name, flag in flags.items() if len(flag["help"].split()) < 2] == []
 
 
-@pytest.mark.parametrize("script", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice"])
+@pytest.mark.parametrize("script", FINE_TUNING)
 def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
-    flags_of_pretraining, flags_of_script = SCRIPTS["run.run_pretraining"], flags_of(script)
+    flags = describe_flags(script)
     for name in ("optimizer", "weight_decay_rate", "no_weight_decay", "clip_norm", "decay_power"):
-        assert flags_of_script[name]["default"] == flags_of_pretraining[name]["default"]
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_every_flag_has_help(script):
-    assert [name for name, flag in flags_of(script).items() if len(flag["help"].split()) < 2] == []
-
-
-@pytest.mark.parametrize("script", ["run.run_classifier", "run.run_squad", "run.run_tagger", "run.run_multiple_choice"])
-def test_only_scripts_that_can_pack_have_the_flag(script):
-    assert ("pack_sequences" in flags_of(script)) == (script in ("run.run_classifier", "run.run_tagger"))
+        assert flags[name]["default"] == SCRIPTS["run.run_pretraining"][name]["default"]
+    assert ("pack_sequences" in flags) == (script in ("run.run_classifier", "run.run_tagger"))

@@ -19,13 +19,13 @@ class ModelSettings(Settings):
     """The encoder's config and the source of its weights."""
 
     bert_config_file: str | None = setting(
-        None, "bert_config.json of the model: sizes, dropout rates; Hugging Face's config.json; the Model Garden's "
-              f"params.yaml; or the name of a published size with 30,522 entries ({', '.join(PUBLISHED_SIZES)}). "
-              "Needed unless one lies beside --init_checkpoint.", place=places.MODEL, told_by=CONFIG)
+        None, "The model's bert_config.json, Hugging Face's config.json, the Model Garden's params.yaml, or the name "
+              f"of a published size with 30,522 vocabulary entries ({', '.join(PUBLISHED_SIZES)}). Required unless "
+              "the directory of --init_checkpoint contains a config.", place=places.MODEL, told_by=CONFIG)
     init_checkpoint: str | None = setting(
-        None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000) or a folder, of the original, of these "
-              "scripts, of the Model Garden or of Hugging Face (model.safetensors). Config, vocabulary and casing that "
-              "lie beside it are taken where they are not given.", place=places.MODEL)
+        None, "Checkpoint to start from: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory, "
+              "in the format of the original BERT, these scripts, the Model Garden, or Hugging Face. Config, "
+              "vocabulary, and casing default to those in its directory.", place=places.MODEL)
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
     found: Found | None = dataclasses.field(default=None, compare=False, repr=False)
 
@@ -35,17 +35,17 @@ class TokenizerSettings(Settings):
     """The vocabulary and the casing of a checkpoint, and the length to which texts are truncated."""
 
     vocab_file: str | None = setting(
-        None, "vocab.txt of the model, one WordPiece entry a line, or Hugging Face's tokenizer.json. Needed unless one "
-              "lies beside --init_checkpoint; it must be the one the checkpoint was trained with.",
-        required=True, place=places.INPUT_FILE, told_by=VOCABULARY)
+        None, "The model's vocab.txt, one WordPiece token per line, or Hugging Face's tokenizer.json. It must be the "
+              "vocabulary that the checkpoint was trained with. Required unless the directory of --init_checkpoint "
+              "contains one.", required=True, place=places.INPUT_FILE, told_by=VOCABULARY)
     do_lower_case: bool = setting(
-        True, "Whether to lower-case and strip accents: True for uncased models, False for cased ones. Unless it is "
-              "given, that of the checkpoint's folder counts.", told_by=CASING)
+        True, "Lowercase the text and strip accents: true for uncased models, false for cased models. Defaults to the "
+              "setting in the checkpoint's directory.", told_by=CASING)
     strip_accents: bool | None = setting(
-        None, "Whether to strip accents; unset means what the checkpoint's folder says, else as --do_lower_case. They "
-              "differ for some models, such as German ones, in lower case with their umlauts.", told_by=CASING)
+        None, "Strip accents. Defaults to the setting in the checkpoint's directory, otherwise to --do_lower_case. "
+              "The two differ for some models, such as lowercase German models that keep umlauts.", told_by=CASING)
     max_seq_length: int = setting(
-        128, "Longest sequence in WordPiece tokens, [CLS] and [SEP] included; longer texts are cut. At most "
+        128, "Maximum sequence length in tokens, including [CLS] and [SEP]; longer texts are truncated. At most "
              "max_position_embeddings of the config.", lower=4, resume=FIXED)
 
     def read_tokenizer(self, init_checkpoint, config):

@@ -193,7 +193,7 @@ def _folder_of(path):
 
 def _is_part(path, whole):
     """Returns whether a path is below the directory of `whole`, a directory or prefix, and is named like its files."""
-    if not _PARTS.fullmatch(os.path.basename(path)):
+    if not _PARTS.fullmatch(os.path.basename(files.absolute(path))):  # `path` may be a link to it.
         return False
     has_parts = files.is_dir(whole) or files.exists(f"{whole}.index") or whole.endswith(".safetensors")
     return has_parts and files.absolute(path).startswith(os.path.join(files.absolute(_folder_of(whole)), ""))

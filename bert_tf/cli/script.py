@@ -128,7 +128,7 @@ def run(main, define_flags, takes_arguments=False):
     if not streams.open_closed():
         _fail("standard output is closed; redirect it to a file or to /dev/null")
     define_flags()
-    flags.DEFINE_bool("traceback", False, "Show the Python traceback of a mistake too, not its one line alone.")
+    flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
     prepare_tensorflow()
 
     def guarded(argv):

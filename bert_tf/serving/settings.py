@@ -38,14 +38,14 @@ class ServedSettings(Settings):
 class QuestionSettings(Settings):
     """Settings for extractive question answering; names and defaults are from the original's run_squad."""
 
-    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1)
-    max_query_length: int = setting(64, "WordPieces at which a question is cut.", lower=1)
-    max_answer_length: int = setting(30, "Most WordPieces of an answer.", lower=1)
-    version_2_with_negative: bool = setting(
-        False, "Whether a question may have no answer; the answer is then ''.")
+    doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1)
+    max_query_length: int = setting(64, "Maximum length of a question in tokens; longer questions are truncated.",
+                                    lower=1)
+    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1)
+    version_2_with_negative: bool = setting(False, "Allow questions without an answer; the answer is then ''.")
     null_score_diff_threshold: float = setting(
-        0.0, "With --version_2_with_negative: how much the score of no answer must exceed that of the best for the "
-             "answer to be none.", needs="version_2_with_negative")
+        0.0, "With --version_2_with_negative: the answer is '' if the score of no answer exceeds the score of the "
+             "best answer by more than this.", needs="version_2_with_negative")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,11 +53,12 @@ class LabelSettings(Settings):
     """Properties of a classifier that the directory of a checkpoint might not contain."""
 
     labels_file: str | None = setting(
-        None, "Label names, one a line, in the order of their ids; unset means those of task.json. A classifier "
-              "without labels gives a number.", place=places.INPUT_FILE)
+        None, "File of label names, one per line, in the order of their IDs. Defaults to the labels in task.json. A "
+              "classifier without labels predicts a number.", place=places.INPUT_FILE)
     pairs: bool = setting(
-        False, "Whether an example of a classifier or encoder is two texts: inputs text_a and text_b in place of text.")
-    multi_label: bool = setting(False, "Whether a text may have several of a classifier's labels.")
+        False, "For classifiers and encoders: each example has two texts, with the inputs text_a and text_b instead "
+               "of text.")
+    multi_label: bool = setting(False, "For classifiers: a text can have several labels.")
 
     def read_labels(self):
         """Returns the label names of `labels_file`, a tuple of str; empty without a file."""
@@ -118,18 +119,17 @@ class LoadSettings(AnyModelSettings):
     task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.with_kind_of_weights
 
     model: str | None = setting(
-        None, "What answers: a .tflite file or a folder that export_saved_model wrote, the folder of a fine-tuning "
-              "script, or another checkpoint, as --init_checkpoint of the other scripts takes it. Needed.",
+        None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
+              "run, or another checkpoint, as for --init_checkpoint of the other scripts. Required.",
         place=places.MODEL)
-    task: str | None = setting(
-        None, "What a checkpoint is to do; unset means what task.json beside it says.", choices=KIND_NAMES)
+    task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
     bert_config_file: str | None = setting(
-        None, "Config of a checkpoint; needed unless one lies beside it.", place=places.MODEL,
+        None, "Config of a checkpoint. Required unless its directory contains a config.", place=places.MODEL,
         told_by=resolution.CONFIG)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
-    top_k: int = setting(5, "Of a checkpoint: candidates for each [MASK], or answers to a question.", lower=1)
+    top_k: int = setting(5, "For checkpoints: number of candidates per [MASK], or of answers per question.", lower=1)
 
     @functools.cached_property
     def labels(self):
@@ -145,12 +145,13 @@ class CheckpointSettings(ServedSettings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     task: str | None = setting(
-        None, "What the model does; unset means what task.json beside the checkpoint says. Any checkpoint can be an "
-              "encoder, and a pre-trained one a masked_lm.", choices=KIND_NAMES)
+        None, "Task of the model. Defaults to the task in the checkpoint's task.json. Every checkpoint can be an "
+              "encoder, and a pre-trained checkpoint can be a masked_lm.", choices=KIND_NAMES)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
-    top_k: int = setting(5, "Candidates for each [MASK], or answers to a question.", lower=1)
+    top_k: int = setting(5, "Number of candidates per [MASK], or of answers per question.", lower=1)
     static_length: bool = setting(
-        False, "Pad every input to --max_seq_length, as TPUs and XLA need, in place of to the longest of a request.")
+        False, "Pad every input to --max_seq_length, as TPUs and XLA require, instead of to the longest text of a "
+               "request.")
 
     @functools.cached_property
     def labels(self):

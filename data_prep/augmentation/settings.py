@@ -15,36 +15,41 @@ NO_STOP_WORDS, ENGLISH = STOP_WORDS = ("none", "english")
 class AugmentationSettings(Settings):
     """Settings for the texts to copy and the replacement of their words."""
 
-    input_file: str | None = setting(None, "Table of examples with a header: TSV, or CSV where it is named *.csv.",
-                                      required=True, place=places.INPUT_FILE)
+    input_file: str | None = setting(
+        None, "Table of examples with a header: CSV if the name ends in .csv, otherwise TSV.", required=True,
+        place=places.INPUT_FILE)
     output_file: str | None = setting(
-        None, "The table to write, of the same form: each row of the input, and its copies after it.", required=True,
+        None, "Table to write, in the same format: each row of the input, followed by its copies.", required=True,
         place=places.OUTPUT_FILE)
     task_name: str | None = setting(
-        None, "A published task, as mrpc or sst-2, whose training file the input is: says where its texts are.")
+        None, "Published task whose training file is the input, such as mrpc or sst-2. It determines the columns of "
+              "the texts.")
     text_columns: tuple[str, ...] = setting(
-        (), "The columns of the texts, one or two names of the header; in place of `task_name`.", not_with="task_name")
+        (), "One or two columns of the header with the texts, instead of `task_name`.", not_with="task_name")
     init_checkpoint: str | None = setting(
-        None, "A pre-trained BERT: folder, prefix or file. Its masked LM proposes words, and its word table.",
-        required=True, place=places.MODEL)
-    bert_config_file: str | None = setting(None, "bert_config.json; that beside the checkpoint unless given.",
-                                            place=places.MODEL)
-    vocab_file: str | None = setting(None, "Vocabulary of the checkpoint; that beside it unless given.",
-                                      place=places.INPUT_FILE)
+        None, "Pre-trained BERT: a directory, prefix, or file. Its masked LM and its word embeddings propose "
+              "replacements.", required=True, place=places.MODEL)
+    bert_config_file: str | None = setting(None, "bert_config.json. Defaults to the one in the checkpoint's directory.",
+                                           place=places.MODEL)
+    vocab_file: str | None = setting(None, "Vocabulary of the checkpoint. Defaults to the one in its directory.",
+                                     place=places.INPUT_FILE)
     do_lower_case: bool | None = setting(
-        None, "Whether the tokenizer lower-cases; what lies beside the checkpoint says so unless given, else true.")
-    copies: int = setting(20, "Copies of each row; equal ones are left out.", lower=1, upper=1000)
-    replace_probability: float = setting(0.4, "Probability of a word to be replaced in a copy.", lower=1e-6, upper=1.0)
-    num_candidates: int = setting(15, "Words that are proposed for each, all equally likely.", lower=1, upper=1000)
+        None, "Lowercase the text. Defaults to the setting in the checkpoint's directory, otherwise to true.")
+    copies: int = setting(20, "Copies of each row; duplicates are omitted.", lower=1, upper=1000)
+    replace_probability: float = setting(0.4, "Probability of replacing a word in a copy.", lower=1e-6, upper=1.0)
+    num_candidates: int = setting(15, "Replacements to propose for each word; all are equally likely.",
+                                  lower=1, upper=1000)
     masked_lm: bool = setting(
-        True, "Whether the masked LM proposes what stands in for words of one piece; else, and for words of several "
-              "pieces, the nearest entries of the word table do.")
+        True, "Propose replacements of single-token words with the masked LM. If false, and for words of several "
+              "tokens, proposes the nearest word embeddings.")
     stop_words: str = setting(
-        ENGLISH, "Words that are never replaced: scikit-learn's list of English ones, or none.", choices=STOP_WORDS)
+        ENGLISH, "Words that are never replaced: scikit-learn's list of English stop words, or none.",
+        choices=STOP_WORDS)
     max_seq_length: int = setting(
-        128, "Most pieces that the masked LM sees at once; of a longer text those around the word.", lower=8)
-    batch_size: int = setting(64, "Words that the masked LM proposes for at once.", lower=1)
-    random_seed: int = setting(12345, "Seed of the replacements: the same input, seed and model give the same file.",
+        128, "Maximum number of tokens in an input of the masked LM; for a longer text, it reads the tokens around the "
+             "word.", lower=8)
+    batch_size: int = setting(64, "Words per batch of the masked LM.", lower=1)
+    random_seed: int = setting(12345, "Seed of the replacements. The same input, seed, and model create the same file.",
                                most=LARGEST_SEED)
 
     def check(self):

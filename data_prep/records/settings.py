@@ -15,12 +15,11 @@ class InspectionSettings(Settings):
     """
 
     input_file: str | None = setting(
-        None, "TFRecord files: comma-separated paths or glob patterns; they may be named without this flag, too.",
-        required=True, place=places.INPUT_FILES)
-    vocab_file: str | None = setting(None, "Vocabulary with which the records were made.",
-                                      place=places.INPUT_FILE)
-    num_records: int = setting(3, "How many records of each file are printed.", lower=0)
+        None, "TFRecord files: comma-separated paths or glob patterns, also accepted without this flag.", required=True,
+        place=places.INPUT_FILES)
+    vocab_file: str | None = setting(None, "Vocabulary that the records were created with.", place=places.INPUT_FILE)
+    num_records: int = setting(3, "Number of records of each file to print.", lower=0)
     max_seq_length: int | None = setting(
-        None, "What the records must have been made with; unless given, what the first one has.")
+        None, "Required value of the records. Defaults to the value of the first record.")
     max_predictions_per_seq: int | None = setting(
-        None, "What the records must have been made with; unless given, what the first one has.")
+        None, "Required value of the records. Defaults to the value of the first record.")

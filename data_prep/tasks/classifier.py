@@ -36,47 +36,45 @@ class Settings(TaskSettings):
     data: ClassVar = ("task_name", "data_dir")
 
     data_dir: str | None = setting(
-        None, "Folder of the task's files (train.tsv, dev.tsv, ...; of one's own tasks train.csv too, where there is "
-              "no train.tsv). Needed.", required=True, place=places.INPUT_FOLDER)
+        None, "Directory of the task's files: train.tsv, dev.tsv, and so on; for custom tasks also train.csv if "
+              "train.tsv does not exist. Required.", required=True, place=places.INPUT_FOLDER)
     task_name: str | None = setting(
-        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli or xnli, whose files are read as "
-              "published; or own, for files with a header. Needed.", required=True, resume=FIXED)
-    text_a_column: str = setting("text", "With --task_name=own: the column of the text.", needs=OWN,
-                                 resume=FIXED_IF_USED)
-    text_b_column: str | None = setting(None, "With --task_name=own: the column of the second text, if any.", needs=OWN,
-                                        resume=FIXED_IF_USED)
-    label_column: str = setting("label", "With --task_name=own: the column of the label or number.", needs=OWN,
-                                resume=FIXED_IF_USED)
-    regression: bool = setting(False, "With --task_name=own: whether the label is a number.", needs=OWN,
-                               resume=FIXED_IF_USED)
+        None, "cola, sst-2, mrpc, sts-b, qqp, mnli, mnli-mm, qnli, rte, wnli, or xnli, in the published format; or "
+              "own, for custom files with a header. Required.", required=True, resume=FIXED)
+    text_a_column: str = setting("text", "With --task_name=own: column of the text.", needs=OWN, resume=FIXED_IF_USED)
+    text_b_column: str | None = setting(None, "With --task_name=own: column of the second text, if any.",
+                                        needs=OWN, resume=FIXED_IF_USED)
+    label_column: str = setting("label", "With --task_name=own: column of the label or number.",
+                                needs=OWN, resume=FIXED_IF_USED)
+    regression: bool = setting(False, "With --task_name=own: predict numbers instead of labels.",
+                               needs=OWN, resume=FIXED_IF_USED)
     label_separator: str | None = setting(
-        None, "With --task_name=own: what stands between labels where a row may have several.", needs=OWN,
+        None, "With --task_name=own: separator between the labels of a row that can have several.", needs=OWN,
         not_with="regression", resume=FIXED_IF_USED)
     strict: bool = setting(
-        False, "With --task_name=own: whether a label of the development data that training lacks is an error; else it "
-               "counts as wrong.", needs=OWN)
-    glue_submission: bool = setting(False, "With --do_predict: write the file that the GLUE server takes too.",
+        False, "With --task_name=own: fail if the development data has a label that the training data lacks. By "
+               "default, such examples count as misclassified.", needs=OWN)
+    glue_submission: bool = setting(False, "With --do_predict: also write the submission file for the GLUE server.",
                                     needs="do_predict")
     xnli_language: str = setting(
         "zh", "With --task_name=xnli: language of the development and test data.", choices=XNLI_LANGUAGES,
         needs=XNLI, resume=FIXED_IF_USED)
     xnli_train_language: str | None = setting(
-        None, "With --task_name=xnli: language of the training data, en to see what a multilingual model carries over "
-              "to --xnli_language; unset means --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI,
-        resume=FIXED_IF_USED)
+        None, "With --task_name=xnli: language of the training data; en tests the transfer of a multilingual model to "
+              "--xnli_language. Defaults to --xnli_language.", choices=XNLI_LANGUAGES, needs=XNLI, resume=FIXED_IF_USED)
 
     long_texts: str = setting(
-        "cut", "cut: texts over --max_seq_length are cut, as in the original; windows: they are read whole, in windows "
-               "of that length that overlap, whose logits are pooled, in training and in serving too. Of a pair the "
-               "second text is.", choices=("cut", "windows"), resume=FIXED_IF_USED)
+        "cut", "cut: truncate texts to --max_seq_length, as in the original BERT. windows: read complete texts in "
+               "overlapping windows of that length, and pool their logits, in training and in serving. For pairs, "
+               "this applies to the second text.", choices=("cut", "windows"), resume=FIXED_IF_USED)
     window_stride: int | None = setting(
-        None, "With --long_texts=windows: WordPieces between the starts of two windows of a text; unset means half of "
+        None, "With --long_texts=windows: tokens between the starts of two windows of a text. Defaults to half of "
               "--max_seq_length.", lower=1, needs="long_texts=windows")
     max_windows: int = setting(
-        8, "With --long_texts=windows: most windows of a text; what is longer is cut. They are in memory together.",
-        lower=1, needs="long_texts=windows")
+        8, "With --long_texts=windows: maximum number of windows per text; longer texts are truncated. The windows of "
+           "a text are in memory together.", lower=1, needs="long_texts=windows")
     window_pooling: str = setting(
-        "mean", "With --long_texts=windows: the mean or the maximum of the windows' logits, label by label.",
+        "mean", "With --long_texts=windows: mean or maximum of the windows' logits, per label.",
         choices=("mean", "max"), needs="long_texts=windows")
 
     @property

@@ -12,7 +12,7 @@ from data_prep.tasks import glue, swag
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
 QUESTIONS_PLACE = {"data_format=race": places.INPUT_PATH, None: places.INPUT_FILE}
-QUESTIONS_FILE = "SWAG's CSV file; or, with --data_format=race, a JSON file or a folder of them"
+QUESTIONS_FILE = "SWAG's CSV file; or with --data_format=race, a JSON file or a directory of JSON files"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,15 +22,15 @@ class Settings(TaskSettings):
     kind: ClassVar = "multiple_choice"
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
-    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_train.", required=TRAINS,
-                                      place=QUESTIONS_PLACE)
-    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_eval.", required="do_eval",
-                                    place=QUESTIONS_PLACE)
-    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Needed with --do_predict.", required="do_predict",
-                                     place=QUESTIONS_PLACE)
+    train_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_train.",
+                                     required=TRAINS, place=QUESTIONS_PLACE)
+    dev_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_eval.",
+                                   required="do_eval", place=QUESTIONS_PLACE)
+    test_file: str | None = setting(None, f"{QUESTIONS_FILE}. Required with --do_predict.",
+                                    required="do_predict", place=QUESTIONS_PLACE)
     data_format: str = setting(
-        "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ... and label; race: JSON files with the "
-                "keys article, questions, options and answers.", choices=("swag", "race"), resume=FIXED)
+        "swag", "swag: CSV with the columns sent1, sent2, ending0, ending1, ..., and label. race: JSON files with the "
+                "keys article, questions, options, and answers.", choices=("swag", "race"), resume=FIXED)
 
 
 class MultipleChoiceData(TaskData):

@@ -24,31 +24,30 @@ class Settings(TaskSettings):
     kind: ClassVar = "span_labeler"
     data: ClassVar = ("train_file", "predict_file")
 
-    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Needed to train.",
-                                      required=TRAINS, place=places.INPUT_FILE)
+    train_file: str | None = setting(None, "SQuAD JSON to train on, such as train-v1.1.json. Required with --do_train.",
+                                     required=TRAINS, place=places.INPUT_FILE)
     predict_file: str | None = setting(
-        None, "SQuAD JSON to evaluate on and to answer, such as dev-v1.1.json or test-v1.1.json. Needed to evaluate "
-              "and to predict.", required="do_eval or do_predict", place=places.INPUT_FILE)
-    doc_stride: int = setting(128, "WordPieces between the starts of two windows of a long context.", lower=1,
-                              resume=FIXED)
+        None, "SQuAD JSON to evaluate and predict, such as dev-v1.1.json or test-v1.1.json. Required with --do_eval "
+              "and --do_predict.", required="do_eval or do_predict", place=places.INPUT_FILE)
+    doc_stride: int = setting(128, "Tokens between the starts of two windows of a long context.", lower=1, resume=FIXED)
     max_query_length: int = setting(
-        64, "Longest question in WordPieces; longer ones are cut. Less than --max_seq_length - 3.", lower=1,
-        resume=FIXED)
+        64, "Maximum length of a question in tokens; longer questions are truncated. Less than --max_seq_length - 3.",
+        lower=1, resume=FIXED)
     n_best_size: int = setting(
-        20, "Starts and ends to try in each window, and answers a question in nbest_predictions.json.", lower=1)
-    max_answer_length: int = setting(30, "Longest answer in WordPieces.", lower=1)
-    version_2_with_negative: bool = setting(False, "Whether some questions have no answer, as in SQuAD 2.0.",
-                                            resume=FIXED)
+        20, "Number of starts and ends to try in each window, and of answers per question in nbest_predictions.json.",
+        lower=1)
+    max_answer_length: int = setting(30, "Maximum length of an answer in tokens.", lower=1)
+    version_2_with_negative: bool = setting(False, "Allow questions without an answer, as in SQuAD 2.0.", resume=FIXED)
     null_score_diff_threshold: float = setting(
-        0.0, "With --version_2_with_negative: a question has no answer if the score of none exceeds that of the best "
-             "answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold")
+        0.0, "With --version_2_with_negative: a question has no answer if the score of no answer exceeds the score of "
+             "the best answer by more than this.", needs="version_2_with_negative", not_with="use_best_threshold")
     use_best_threshold: bool = setting(
-        False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold; right for "
-               "development data only.", needs="version_2_with_negative")
+        False, "Use the threshold with the best F1 on --predict_file instead of --null_score_diff_threshold. Only for "
+               "development data.", needs="version_2_with_negative")
     answer_metric: str = setting(
-        "squad", "squad: the official evaluation; korquad: KorQuAD's, whose F1 counts characters.",
+        "squad", "squad: the official evaluation. korquad: KorQuAD's evaluation, whose F1 counts characters.",
         choices=("squad", "korquad"), not_with="version_2_with_negative")
-    verbose_logging: bool = setting(False, "Say of every answer that could not be found in its context again.")
+    verbose_logging: bool = setting(False, "Print every answer whose text does not occur in its context.")
 
 
 class SpanLabelerData(TaskData):

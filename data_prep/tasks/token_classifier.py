@@ -11,7 +11,7 @@ from bert_tf.files import garbled_note
 from data_prep.tasks import conll
 from data_prep.tasks.base import TRAINS, Question, TaskData, TaskSettings
 
-WORDS_FILE = "File of a word a line, columns divided by tabs or spaces, sentences by empty lines"
+WORDS_FILE = "File with one word per line, columns separated by tabs or spaces, and an empty line after each sentence"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,22 +21,23 @@ class Settings(TaskSettings):
     kind: ClassVar = "token_classifier"
     data: ClassVar = ("train_file", "dev_file", "test_file")
 
-    train_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_train.", required=TRAINS,
-                                      place=places.INPUT_FILE)
-    dev_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_eval.", required="do_eval",
-                                    place=places.INPUT_FILE)
-    test_file: str | None = setting(None, f"{WORDS_FILE}. Needed with --do_predict.", required="do_predict",
-                                     place=places.INPUT_FILE)
-    token_column: int = setting(0, "Column of the word: 0 is the first, -1 the last.", resume=FIXED)
+    train_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_train.",
+                                     required=TRAINS, place=places.INPUT_FILE)
+    dev_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_eval.",
+                                   required="do_eval", place=places.INPUT_FILE)
+    test_file: str | None = setting(None, f"{WORDS_FILE}. Required with --do_predict.",
+                                    required="do_predict", place=places.INPUT_FILE)
+    token_column: int = setting(0, "0-based column of the word; negative values count from the last column, -1.",
+                                resume=FIXED)
     label_column: int = setting(
-        -1, "Column of the label, which --test_file need not have: entities in IOB1, IOB2 or IOBES, or any other "
-            "labels.", resume=FIXED)
-    strict: bool = setting(
-        False, "Whether a label of the development data that training lacks is an error; else it counts as wrong.")
-    document_context: bool = setting(
-        False, "Whether inputs are windows of --max_seq_length over documents, which begin at rows -DOCSTART-, each "
-               "word being trained and predicted in the one where it stands most inside; else an input is a sentence.",
+        -1, "Column of the label, optional in --test_file: entities in IOB1, IOB2, or IOBES format, or other labels.",
         resume=FIXED)
+    strict: bool = setting(
+        False, "Fail if the development data has a label that the training data lacks. By default, such words count "
+               "as misclassified.")
+    document_context: bool = setting(
+        False, "Use windows of --max_seq_length over documents, which begin at -DOCSTART- rows, instead of sentences. "
+               "Each word is trained and predicted in the window with the most context around it.", resume=FIXED)
 
 
 class TokenClassifierData(TaskData):

@@ -19,26 +19,25 @@ class VocabularySettings(Settings):
     """
 
     input_file: str | None = setting(
-        None, "Text files, UTF-8: comma-separated names or globs; .gz is decompressed.", required=True,
-        place=places.INPUT_FILES)
-    vocab_file: str | None = setting(None, "The vocabulary to write, one entry a line.", required=True,
-                                      place=places.OUTPUT_FILE)
+        None, "Text files in UTF-8: comma-separated paths or glob patterns; files that end in .gz are decompressed.",
+        required=True, place=places.INPUT_FILES)
+    vocab_file: str | None = setting(None, "Vocabulary to write, one entry per line.",
+                                     required=True, place=places.OUTPUT_FILE)
     vocab_size: int | None = setting(
-        None, f"Number of entries; the model's vocab_size must be the same. {DEFAULT_VOCAB_SIZE} unless given; with "
-              "`initial_vocab`, the size of that one.", lower=1, most=MOST_ENTRIES)
-    do_lower_case: bool = setting(
-        True, "Whether to lower-case and strip accents; all later steps must do the same.")
-    min_count: int = setting(2, "Words and pieces that occur less often are not learned.", lower=1)
+        None, f"Number of entries, the same as vocab_size of the model. Defaults to {DEFAULT_VOCAB_SIZE}, or with "
+              "`initial_vocab` to its size.", lower=1, most=MOST_ENTRIES)
+    do_lower_case: bool = setting(True, "Lowercase the text and strip accents. Use the same value in all later steps.")
+    min_count: int = setting(2, "Minimum count of words and tokens to learn.", lower=1)
     min_character_count: int | None = setting(
-        None, "Characters that occur less often get no entry, and words with them are [UNK]; `min_count` unless given.",
-        lower=1, not_with="initial_vocab")
+        None, "Minimum count of characters that become entries; words with rarer characters are [UNK]. Defaults to "
+              "`min_count`.", lower=1, not_with="initial_vocab")
     num_unused: int | None = setting(
-        None, f"Number of [unusedN] entries, room for later words; {DEFAULT_NUM_UNUSED} unless given. With "
-              "`initial_vocab`, how many of its own to leave free; 0 unless given.", lower=0,
-        most=MOST_ENTRIES)
+        None, f"Number of [unusedN] entries, for later words. Defaults to {DEFAULT_NUM_UNUSED}. With `initial_vocab`, "
+              "number of its [unusedN] entries to keep; defaults to 0.", lower=0, most=MOST_ENTRIES)
     initial_vocab: str | None = setting(
-        None, "An existing vocabulary: words of the text replace its [unusedN] entries, all others keep their ids, so "
-              "its checkpoint still fits.", place=places.INPUT_FILE)
-    num_workers: int | None = setting(None, "Processes that count words; one a core unless given.", lower=1)
+        None, "Existing vocabulary: words of the text replace its [unusedN] entries, and all other entries keep their "
+              "IDs, so that its checkpoint remains compatible.", place=places.INPUT_FILE)
+    num_workers: int | None = setting(None, "Number of processes that count words. Defaults to one per core.", lower=1)
     max_distinct_words: int = setting(
-        5_000_000, "Distinct words held in memory, some 150 bytes each; beyond it the rarest are dropped.", lower=1000)
+        5_000_000, "Maximum number of distinct words in memory, about 150 bytes each; beyond it, the rarest words are "
+                   "dropped.", lower=1000)

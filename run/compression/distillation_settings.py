@@ -24,13 +24,12 @@ from run.techniques.settings import AnswerSettings, LossSettings, StudentSetting
 class TeachingDataSettings(DataSettings):
     """Data of the teacher's task. Other settings of the features are as in the teacher's run."""
 
-    test_file: str | None = setting(None, "Of a tagger or of multiple choice: file to predict.",
+    test_file: str | None = setting(None, "For token classification and multiple choice: file to predict.",
                                     place=places.INPUT)
     unlabeled_file: str | None = setting(
-        None, "Learn what the teacher answers to the texts of this file in place of the training data. Of a "
-              "classifier: a text a line, or two with a tab between them; of another task, a file as --train_file, "
-              "whose labels or answers may be missing and are not read. Needs --label_weight=0.",
-        needs="label_weight=0.0", place=places.INPUT_FILE)
+        None, "File of texts whose teacher outputs replace the training data. For classifiers: one text per line, or "
+              "two separated by a tab. For other tasks: a file like --train_file, whose labels or answers are "
+              "optional and ignored. Requires --label_weight=0.", needs="label_weight=0.0", place=places.INPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,41 +20,39 @@ class PruningSettings(Settings):
     """Parts to prune, criteria, and subsequent fine-tuning."""
 
     keep_heads: float = setting(
-        1.0, "Share of the model's attention heads that stay, the most important; a layer keeps one at least.",
-        lower=0, upper=1)
+        1.0, "Fraction of attention heads to keep, the most important ones; each layer keeps at least one.", lower=0,
+        upper=1)
     keep_neurons: float = setting(
-        1.0, "Share of the feed-forward neurons that stay, the most important; a layer keeps one at least.",
+        1.0, "Fraction of feed-forward neurons to keep, the most important ones; each layer keeps at least one.",
         lower=0, upper=1)
     keep_flops: float | None = setting(
-        None, "In place of --keep_heads and --keep_neurons: keep as large a share of both as the encoder can have with "
-              "so many floating point operations for a text of --max_seq_length; up to 1, that share of what it takes "
-              "now.", lower=0, not_with=("keep_heads", "keep_neurons"))
-    drop_layers: tuple[int, ...] = setting(
-        (), "Numbers of layers, from 0, to take out as a whole before anything else.")
+        None, "Maximum number of floating-point operations of the encoder for a text of --max_seq_length, or if at "
+              "most 1, as a fraction of the current number. Keeps the largest possible equal fractions of heads and "
+              "neurons. Replaces --keep_heads and --keep_neurons.", lower=0, not_with=("keep_heads", "keep_neurons"))
+    drop_layers: tuple[int, ...] = setting((), "0-based numbers of layers to remove before all other steps.")
     embedding_size: int | None = setting(
-        None, "Factorise the word table into two matrices with so many columns and rows, as ALBERT's; less than the "
+        None, "Factorize the word embeddings into two matrices with this inner dimension, as in ALBERT; less than the "
               "model's hidden_size.", lower=1)
     prune_vocabulary: tuple[str, ...] = setting(
-        (), "UTF-8 text files, such as the training data: the vocabulary keeps the pieces that they use, special ones "
-            "and their single characters.")
+        (), "UTF-8 text files, such as the training data. The vocabulary keeps the tokens that occur in them, special "
+            "tokens, and their single characters.")
     prune_across: str = setting(
-        "model", "model: the least important heads and neurons of all layers together go; layer: the same share of "
-                 "each layer.", choices=("model", "layer"))
-    importance_examples: int = setting(
-        2048, "Training examples over which importance is measured, before each round.", lower=1)
-    rounds: int = setting(
-        1, "Prune in so many equal steps, and measure importance anew before each.", lower=1)
-    num_train_epochs: float = setting(
-        0.0, "After each round, fine-tune for so many epochs; 0 for not at all.", lower=0)
+        "model", "model: prune the least important heads and neurons of the entire model. layer: prune the same "
+                 "fraction of each layer.", choices=("model", "layer"))
+    importance_examples: int = setting(2048, "Number of training examples for measuring importance, before each round.",
+                                       lower=1)
+    rounds: int = setting(1, "Number of equal pruning steps, each with a new measurement of importance.", lower=1)
+    num_train_epochs: float = setting(0.0, "Number of epochs of fine-tuning after each round; 0 for none.", lower=0)
     distill: bool = setting(
-        False, "With --num_train_epochs: the model learns from what it was before anything was taken out, by the "
-               "losses of run_distillation.", needs="num_train_epochs", not_with=(
-            "prune_vocabulary; prune the vocabulary first, by itself, and then what comes out"))
+        False, "With --num_train_epochs: the model before pruning is the teacher, with the losses of "
+               "run_distillation.", needs="num_train_epochs",
+        not_with="prune_vocabulary; prune the vocabulary first, by itself, and then what comes out")
     warmup_proportion: float = setting(
-        0.1, "Share of the training steps of a round over which the learning rate rises from 0.", lower=0, upper=1)
+        0.1, "Fraction of the training steps of a round over which the learning rate increases from 0.", lower=0,
+        upper=1)
     least_score: float | None = setting(
-        None, "Stop when the score on the development data, the task's first metric, falls below this; the model "
-              "before is what comes out.")
+        None, "Minimum score on the development data, by the task's first metric. Below it, pruning stops, and the "
+              "previous model is the result.")
 
     @property
     def takes_out_units(self):
@@ -98,8 +96,8 @@ class PruneModelSettings(FineTunedSettings):
 class QuantizationSettings(FineTunedSettings):
     """A fine-tuned model, its development data, and the output file."""
 
-    eval_batch_size: int = setting(32, "Examples in an evaluation step.", lower=1)
-    output_file: str | None = setting(None, "TSV file for the table that is printed.", place=places.OUTPUT_FILE)
+    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
+    output_file: str | None = setting(None, "TSV file for the printed table.", place=places.OUTPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,24 +105,23 @@ class ComparisonSettings(Settings):
     """Fine-tuned models of one task, and the development data to evaluate them on."""
 
     models: tuple[str, ...] = setting(
-        (), "Folders or checkpoints of fine-tuned models of one task, as --init_checkpoint of the other scripts; what "
-            "all others are compared with comes first. Needed.", required=True, place=places.CHECKPOINT)
+        (), "Directories or checkpoints of models that were fine-tuned for one task, as for --init_checkpoint of the "
+            "other scripts. The first model is the baseline. Required.", required=True, place=places.CHECKPOINT)
     formats: tuple[str, ...] = setting(
-        ("saved_model", "litert_int8"), f"What each is exported as: {', '.join(FORMATS)}.", required=True)
+        ("saved_model", "litert_int8"), f"Export formats of each model: {', '.join(FORMATS)}.", required=True)
     output_dir: str | None = setting(
-        None, "Folder for comparison.txt, comparison.tsv and comparison.png; made if missing. Needed.", required=True,
-        place=places.SHARED_FOLDER)
+        None, "Directory for comparison.txt, comparison.tsv, and comparison.png; created if it does not exist. "
+              "Required.", required=True, place=places.SHARED_FOLDER)
     max_seq_length: int | None = setting(
-        None, "Longest sequence in WordPiece tokens; unset means that of each model's task.json.", lower=4)
+        None, "Maximum sequence length in tokens. Defaults to the length in each model's task.json.", lower=4)
     task_name: str | None = setting(
-        None, "Of classifiers: as run_classifier's; unset means what each model's run.json says.")
-    data_dir: str | None = setting(None, "Of classifiers: folder of the task's files, as run_classifier's.")
-    dev_file: str | None = setting(None, "Of taggers or of multiple choice: file to evaluate on.")
-    predict_file: str | None = setting(None, "Of span labelers: SQuAD JSON to evaluate on.")
-    eval_batch_size: int = setting(32, "Examples that go through a model together when it is scored.", lower=1)
-    timed_texts: int = setting(
-        64, "Texts of the development data, drawn by chance, that the models are timed with.", lower=8)
-    random_seed: int = setting(12345, "Fixes which texts these are.", most=LARGEST_SEED)
+        None, "For classifiers: same as for run_classifier. Defaults to the task in each model's run.json.")
+    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.")
+    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.")
+    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.")
+    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
+    timed_texts: int = setting(64, "Number of randomly sampled development texts for measuring latency.", lower=8)
+    random_seed: int = setting(12345, "Seed of the sample of texts.", most=LARGEST_SEED)
 
     def check(self):
         """See Settings."""

@@ -36,31 +36,31 @@ class FrozenSettings(Settings):
     """The embeddings of a frozen encoder, and the trained BiLSTM."""
 
     frozen_features: str | None = setting(
-        None, "Train no encoder but a two-layer BiLSTM on its vectors: those of its embeddings, of its last or its "
-              "last but one layer; of its last four layers the sum, a learned mix, or all side by side; a learned mix "
-              "of all layers. Needs --init_checkpoint.", choices=KINDS, needs="init_checkpoint",
+        None, "Train a two-layer BiLSTM on frozen features of the encoder instead of the encoder: its embeddings; its "
+              "second-to-last or last layer; the sum, a learned mix, or the concatenation of its last four layers; or "
+              "a learned mix of all layers. Requires --init_checkpoint.", choices=KINDS, needs="init_checkpoint",
         not_with=ONE_PROCESS, resume=FIXED)
-    lstm_width: int = setting(
-        768, "With --frozen_features: width of each of the BiLSTM's two layers, in each direction.", lower=1,
-        needs=EITHER, resume=FIXED)
+    lstm_width: int = setting(768, "With --frozen_features: hidden size of each layer of the BiLSTM, per direction.",
+                              lower=1, needs=EITHER, resume=FIXED)
     lstm_dropout: float = setting(
-        0.3, "With --frozen_features: share of the inputs of each layer of the BiLSTM, and of the classifier's, that "
-             "are 0 in training.", lower=0, upper=0.99, needs=EITHER, resume=FIXED)
+        0.3, "With --frozen_features: dropout rate of the inputs of each BiLSTM layer and of the classifier.", lower=0,
+        upper=0.99, needs=EITHER, resume=FIXED)
     frozen_learning_rate: float = setting(
-        1e-3, "With --frozen_features: peak learning rate, in place of --learning_rate.", lower=0, needs=EITHER)
+        1e-3, "With --frozen_features: peak learning rate, instead of --learning_rate.", lower=0, needs=EITHER)
     frozen_epochs: float = setting(
-        10.0, "With --frozen_features: times that training goes through the data, in place of --num_train_epochs.",
-        lower=0, needs=EITHER)
+        10.0, "With --frozen_features: number of training epochs, instead of --num_train_epochs.", lower=0,
+        needs=EITHER)
     vectors_dir: str | None = setting(
-        None, "With --frozen_features: folder in which vectors are kept and looked for, for other runs too; unset "
-              f"means OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.CACHE_FOLDER)
+        None, "With --frozen_features: directory for storing the features and for reusing those of other runs. "
+              f"Defaults to OUTPUT_DIR/{VECTORS_FOLDER}.", needs=EITHER, place=places.CACHE_FOLDER)
     all_features: bool = setting(
-        False, "Train and evaluate a fine-tuned tagger and one by each kind of --frozen_features, each with several "
-               f"seeds, in folders of OUTPUT_DIR; means and deviations go to OUTPUT_DIR/{TABLE_FILE} (the paper's "
-               "table 7). Needs --do_train and --do_eval.", needs=("do_train", "do_eval", "init_checkpoint"),
+        False, "Train and evaluate a fine-tuned tagger and one tagger per kind of --frozen_features, each with "
+               "several seeds, in subdirectories of OUTPUT_DIR. Writes means and standard deviations to "
+               f"OUTPUT_DIR/{TABLE_FILE} (table 7 of the paper). Requires --do_train and --do_eval.",
+        needs=("do_train", "do_eval", "init_checkpoint"),
         not_with=("frozen_features", "do_predict", "num_runs; set `runs_per_row`", ONE_PROCESS))
     runs_per_row: int = setting(
-        RUNS, "With --all_features: runs of each, with seeds --random_seed, --random_seed + 1, ...", lower=1,
+        RUNS, "With --all_features: number of runs per kind, with seeds --random_seed, --random_seed + 1, ...", lower=1,
         needs="all_features")
 
     @property

@@ -28,34 +28,34 @@ WRITTEN = (r"(task|run|predictions|nbest_predictions|null_odds)\.json|(eval_resu
 class TuningSettings(Settings):
     """Steps to run, training schedule, and batching."""
 
-    do_train: bool = setting(False, "Whether to train.")
-    do_eval: bool = setting(False, "Whether to evaluate on the development data.")
-    do_predict: bool = setting(False, "Whether to write predictions for the test data.")
-    predict_batch_size: int = setting(8, "Examples in a prediction step.", lower=1)
-    num_train_epochs: float = setting(3.0, "Times that training goes through the data.", lower=0, resume=MAY_CHANGE)
+    do_train: bool = setting(False, "Train the model.")
+    do_eval: bool = setting(False, "Evaluate on the development data.")
+    do_predict: bool = setting(False, "Write predictions for the test data.")
+    predict_batch_size: int = setting(8, "Batch size for prediction.", lower=1)
+    num_train_epochs: float = setting(3.0, "Number of training epochs.", lower=0, resume=MAY_CHANGE)
     warmup_proportion: float = setting(
-        0.1, "Share of the training steps over which the learning rate rises from 0.", lower=0, upper=1,
+        0.1, "Fraction of the training steps over which the learning rate increases from 0.", lower=0, upper=1,
         resume=MAY_CHANGE)
     eval_steps: int | None = setting(
-        None, "Evaluate every so many training steps, and keep the weights with the best score in OUTPUT_DIR/best: "
-              "these evaluate and predict. Needs --do_eval.", lower=1, needs="do_eval")
+        None, "Number of training steps between evaluations. The weights with the best score go to OUTPUT_DIR/best, "
+              "and are used to evaluate and predict. Requires --do_eval.", lower=1, needs="do_eval")
     early_stopping_evals: int | None = setting(
-        None, "Stop training when the score has not risen for so many evaluations. Needs --eval_steps.", lower=1,
+        None, "Number of evaluations without improvement after which to stop training. Requires --eval_steps.", lower=1,
         needs="eval_steps")
     num_runs: int = setting(
-        1, "Train so many times, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ...; results "
-           "are means and standard deviations, predictions the best run's.", lower=1)
+        1, "Number of training runs, with seeds --random_seed, --random_seed + 1, ..., in OUTPUT_DIR/run_1, ... "
+           "Reports means and standard deviations; predictions are from the best run.", lower=1)
     keep_head: bool | None = setting(
-        None, "With --do_train and --init_checkpoint: take the checkpoint's head, its last layer, or end if it does "
-              "not fit; --nokeep_head: a new one. Unset: take it if it fits and was trained for the same labels.",
-        needs=("do_train", "init_checkpoint"))
+        None, "With --do_train and --init_checkpoint: load the task head (the last layer) of the checkpoint, or fail "
+              "if it does not fit; --nokeep_head initializes a new head. By default, loads the head if it fits and "
+              "was trained for the same labels.", needs=("do_train", "init_checkpoint"))
     group_by_length: bool = setting(
-        True, "Make batches of texts of similar length, padded to the longest of the batch, and do not compute "
-              "padding: several times faster on short texts. Never on TPU.", resume=FIXED)
+        True, "Batch texts of similar length, pad them to the longest text of the batch, and skip the computation of "
+              "padding. Several times faster for short texts. Has no effect on TPUs.", resume=FIXED)
     pack_sequences: bool = setting(
-        False, "Train with several examples in a row, each with its own positions and attention, where padding is "
-               "computed (--jit_compile, TPU): the same examples in each step, in fewer rows.",
-        not_with="long_texts=windows", resume=FIXED)
+        False, "Pack several examples into a row, each with its own positions and attention, when padding is computed "
+               "(--jit_compile, TPU). Each step has the same examples in fewer rows.", not_with="long_texts=windows",
+        resume=FIXED)
 
     @property
     def splits(self):
@@ -69,19 +69,20 @@ class SearchSettings(Settings):
     """Hyperparameter search over batch size, learning rate, and epochs (appendix A.3 of the paper)."""
 
     search: bool = setting(
-        False, "Train with every combination of --search_batch_sizes, --search_learning_rates and --search_epochs, in "
-               "OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ...; the weights of the best on the development data go to "
-               "OUTPUT_DIR, a table and a picture of all to OUTPUT_DIR/search. Needs --do_train and --do_eval.",
-        needs=("do_train", "do_eval"), not_with=(
+        False, "Train with every combination of --search_batch_sizes, --search_learning_rates, and --search_epochs, "
+               "in OUTPUT_DIR/search/batch16_lr5e-05_epochs2, ... Copies the weights with the best score on the "
+               "development data to OUTPUT_DIR, and writes a table and a plot of all combinations to "
+               "OUTPUT_DIR/search. Requires --do_train and --do_eval.", needs=("do_train", "do_eval"),
+        not_with=(
             "num_runs; run the search first, then set `num_runs` with the best settings",
             "train_batch_size; set `search_batch_sizes`", "learning_rate; set `search_learning_rates`",
             "num_train_epochs; set `search_epochs`"))
-    search_batch_sizes: tuple[int, ...] = setting(
-        (16, 32), "With --search: values to try for --train_batch_size.", lower=1, needs="search")
+    search_batch_sizes: tuple[int, ...] = setting((16, 32), "With --search: values of --train_batch_size to try.",
+                                                  lower=1, needs="search")
     search_learning_rates: tuple[float, ...] = setting(
-        (5e-5, 3e-5, 2e-5), "With --search: values to try for --learning_rate.", lower=0, needs="search")
-    search_epochs: tuple[float, ...] = setting(
-        (2.0, 3.0, 4.0), "With --search: values to try for --num_train_epochs.", lower=0, needs="search")
+        (5e-5, 3e-5, 2e-5), "With --search: values of --learning_rate to try.", lower=0, needs="search")
+    search_epochs: tuple[float, ...] = setting((2.0, 3.0, 4.0), "With --search: values of --num_train_epochs to try.",
+                                               lower=0, needs="search")
 
     def check(self):
         for field in dataclasses.fields(self)[1:]:
@@ -191,13 +192,14 @@ class DataSettings(Settings):
     """The data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
-        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
+        None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.")
+    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
                                    place=places.INPUT)
-    train_file: str | None = setting(None, "Of the other tasks: file to train on, as their script's.",
+    train_file: str | None = setting(None, "For other tasks: file to train on, as for the task's script.",
                                      place=places.INPUT)
-    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.", place=places.INPUT)
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.", place=places.INPUT)
+    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
+                                   place=places.INPUT)
+    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.", place=places.INPUT)
 
 
 @dataclasses.dataclass(frozen=True)

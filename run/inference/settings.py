@@ -38,13 +38,12 @@ class SavedModelSettings(Settings):
     """An export instead of a checkpoint, and latency measurement."""
 
     model: str | None = setting(
-        None, "What answers, of any kind: a .tflite file or a folder that export_saved_model wrote, or a checkpoint; "
-              "in place of --saved_model and --init_checkpoint.", place=places.MODEL)
+        None, "Model to use, in any format: a .tflite file or a directory from export_saved_model, or a checkpoint. "
+              "Replaces --saved_model and --init_checkpoint.", place=places.MODEL)
     saved_model: str | None = setting(
-        None, "A folder that export_saved_model wrote, with version or without (the newest is taken), in place of "
-              "--init_checkpoint and all that goes with it.", place=places.MODEL)
-    latency: bool = setting(
-        False, f"At the end, ask the last question {LATENCY_CALLS} times more and say how long an answer takes.")
+        None, "Directory from export_saved_model, with or without version; defaults to the latest version. Replaces "
+              "--init_checkpoint and its settings.", place=places.MODEL)
+    latency: bool = setting(False, f"Repeat the last request {LATENCY_CALLS} times and print the median latency.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,9 +55,8 @@ class FillMaskSettings(AnyModelSettings):
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
-    text: tuple[str, ...] = setting(
-        (), "A text with one [MASK] or more; may be given several times.", repeated=True)
-    top_k: int = setting(5, "Candidates to show for each [MASK].", lower=1)
+    text: tuple[str, ...] = setting((), "Text with one or more [MASK]; can be repeated.", repeated=True)
+    top_k: int = setting(5, "Number of candidates to print per [MASK].", lower=1)
 
     def check(self):
         """See Settings."""
@@ -82,12 +80,11 @@ class AnswerSettings(AnyModelSettings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
     export: SavedModelSettings = dataclasses.field(default_factory=SavedModelSettings)
-    question: tuple[str, ...] = setting((), "A question; may be given several times.", repeated=True)
-    context: str | None = setting(None, "The text that holds the answers.")
+    question: tuple[str, ...] = setting((), "Question; can be repeated.", repeated=True)
+    context: str | None = setting(None, "Text that contains the answers.")
     context_file: str | None = setting(
-        None, "A UTF-8 file of the text that holds the answers, in place of --context.",
-        place=places.INPUT_FILE)
-    top_k: int = setting(5, "Answers to show for each question.", lower=1)
+        None, "UTF-8 file with the text that contains the answers, instead of --context.", place=places.INPUT_FILE)
+    top_k: int = setting(5, "Number of answers to print per question.", lower=1)
 
     @property
     def questions(self):
@@ -111,29 +108,29 @@ class ExportSettings(CheckpointSettings):
     """A model to export for raw text."""
 
     export_dir: str | None = setting(
-        None, "Folder of the served model; the SavedModel becomes export_dir/VERSION, a LiteRT model without one "
-              "export_dir/model_WEIGHTS.tflite. Needed.", required=True, place=places.SHARED_FOLDER)
+        None, "Directory of the exported model. A SavedModel is written to export_dir/VERSION, a LiteRT model to "
+              "export_dir/model_WEIGHTS.tflite. Required.", required=True, place=places.SHARED_FOLDER)
     version: int | None = setting(
-        None, "Version number; unset means one more than the highest in --export_dir.", lower=1)
+        None, "Version number. Defaults to one more than the highest version in --export_dir.", lower=1)
     format: str = setting(
-        "saved_model", "saved_model: for TensorFlow Serving; litert: one file that starts at once, needs no TensorFlow "
-                       "and, with int8 weights, is the fastest on a CPU; tflite is the same.",
+        "saved_model", "saved_model: for TensorFlow Serving. litert: one file that loads fast, does not require "
+                       "TensorFlow, and is the fastest format on CPUs with int8 weights. tflite: same as litert.",
         choices=tuple(WEIGHTS))
     weights: str = setting(
-        "float32", "How weights are stored. saved_model: float32, bfloat16 or int8, all of --compute's type once "
-                   "loaded; litert: float32, float16, or int8 (dynamic range, which computes in integers).",
-        choices=("float32", "float16", "bfloat16", "int8"))
+        "float32", "Type of the stored weights. saved_model: float32, bfloat16, or int8, all converted to the type of "
+                   "--compute when loaded. litert: float32, float16, or int8 (dynamic range quantization, computed in "
+                   "integers).", choices=("float32", "float16", "bfloat16", "int8"))
     with_litert: str | None = setting(
-        None, "With a SavedModel: weights of a LiteRT model that is put into its folder as model.tflite, where "
-              "TensorFlow Serving finds it with its flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
+        None, "For SavedModels: type of the weights of an additional LiteRT model, model.tflite in the same "
+              "directory. TensorFlow Serving uses it with the flag prefer_tflite_model.", choices=LITERT_WEIGHTS)
     lengths: tuple[int, ...] = setting(
-        signatures.LENGTHS, "Lengths of LiteRT's graphs in WordPieces: a text alone goes through the shortest that "
-                            "holds it. Those over --max_seq_length become one of that.", lower=1)
+        signatures.LENGTHS, "Sequence lengths of LiteRT's graphs in tokens. A single text uses the shortest graph "
+                            "that fits it. Values above --max_seq_length become --max_seq_length.", lower=1)
     batch_sizes: tuple[int, ...] = setting(signatures.BATCH_SIZES, "Batch sizes of LiteRT's graphs.", lower=1)
     compute: str = setting(
-        "float32", "What a SavedModel multiplies matrices in; normalisation, softmax and scores are float32. bfloat16 "
-                   "is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer GPUs.",
-        choices=COMPUTE_TYPES)
+        "float32", "Type of the matrix multiplications of a SavedModel; normalization, softmax, and scores are "
+                   "float32. bfloat16 is faster on CPUs with instructions for it (avx512_bf16, amx_bf16) and on newer "
+                   "GPUs.", choices=COMPUTE_TYPES)
 
     def check(self):
         """See Settings."""
@@ -162,19 +159,19 @@ class PredictionSettings(LoadSettings):
 
     task_without_card: ClassVar = None
 
-    input_file: str | None = setting(None, "File of what is to be answered; - for standard input. Needed.",
-                                    required=True, place=places.INPUT_STREAM)
+    input_file: str | None = setting(None, "Input file; - for standard input. Required.",
+                                     required=True, place=places.INPUT_STREAM)
     input_format: str | None = setting(
-        None, "lines: a text a line, or two with ` ||| ` between them; tsv: a table with a header, .csv with commas "
-              "and quotes, else with tabs; jsonl: a JSON object a line. Unset means that of the extension.",
-        choices=request_files.FORMATS)
+        None, "lines: one text per line, or two separated by ` ||| `. tsv: a table with a header, separated by commas "
+              "with quotes for .csv files, otherwise by tabs. jsonl: one JSON object per line. Defaults to the format "
+              "of the file extension.", choices=request_files.FORMATS)
     columns: tuple[str, ...] = setting(
-        (), "Columns of the table, or keys of the objects, that hold the model's inputs, in their order (text; text_a, "
-            "text_b; question, context; text_a and a column for each choice); unset means the inputs' own names.")
+        (), "Columns of the table, or keys of the objects, for the inputs of the model in order: text; text_a, "
+            "text_b; question, context; or text_a and one column per choice. Defaults to the names of the inputs.")
     output_file: str | None = setting(
-        None, "File to write: a table if it ends in .tsv, else JSON lines; - for standard output. Needed.",
+        None, "Output file: a table if it ends in .tsv, otherwise JSON lines; - for standard output. Required.",
         required=True, place=places.OUTPUT_STREAM)
-    batch_size: int = setting(32, "Rows that go through the model together.", lower=1)
+    batch_size: int = setting(32, "Batch size.", lower=1)
 
     def check_files(self):
         """See Settings. The inputs of an export are not known before it is loaded."""
@@ -192,7 +189,7 @@ class ExportedModelSettings(Settings):
     """The export to evaluate."""
 
     model: str | None = setting(
-        None, "A .tflite file or a folder that export_saved_model wrote, with version or without. Needed.",
+        None, "A .tflite file or a directory from export_saved_model, with or without version. Required.",
         required=True, place=places.MODEL)
 
 
@@ -201,7 +198,7 @@ class EvaluatedTokenizerSettings(TokenizerSettings):
     """Tokenizer settings from the checkpoint's directory. Only the length is a flag."""
 
     max_seq_length: int | None = setting(
-        None, "Longest sequence in WordPiece tokens; unset means that of the checkpoint's task.json.", lower=4)
+        None, "Maximum sequence length in tokens. Defaults to the length in the checkpoint's task.json.", lower=4)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -212,17 +209,17 @@ class ExportEvaluationSettings(ServedSettings):
     export: ExportedModelSettings = dataclasses.field(default_factory=ExportedModelSettings)
     tokenizer: EvaluatedTokenizerSettings = dataclasses.field(default_factory=EvaluatedTokenizerSettings)
     task_name: str | None = setting(
-        None, "Of a classifier: as run_classifier's; unset means what the checkpoint's run.json says.")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
-                                  place=places.INPUT_FOLDER)
-    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file to evaluate on.",
-                                  place=places.INPUT_PATH)
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON to evaluate on.",
-                                      place=places.INPUT_FILE)
-    eval_batch_size: int = setting(32, "Examples that go through the model together.", lower=1)
+        None, "For classifiers: same as for run_classifier. Defaults to the task in the checkpoint's run.json.")
+    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
+                                   place=places.INPUT_FOLDER)
+    dev_file: str | None = setting(None, "For token classification and multiple choice: file to evaluate on.",
+                                   place=places.INPUT_PATH)
+    predict_file: str | None = setting(None, "For question answering: SQuAD JSON to evaluate on.",
+                                       place=places.INPUT_FILE)
+    eval_batch_size: int = setting(32, "Batch size for evaluation.", lower=1)
     most_lost: float | None = setting(
-        None, "End with an error if the task's first metric falls by more points, hundredths, than this.")
-    output_file: str | None = setting(None, "JSON file for what is printed.", place=places.OUTPUT_FILE)
+        None, "Maximum loss of the task's first metric, in percentage points; if it is larger, the script fails.")
+    output_file: str | None = setting(None, "JSON file for the printed results.", place=places.OUTPUT_FILE)
 
 
 EVALUATION_FLAGS = {*ExportEvaluationSettings().values()} - {"vocab_file", *CASING}
@@ -238,26 +235,26 @@ class ExtractionSettings(Settings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Needed.",
+        None, "Text file with a text, or `text_a ||| text_b`, on each line; - for standard input. Required.",
         required=True, place=places.INPUT_STREAM)
-    output_file: str | None = setting(
-        None, "File to write; of --output_format=projector a folder. Needed.", required=True,
-        place={"output_format=projector": places.OUTPUT_FOLDER, None: places.OUTPUT_FILE})
+    output_file: str | None = setting(None, "Output file; a directory for --output_format=projector. Required.",
+                                      required=True,
+                                      place={"output_format=projector": places.OUTPUT_FOLDER, None: places.OUTPUT_FILE})
     output_format: str = setting(
-        "jsonl", "jsonl: the original's JSON lines; npz: NumPy arrays vectors [tokens, layers, hidden_size], tokens, "
-                 "row_splits and layers; tfrecord: a tf.train.Example a line with linex_index, tokens and vectors; "
-                 "projector: a folder for TensorBoard's projector.",
+        "jsonl", "jsonl: JSON lines as in the original BERT. npz: NumPy arrays vectors [tokens, layers, hidden_size], "
+                 "tokens, row_splits, and layers. tfrecord: one tf.train.Example per line with linex_index, tokens, "
+                 "and vectors. projector: a directory for TensorBoard's projector.",
         choices=("jsonl", "npz", "tfrecord", "projector"))
     layers: str = setting("-1,-2,-3,-4", "Layers to write, comma-separated: 0 is the first, -1 the last.")
     pooling: str = setting(
-        "none", "none: a vector for each token; cls: that of [CLS] alone; mean: the mean over the tokens of a line, "
-                "[CLS] and [SEP] included, under the token [MEAN].", choices=("none", "cls", "mean"))
-    batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
+        "none", "none: an embedding per token. cls: the embedding of [CLS]. mean: the mean over the tokens of a line, "
+                "including [CLS] and [SEP], under the token [MEAN].", choices=("none", "cls", "mean"))
+    batch_size: int = setting(32, "Batch size in lines.", lower=1)
     compute: str = setting(
-        "float32", "What matrices are multiplied in; bfloat16, rounded to 8 bits, is faster on CPUs with instructions "
-                   "for it and on newer GPUs.", choices=COMPUTE_TYPES)
+        "float32", "Type of the matrix multiplications. bfloat16, with 8 bits of precision, is faster on CPUs with "
+                   "instructions for it and on newer GPUs.", choices=COMPUTE_TYPES)
     use_one_hot_embeddings: bool = setting(
-        False, "Whether to look words up by a matrix product, as suits a TPU; the vectors are the same.")
+        False, "Look up word embeddings with a one-hot matrix multiplication, for TPUs; the results are the same.")
 
     def check(self):
         """See Settings."""
@@ -293,29 +290,28 @@ class ConversionSettings(Settings):
     """Input and output of a conversion."""
 
     input: str | None = setting(
-        None, "The checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a folder that holds one "
-              "of these. Needed.", required=True)
-    output: str | None = setting(None, "Folder for the converted files; made if missing. Needed.",
-                                required=True, place=places.OUTPUT_FOLDER)
-    format: str | None = setting(None, "What to write. Needed.", required=True,
-                                choices=("tf1", "model_garden", "huggingface"))
+        None, "Checkpoint: a prefix (bert_model.ckpt, ckpt-1000), a .safetensors file, or a directory that contains "
+              "one of these. Required.", required=True)
+    output: str | None = setting(None, "Directory for the converted files; created if it does not exist. Required.",
+                                 required=True, place=places.OUTPUT_FOLDER)
+    format: str | None = setting(None, "Format to write. Required.",
+                                 required=True, choices=("tf1", "model_garden", "huggingface"))
     adapter: str | None = setting(
-        None, "A file adapter.safetensors of a fine-tuning run with --lora_rank: its adapters are merged into --input, "
-              "the checkpoint that the run started from, and its head is taken.", place=places.INPUT_FILE)
+        None, "adapter.safetensors of a fine-tuning run with --lora_rank. Merges its adapters into --input, the "
+              "checkpoint that the run started from, and adds its head.", place=places.INPUT_FILE)
     bert_config_file: str | None = setting(
-        None, "The model's bert_config.json, config.json of Hugging Face or params.yaml of the Model Garden. Needed "
-              "unless one lies beside --input.", place=places.INPUT_FILE)
+        None, "The model's bert_config.json, Hugging Face's config.json, or the Model Garden's params.yaml. Required "
+              "unless the directory of --input contains a config.", place=places.INPUT_FILE)
     vocab_file: str | None = setting(
-        None, "vocab.txt of the model, or tokenizer.json, to be written beside the weights; unset means the one beside "
-              "--input, if there is one.", place=places.INPUT_FILE)
+        None, "The model's vocab.txt or tokenizer.json, to write next to the weights. Defaults to the vocabulary in "
+              "the directory of --input, if any.", place=places.INPUT_FILE)
     max_position_embeddings: int | None = setting(
-        None, "Give the model so many positions, more than it has, for further pre-training or fine-tuning on longer "
-              "texts; unset, it keeps its own.", lower=1)
+        None, "Extend the model to this number of positions, for further pre-training or fine-tuning on longer texts. "
+              "By default, the number does not change.", lower=1)
     position_extension: str = setting(
-        "repeat", "With --max_position_embeddings: repeat the rows of the position table from the first on, or "
+        "repeat", "With --max_position_embeddings: repeat the rows of the position embeddings from the first one, or "
                   "interpolate between them.", choices=("repeat", "interpolate"), needs="max_position_embeddings")
-    overwrite: bool = setting(
-        False, "Whether files in --output may be replaced; without it --output must be empty or new.")
+    overwrite: bool = setting(False, "Overwrite files in --output. By default, --output must be empty or new.")
 
     def check_files(self):
         """See Settings."""
@@ -336,22 +332,21 @@ class NearestSettings(Settings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line: those to search in. Needed.",
-        required=True, place=places.INPUT_FILE)
+        None, "Text file to search, with a text, or `text_a ||| text_b`, on each line. Required.", required=True,
+        place=places.INPUT_FILE)
     query: tuple[str, ...] = setting(
-        (), "A text, or `text_a ||| text_b`; may be given several times; unset means each line of standard input.",
-        repeated=True)
+        (), "A text, or `text_a ||| text_b`; can be repeated. Defaults to the lines of standard input.", repeated=True)
     vectors: str | None = setting(
-        None, "An .npz that extract_features wrote of --input_file with --pooling: its vectors are taken, and only the "
-              "queries go through the model. Give the same model, --pooling and --max_seq_length.",
+        None, ".npz file from extract_features with --pooling for --input_file. Uses its embeddings, so that only the "
+              "queries run through the model. Set the same model, --pooling, and --max_seq_length.",
         place=places.INPUT_FILE)
     layer: int = setting(
-        -1, "Layer of the vectors: 0 is the first, -1 the last; of --vectors as it was asked for there.")
+        -1, "Layer of the embeddings: 0 is the first, -1 the last; with --vectors, the layer that was extracted.")
     pooling: str = setting(
-        "mean", "mean: the mean over the tokens of a line, [CLS] and [SEP] included; cls: the vector of [CLS].",
+        "mean", "mean: the mean over the tokens of a line, including [CLS] and [SEP]. cls: the embedding of [CLS].",
         choices=("mean", "cls"))
-    top_k: int = setting(5, "Lines to show for each query.", lower=1)
-    batch_size: int = setting(32, "Lines that go through the model together.", lower=1)
+    top_k: int = setting(5, "Number of lines to print per query.", lower=1)
+    batch_size: int = setting(32, "Batch size in lines.", lower=1)
 
     def check(self):
         """See Settings."""

@@ -21,18 +21,16 @@ WRITTEN_BY_PROBES = r"probes\.(txt|tsv|json|png)"
 class LookedAtSettings(Settings):
     """The texts to show in a report."""
 
-    text: tuple[str, ...] = setting(
-        (), "A text; may be given several times. Of a span labeler the question.", repeated=True)
+    text: tuple[str, ...] = setting((), "Text; can be repeated. For question answering: the question.", repeated=True)
     text_b: tuple[str, ...] = setting(
-        (), "The second text of a pair, one for each --text; of a span labeler the context; of multiple choice a "
-            "choice for the one --text, given several times.", repeated=True, needs="text")
+        (), "Second text of a pair, one per --text. For question answering: the context. For multiple choice: a "
+            "choice for the only --text; can be repeated.", repeated=True, needs="text")
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line, in place of --text.",
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, instead of --text.",
         place=places.INPUT_FILE)
     wrong_examples: int = setting(
-        0, "In place of --text: show so many rows of the development data that the fine-tuned model gets wrong.",
-        lower=0)
-    max_texts: int = setting(10, "Most texts of --input_file to show.", lower=1)
+        0, "Number of misclassified development examples of a fine-tuned model to show, instead of --text.", lower=0)
+    max_texts: int = setting(10, "Maximum number of texts of --input_file to show.", lower=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,14 +38,14 @@ class EvaluationDataSettings(Settings):
     """Development data of the task that a model was fine-tuned for."""
 
     task_name: str | None = setting(
-        None, "Of a classifier: as run_classifier's; unset means what the run.json beside the model says.",
+        None, "For classifiers: same as for run_classifier. Defaults to the task in the model's run.json.",
         needs="wrong_examples")
-    data_dir: str | None = setting(None, "Of a classifier: folder of the task's files, as run_classifier's.",
-                                  needs="wrong_examples", place=places.INPUT_FOLDER)
-    dev_file: str | None = setting(None, "Of a tagger or of multiple choice: file of the rows.",
-                                  needs="wrong_examples", place=places.INPUT_PATH)
-    predict_file: str | None = setting(None, "Of a span labeler: SQuAD JSON of the rows.", needs="wrong_examples",
-                                      place=places.INPUT_FILE)
+    data_dir: str | None = setting(None, "For classifiers: directory of the task's files, as for run_classifier.",
+                                   needs="wrong_examples", place=places.INPUT_FOLDER)
+    dev_file: str | None = setting(None, "For token classification and multiple choice: file of the examples.",
+                                   needs="wrong_examples", place=places.INPUT_PATH)
+    predict_file: str | None = setting(None, "For question answering: SQuAD JSON of the examples.",
+                                       needs="wrong_examples", place=places.INPUT_FILE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,12 +59,11 @@ class AttentionReportSettings(ServedSettings):
     looked_at: LookedAtSettings = dataclasses.field(default_factory=LookedAtSettings)
     data: EvaluationDataSettings = dataclasses.field(default_factory=EvaluationDataSettings)
     task: str | None = setting(
-        None, "What the model does; unset means what task.json beside it says, else masked_lm if it has the weights "
-              "of one, else encoder.", choices=KIND_NAMES)
-    top_k: int = setting(10, "Candidates for each place of a masked LM, or answers to a question.", lower=1)
-    format: str = setting(
-        "html", "html: one page that needs no network; npz, json: the numbers.", choices=FORMATS)
-    output_file: str | None = setting(None, "File to write. Needed.", required=True, place=places.OUTPUT_FILE)
+        None, "Task of the model. Defaults to the task in its task.json, otherwise to masked_lm if the checkpoint has "
+              "the weights of that head, otherwise to encoder.", choices=KIND_NAMES)
+    top_k: int = setting(10, "Number of candidates per token of a masked LM, or of answers per question.", lower=1)
+    format: str = setting("html", "html: one page that requires no network. npz, json: the numbers.", choices=FORMATS)
+    output_file: str | None = setting(None, "Output file. Required.", required=True, place=places.OUTPUT_FILE)
 
     def check_files(self):
         """See Settings."""
@@ -84,17 +81,18 @@ class CorpusSettings(Settings):
     """Inputs and outputs of an analysis."""
 
     input_file: str | None = setting(
-        None, "Text file with a text, or `text_a ||| text_b`, on each line: what heads attend to in it. Unset, the "
-              "sentences of --treebank are read for that.", required="without treebank", place=places.INPUT_FILE)
-    treebank: str | None = setting(
-        None, "CoNLL-U file: the best head for each of its dependency relations.", place=places.INPUT_FILE)
-    output_dir: str | None = setting(None, "Folder for tables and pictures. Needed.", required=True,
-                                     place=places.OUTPUT_FOLDER)
+        None, "Text file with a text, or `text_a ||| text_b`, on each line, for measuring attention. Defaults to the "
+              "sentences of --treebank.", required="without treebank", place=places.INPUT_FILE)
+    treebank: str | None = setting(None, "CoNLL-U file, for finding the best head for each dependency relation.",
+                                   place=places.INPUT_FILE)
+    output_dir: str | None = setting(None, "Directory for tables and plots. Required.",
+                                     required=True, place=places.OUTPUT_FOLDER)
     max_texts: int | None = setting(
-        None, "Read so many texts of --input_file and sentences of --treebank at most; unset means all.", lower=1)
-    batch_size: int = setting(32, "Texts that go through the model together, fewer where they are long.", lower=1)
+        None, "Maximum number of texts of --input_file, and of sentences of --treebank. By default, reads all.",
+        lower=1)
+    batch_size: int = setting(32, "Batch size; smaller for long texts.", lower=1)
     distance_texts: int = setting(
-        200, "Texts, the first ones, over which each two heads are compared, which takes time; 0 for none.", lower=0)
+        200, "Number of texts, from the first, for comparing all pairs of heads, which is slow; 0 for none.", lower=0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,15 +100,14 @@ class ImportanceSettings(Settings):
     """Importance of heads for a fine-tuned model's loss, and its score without them."""
 
     importance_examples: int = setting(
-        0, "Training examples over which the importance of heads is measured, for a fine-tuned model and its data; 0 "
-           "for not at all.", lower=0)
+        0, "Number of training examples for measuring the importance of heads, for a fine-tuned model and its data; 0 "
+           "for none.", lower=0)
     curve_points: int = setting(
-        10, "Steps in which all heads are taken out, the least important first; each is judged on the development "
-            "data.", lower=1)
-    random_orders: int = setting(3, "Random orders that the curve is compared with.", lower=0)
-    random_seed: int = setting(1, "Seed of the random orders, and of the order of training examples.",
-                               most=LARGEST_SEED)
-    train_batch_size: int = setting(32, "Examples that go through the model together to measure importance.", lower=1)
+        10, "Number of steps in which all heads are pruned, the least important first, with an evaluation on the "
+            "development data after each step.", lower=1)
+    random_orders: int = setting(3, "Number of random orders to compare the curve with.", lower=0)
+    random_seed: int = setting(1, "Seed of the random orders and of the order of training examples.", most=LARGEST_SEED)
+    train_batch_size: int = setting(32, "Batch size for measuring importance.", lower=1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,26 +140,31 @@ class ProbeLayersSettings(Settings):
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)
     train_file: str | None = setting(
-        None, "Words to learn from: a treebank in CoNLL-U (.conllu), or a file of a word a line, columns divided by "
-              "tabs or spaces, sentences by empty lines. Needed.", required=True, place=places.INPUT_FILE)
-    dev_file: str | None = setting(None, "Words to judge by, in the same form. Needed.", required=True,
-                                   place=places.INPUT_FILE)
-    output_dir: str | None = setting(None, "Folder for probes.txt, .tsv, .json and .png; made if missing. Needed.",
-                                     required=True, place=places.SHARED_FOLDER)
+        None, "Labeled words to train on: a treebank in CoNLL-U format (.conllu), or a file with one word per line, "
+              "columns separated by tabs or spaces, and an empty line after each sentence. Required.", required=True,
+        place=places.INPUT_FILE)
+    dev_file: str | None = setting(None, "Labeled words to evaluate on, in the same format. Required.",
+                                   required=True, place=places.INPUT_FILE)
+    output_dir: str | None = setting(
+        None, "Directory for probes.txt, .tsv, .json, and .png; created if it does not exist. Required.", required=True,
+        place=places.SHARED_FOLDER)
     label: str = setting(
-        "tags", "What is read off: tags, the label of each word (of a treebank its universal part of speech); "
-                "relations, of a treebank, the relation of each word to its head, off both of their vectors; spans, of "
-                "labels as B-PER, the kind of each entity, off the vectors of its first and its last word.",
-        choices=("tags", "relations", "spans"))
-    token_column: int = setting(0, "Without a treebank: column of the word, from 0; negative from the last, -1.")
+        "tags", "Label to predict. tags: the label of each word (for a treebank, its universal part of speech). "
+                "relations: for a treebank, the relation of each word to its head, from the hidden states of both. "
+                "spans: for labels such as B-PER, the type of each entity, from the hidden states of its first and "
+                "last words.", choices=("tags", "relations", "spans"))
+    token_column: int = setting(
+        0, "Without a treebank: 0-based column of the word; negative values count from the last column, -1.")
     label_column: int = setting(-1, "Without a treebank: column of the label.")
     max_train_words: int = setting(
-        50_000, "Words of --train_file that are read, and of --dev_file: so many vectors of each layer are in memory.",
-        lower=1, upper=10_000_000)
-    batch_size: int = setting(32, "Sentences that go through the model together.", lower=1)
-    num_probe_epochs: int = setting(20, "Times that the probes go through the words.", lower=1)
-    probe_learning_rate: float = setting(2e-3, "Adam's first rate for the probes; it falls linearly to 0.", lower=0)
-    random_seed: int = setting(12345, "Of the labels of the control task, and of the words' order.", most=LARGEST_SEED)
+        50_000, "Maximum number of words of each of --train_file and --dev_file. Their hidden states of each layer "
+                "are in memory.", lower=1, upper=10_000_000)
+    batch_size: int = setting(32, "Batch size in sentences.", lower=1)
+    num_probe_epochs: int = setting(20, "Number of training epochs of the probes.", lower=1)
+    probe_learning_rate: float = setting(
+        2e-3, "Initial learning rate of the probes with Adam; it decays linearly to 0.", lower=0)
+    random_seed: int = setting(12345, "Seed of the labels of the control task and of the order of words.",
+                               most=LARGEST_SEED)
 
     def check_files(self):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""

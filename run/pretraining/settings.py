@@ -21,39 +21,37 @@ MOST_POSITIONS = (1 << 16) - 1  # Maximum length of a record of create_pretraini
 class RecordSettings(Settings):
     """The records to train and evaluate on, and the masking if they contain no masks."""
 
-    input_file: str | None = setting(None, "Record files: comma-separated glob patterns or folders. Needed.",
-                                      required=True)
-    eval_input_file: str | None = setting(
-        None, "Record files to evaluate on, as --input_file; unset means --input_file itself.")
-    max_seq_length: int = setting(
-        128, "Sequence length in tokens, with which the records were made.", lower=4, most=MOST_POSITIONS, resume=FIXED)
+    input_file: str | None = setting(None, "Record files: comma-separated glob patterns or directories. Required.",
+                                     required=True)
+    eval_input_file: str | None = setting(None, "Record files to evaluate on. Defaults to --input_file.")
+    max_seq_length: int = setting(128, "Sequence length in tokens. Use the value that the records were created with.",
+                                  lower=4, most=MOST_POSITIONS, resume=FIXED)
     max_predictions_per_seq: int = setting(
-        20, "Masked positions in a record, with which the records were made.", lower=1, most=MOST_POSITIONS,
-        resume=FIXED)
+        20, "Maximum number of masked tokens per record. Use the value that the records were created with.", lower=1,
+        most=MOST_POSITIONS, resume=FIXED)
     masking: str = setting(
-        "static", "static: the records hold masks; dynamic: they were made without, by the same flag of "
-                  "create_pretraining_data, and each epoch draws new ones.", choices=("static", "dynamic"),
+        "static", "static: the records contain masks. dynamic: the records were created with the same flag of "
+                  "create_pretraining_data, and each epoch samples new masks.", choices=("static", "dynamic"),
         resume=FIXED)
     objective: str = setting(
-        "sentence_pairs", "With which the records were made: what is predicted beside masked pieces, the next sentence "
-                          "of sentence_pairs, the order of sentence_order, or nothing.", choices=tuple(OBJECTIVES),
-        resume=FIXED)
+        "sentence_pairs", "Objective in addition to masked LM: the next sentence of sentence_pairs, the order of "
+                          "sentence_order, or none. Use the value that the records were created with.",
+        choices=tuple(OBJECTIVES), resume=FIXED)
     pack_sequences: bool = setting(
-        False, "Whether records hold several sequences each; they were made so, by the same flag of "
-               "create_pretraining_data.", resume=FIXED)
+        False, "Each record contains several sequences. Use the value that the records were created with.",
+        resume=FIXED)
     max_sequences_per_pack: int = setting(
-        InstanceSettings.max_sequences_per_pack, "With --pack_sequences: most sequences of a record, with which the "
-                                                 "records were made.", lower=1, upper=255, resume=FIXED)
+        InstanceSettings.max_sequences_per_pack, "With --pack_sequences: maximum number of sequences per record. Use "
+                                                 "the value that the records were created with.", lower=1, upper=255,
+        resume=FIXED)
     vocab_file: str | None = setting(
-        None, "With --masking=dynamic: the vocabulary with which the records were made. Needed then, unless it lies "
-              "beside --init_checkpoint.", required="masking=dynamic", place=places.INPUT_FILE, told_by=VOCABULARY,
-        resume=FIXED_IF_USED)
-    masked_lm_prob: float = setting(
-        0.15, "With --masking=dynamic: share of a sequence's positions to predict.", lower=0, upper=1,
-        needs="masking=dynamic", resume=FIXED_IF_USED)
-    do_whole_word_mask: bool = setting(
-        False, "With --masking=dynamic: mask all WordPieces of a word or none.", needs="masking=dynamic",
-        resume=FIXED_IF_USED)
+        None, "With --masking=dynamic: vocabulary that the records were created with. Required in this case, unless "
+              "the directory of --init_checkpoint contains one.", required="masking=dynamic", place=places.INPUT_FILE,
+        told_by=VOCABULARY, resume=FIXED_IF_USED)
+    masked_lm_prob: float = setting(0.15, "With --masking=dynamic: fraction of the tokens of a sequence to predict.",
+                                    lower=0, upper=1, needs="masking=dynamic", resume=FIXED_IF_USED)
+    do_whole_word_mask: bool = setting(False, "With --masking=dynamic: mask whole words instead of single tokens.",
+                                       needs="masking=dynamic", resume=FIXED_IF_USED)
 
     @property
     def instances(self):
@@ -77,21 +75,22 @@ class RecordSettings(Settings):
 class ScheduleSettings(Settings):
     """Steps to run, and training schedule."""
 
-    do_train: bool = setting(False, "Whether to train.")
-    do_eval: bool = setting(False, "Whether to evaluate, after training if there is any.")
+    do_train: bool = setting(False, "Train the model.")
+    do_eval: bool = setting(False, "Evaluate the model, after training if --do_train is set.")
     num_train_steps: int = setting(100000, "Step at which training ends.", lower=1, resume=MAY_CHANGE)
     num_warmup_steps: int = setting(
-        10000, "Steps over which the learning rate rises from 0; with more than --num_train_steps it never reaches its "
-               "peak.", lower=0, resume=MAY_CHANGE)
+        10000, "Number of steps over which the learning rate increases from 0. If it exceeds --num_train_steps, the "
+               "learning rate never reaches its peak.", lower=0, resume=MAY_CHANGE)
     phases: str | None = setting(
-        None, "Phases of other lengths, in place of `max_seq_length` and `max_predictions_per_seq`: 128:0.9,512:0.1 is "
-              "nine tenths of the steps on records of 128 ids, then the rest on 512; LENGTH:SHARE:BATCH:PREDICTIONS "
-              "gives a phase its batch size and its masked positions, else `train_batch_size` and `masked_lm_prob` of "
-              "LENGTH, rounded up. In --input_file, {length} stands for each phase's.", resume=FIXED)
-    max_eval_steps: int = setting(100, "Batches to evaluate at most.", lower=1)
+        None, "Phases of different sequence lengths, instead of `max_seq_length` and `max_predictions_per_seq`. "
+              "128:0.9,512:0.1 trains nine tenths of the steps on records of 128 tokens, then the rest on 512. "
+              "LENGTH:FRACTION:BATCH:PREDICTIONS also sets the batch size and the number of masked tokens; they "
+              "default to `train_batch_size` and to `masked_lm_prob` times LENGTH, rounded up. In --input_file, "
+              "{length} is replaced by the length of each phase.", resume=FIXED)
+    max_eval_steps: int = setting(100, "Maximum number of batches to evaluate.", lower=1)
     eval_steps: int | None = setting(
-        None, "Evaluate also during training, every so many steps, into eval_log.csv and loss.png. Needs --do_train "
-              "and --do_eval.", lower=1, needs=("do_train", "do_eval"))
+        None, "Number of training steps between evaluations, whose results go to eval_log.csv and loss.png. Requires "
+              "--do_train and --do_eval.", lower=1, needs=("do_train", "do_eval"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +98,8 @@ class PretrainingSettings(Settings):
     """A pre-training run."""
 
     recipe: str | None = setting(
-        None, "A published way to pre-train, as a set of flags, which is printed; a flag that is given counts before "
-              "it. original: BERT's, at one length. roberta: RoBERTa's of 125,000 steps.", recipes=RECIPES)
+        None, "Published pre-training recipe: a set of flags, which the script prints. Explicit flags take "
+              "precedence. original: BERT at one length. roberta: RoBERTa with 125,000 steps.", recipes=RECIPES)
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
     records: RecordSettings = dataclasses.field(default_factory=RecordSettings)
     devices: DeviceSettings = dataclasses.field(default_factory=DeviceSettings)

@@ -12,25 +12,26 @@ class DeviceSettings(Settings):
     """Devices to run on. `run.training.strategies` creates the strategy from them."""
 
     distribution_strategy: str = setting(
-        "one_device", "one_device: one CPU or GPU; mirrored: all GPUs of this machine; multi_worker_mirrored: the "
-                      "machines that the environment variable TF_CONFIG lists; tpu: the TPU that --tpu_name names.",
+        "one_device", "one_device: one CPU or GPU. mirrored: all GPUs of this machine. multi_worker_mirrored: the "
+                      "machines in the environment variable TF_CONFIG. tpu: the TPU of --tpu_name.",
         choices=("one_device", "mirrored", "multi_worker_mirrored", "tpu"))
     num_gpus: int | None = setting(
-        None, "GPUs to use; unset means all that are visible (one for one_device).", lower=0)
+        None, "Number of GPUs to use. Defaults to all visible GPUs, or to one for one_device.", lower=0)
     num_cpu_devices: int | None = setting(
-        None, "With --distribution_strategy=mirrored: so many replicas on the CPU, to try it on a machine without "
-              "GPUs; it is no faster.", lower=1)
+        None, "With --distribution_strategy=mirrored: number of replicas on the CPU, for testing without GPUs; not "
+              "faster than one.", lower=1)
     allow_tf32: bool = setting(
-        False, "Let GPUs round the inputs of float32 matrix products to 10 bits (TensorFloat-32, NVIDIA's Ampere and "
-               "newer), which is much faster. Unset, float32 is float32 on every device.")
+        False, "Let GPUs round the inputs of float32 matrix multiplications to 10 bits (TensorFloat-32, NVIDIA Ampere "
+               "and newer), which is much faster. By default, float32 is exact on all devices.")
     use_tpu: bool = setting(False, "Short for --distribution_strategy=tpu.")
-    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; unset on a TPU machine.")
-    connect_timeout: float = setting(
-        120.0, "Seconds to wait for the TPU of a grpc:// address until it can be reached.", lower=0)
-    tpu_zone: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
-    gcp_project: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
-    master: str | None = setting(None, "Accepted as in the original, not needed: --tpu_name says it all.")
-    num_tpu_cores: int = setting(8, "Accepted as in the original, not needed: all cores are used.")
+    tpu_name: str | None = setting(None, "Name or grpc:// address of the TPU; not set on a TPU machine.")
+    connect_timeout: float = setting(120.0, "Maximum time in seconds to wait for the TPU at a grpc:// address.",
+                                     lower=0)
+    tpu_zone: str | None = setting(None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
+    gcp_project: str | None = setting(
+        None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
+    master: str | None = setting(None, "Ignored. Accepted for compatibility with the original BERT; use --tpu_name.")
+    num_tpu_cores: int = setting(8, "Ignored. Accepted for compatibility with the original BERT; all cores are used.")
 
     @property
     def strategy_name(self):

@@ -22,22 +22,22 @@ class TrainingSettings(Settings):
     """Batches, checkpoints, and the seed of a run."""
 
     output_dir: str | None = setting(
-        None, "Folder for checkpoints, results and curves; made if missing. Needed.",
+        None, "Directory for checkpoints, results, and loss curves; created if it does not exist. Required.",
         required=True, place=places.RUN_FOLDER)
-    train_batch_size: int = setting(32, "Examples in a training step, over all replicas together.", lower=1,
-                                    resume=FIXED)
-    eval_batch_size: int = setting(8, "Examples in an evaluation step.", lower=1)
-    save_checkpoints_steps: int = setting(
-        1000, "Steps between two checkpoints; the last step always saves one.", lower=1)
-    keep_checkpoint_max: int = setting(5, "How many of the newest checkpoints stay.", lower=1)
+    train_batch_size: int = setting(32, "Batch size for training, over all replicas.", lower=1, resume=FIXED)
+    eval_batch_size: int = setting(8, "Batch size for evaluation.", lower=1)
+    save_checkpoints_steps: int = setting(1000, "Number of steps between checkpoints; the last step always saves one.",
+                                          lower=1)
+    keep_checkpoint_max: int = setting(5, "Maximum number of checkpoints to keep. Older checkpoints are deleted.",
+                                       lower=1)
     iterations_per_loop: int = setting(
-        1000, "Most steps that run in one call of the training function; fewer up to a row of the log, a checkpoint or "
-              "an evaluation.", lower=1)
+        1000, "Maximum number of steps per call of the training function; a call also ends at each row of the log, "
+              "checkpoint, and evaluation.", lower=1)
     log_steps: int = setting(
-        100, "Number of steps between two rows of the training log, whose losses are means over these steps; a row is "
-             "also written at a checkpoint, an evaluation, and every --iterations_per_loop steps. The progress bar "
-             "moves and SIGTERM is handled at the same steps: set fewer if steps are slow.", lower=1)
-    random_seed: int = setting(12345, "Fixes initial weights, dropout and the order of the data.",
+        100, "Number of steps between rows of the training log, whose losses are means over these steps. The log also "
+             "has a row at each checkpoint and evaluation, and every --iterations_per_loop steps. The progress bar "
+             "and SIGTERM are handled at the same steps: set a lower number if steps are slow.", lower=1)
+    random_seed: int = setting(12345, "Seed of the initial weights, of dropout, and of the order of the data.",
                                most=LARGEST_SEED)
 
 
@@ -46,20 +46,19 @@ class StepSettings(Settings):
     """Computation of a training step."""
 
     accumulate_steps: int = setting(
-        1, "Micro-batches into which each replica cuts its part of a batch, one after the other, to need less memory; "
-           "the update is that of the whole batch.", lower=1)
+        1, "Gradient accumulation: number of micro-batches that each replica processes per update, to save memory. "
+           "The update is the same as for the entire batch.", lower=1)
     mixed_precision: str = setting(
-        "float32", "Type to compute in; weights, their updates, normalisation and losses stay float32. bfloat16 on "
-                   "TPU, newer GPUs and CPUs with instructions for it (avx512_bf16, amx_bf16); float16, with a loss "
-                   "scale against underflow, on older GPUs.",
-        choices=DTYPE_POLICIES, resume=MAY_CHANGE)
+        "float32", "Type of the computations; weights, updates, normalization, and losses remain float32. bfloat16: "
+                   "for TPUs, newer GPUs, and CPUs with instructions for it (avx512_bf16, amx_bf16). float16: for "
+                   "older GPUs, with loss scaling against underflow.", choices=DTYPE_POLICIES, resume=MAY_CHANGE)
     jit_compile: bool = setting(
-        False, "Whether XLA compiles forward and backward pass. Padding is then computed too, since XLA needs fixed "
-               "shapes; TPUs always compile.")
+        False, "Compile the forward and backward pass with XLA. This also computes padding, since XLA requires fixed "
+               "shapes. TPUs always compile.")
 
     recompute_activations: bool = setting(
-        False, "Keep only each layer's output for the backward pass and compute its activations again there: less "
-               "memory, about a third more work.")
+        False, "Activation checkpointing: keep only the output of each layer for the backward pass, and recompute its "
+               "activations. Saves memory for about a third more computation.")
 
     @property
     def dtype_policy(self):
@@ -71,26 +70,25 @@ class StepSettings(Settings):
 class OptimizerSettings(Settings):
     """Type and hyperparameters of the optimizer, which `bert_tf.optimization` creates."""
 
-    learning_rate: float = setting(5e-5, "Peak learning rate, reached at the end of the warm-up.", lower=0,
-                                   resume=MAY_CHANGE)
+    learning_rate: float = setting(5e-5, "Peak learning rate, at the end of the warmup.", lower=0, resume=MAY_CHANGE)
     optimizer: str = setting(
-        "adamw", "adamw: the original's, for batches up to about a thousand; lamb: for larger ones, with a higher "
-                 "--learning_rate.", choices=("adamw", "lamb"), resume=FIXED)
-    weight_decay_rate: float = setting(
-        0.01, "Share of a weight that decays in a step at rate 1; 0 for none.", lower=0, resume=MAY_CHANGE)
+        "adamw", "adamw: the original BERT's optimizer, for batch sizes up to about a thousand. lamb: for larger "
+                 "batches, with a higher --learning_rate.", choices=("adamw", "lamb"), resume=FIXED)
+    weight_decay_rate: float = setting(0.01, "Weight decay per step, relative to the learning rate; 0 for none.",
+                                       lower=0, resume=MAY_CHANGE)
     no_weight_decay: tuple[str, ...] = setting(
-        ("LayerNorm", "layer_norm", "bias"), "Regular expressions; a weight in whose name one is found does not decay.",
+        ("LayerNorm", "layer_norm", "bias"), "Regular expressions; weights whose names contain a match do not decay.",
         resume=MAY_CHANGE)
-    clip_norm: float = setting(1.0, "Largest global norm of the gradients; 0 for no clipping.", lower=0,
-                               resume=MAY_CHANGE)
-    beta_1: float = setting(0.9, "Share of the first moment, the mean of gradients, that a step keeps.", lower=0,
-                            resume=MAY_CHANGE)
-    beta_2: float = setting(0.999, "Share of the second moment, the mean of their squares, that a step keeps.", lower=0,
-                            resume=MAY_CHANGE)
-    epsilon: float = setting(1e-6, "Added to the root of the second moment.", lower=1e-12, resume=MAY_CHANGE)
+    clip_norm: float = setting(1.0, "Maximum global norm of the gradients; 0 for no clipping.",
+                               lower=0, resume=MAY_CHANGE)
+    beta_1: float = setting(0.9, "Decay rate of the first moment, the mean of gradients.", lower=0, resume=MAY_CHANGE)
+    beta_2: float = setting(0.999, "Decay rate of the second moment, the mean of squared gradients.",
+                            lower=0, resume=MAY_CHANGE)
+    epsilon: float = setting(1e-6, "Number added to the square root of the second moment.",
+                             lower=1e-12, resume=MAY_CHANGE)
     decay_power: float = setting(
-        1.0, "The rate falls as the share of steps left, to this power; 1, the original's, is linear.", lower=1e-3,
-        resume=MAY_CHANGE)
+        1.0, "Power of the learning rate decay, applied to the remaining fraction of steps; 1 is linear, as in the "
+             "original BERT.", lower=1e-3, resume=MAY_CHANGE)
 
     def check(self):
         for name in ("beta_1", "beta_2"):

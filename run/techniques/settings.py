@@ -22,9 +22,9 @@ class Int8Settings(Settings):
     """Training for int8."""
 
     quantize_from_step: int | None = setting(
-        None, "From this step on train for int8: matrices and what they are multiplied with are rounded as in a LiteRT "
-              "file with int8 weights, which then answers as the model does. The score is of the rounded model; unset, "
-              "nothing is rounded.", lower=0, resume=MAY_CHANGE_IF_USED)
+        None, "Step at which to begin quantization-aware training: weights and inputs of matrix multiplications are "
+              "rounded as in a LiteRT file with int8 weights, which then gives the same predictions. Evaluations use "
+              "the rounded model. By default, nothing is rounded.", lower=0, resume=MAY_CHANGE_IF_USED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,18 +32,18 @@ class WeightPruningSettings(Settings):
     """Pruning of weights of the encoder's matrices during training."""
 
     weight_pruning: str | None = setting(
-        None, "Set weights of the encoder's matrices to 0 while training, more and more by a cubic schedule: those of "
-              "the least magnitude. Files compress better, nothing gets faster. Needs --do_train.",
-        choices=("magnitude",), needs="do_train", resume=FIXED)
+        None, "Prune the weights of the encoder's matrices during training: sets a growing fraction of them, those "
+              "with the least magnitude, to 0 by a cubic schedule. Files compress better, but nothing gets faster. "
+              "Requires --do_train.", choices=("magnitude",), needs="do_train", resume=FIXED)
     keep_weights: float = setting(
-        0.15, "With --weight_pruning: share of each matrix's weights that stays, over 0.", lower=0, upper=1,
+        0.15, "With --weight_pruning: fraction of the weights of each matrix to keep; more than 0.", lower=0, upper=1,
         needs="weight_pruning", resume=FIXED_IF_USED)
     pruning_begin: float = setting(
-        0.1, "With --weight_pruning: share of the training steps after which it begins.", lower=0, upper=1,
+        0.1, "With --weight_pruning: fraction of the training steps after which pruning begins.", lower=0, upper=1,
         needs="weight_pruning", resume=FIXED_IF_USED)
     pruning_end: float = setting(
-        0.7, "With --weight_pruning: share of the training steps after which it has ended; the weights that stay then "
-             "are trained on.", lower=0, upper=1, needs="weight_pruning", resume=FIXED_IF_USED)
+        0.7, "With --weight_pruning: fraction of the training steps after which pruning ends; training continues with "
+             "the remaining weights.", lower=0, upper=1, needs="weight_pruning", resume=FIXED_IF_USED)
 
     def check(self):
         if not self.keep_weights:
@@ -58,21 +58,21 @@ class TrainedWeightsSettings(Settings):
     """Selection of the weights to train, and their learning rates."""
 
     freeze_layers: int | None = setting(
-        None, "Keep the embeddings and so many of the lowest layers as they are: steps are faster and need less "
-              "memory. 0 keeps the embeddings alone; unset, all is trained. Needs --do_train.", lower=0,
-        needs="do_train", not_with="weight_pruning", resume=FIXED)
+        None, "Number of lowest layers to freeze, together with the embeddings. 0 freezes only the embeddings. Saves "
+              "time and memory. By default, trains all layers. Requires --do_train.", lower=0, needs="do_train",
+        not_with="weight_pruning", resume=FIXED)
     layerwise_learning_rate_decay: float = setting(
-        1.0, "Each layer learns at so many times the rate of the one above it, over 0, and the embeddings at so many "
-             "times that of the lowest; the top layer, the pooler and the head at --learning_rate. 1 for one rate.",
+        1.0, "Factor of the learning rate from each layer to the layer below it, and from the lowest layer to the "
+             "embeddings; more than 0. The top layer, the pooler, and the head use --learning_rate. 1 for no decay.",
         lower=0, upper=1, needs="do_train", resume=FIXED)
     lora_rank: int | None = setting(
-        None, "LoRA: keep the encoder as it is, and train adapters of this rank on the kernels of attention and "
-              "feed-forward network, with the pooler and the head; 8 is usual, with a --learning_rate of 1e-4 to 1e-3. "
-              "OUTPUT_DIR/adapter.safetensors has what was trained.", lower=1, needs="do_train",
+        None, "LoRA: freeze the encoder, and train adapters of this rank for the kernels of attention and "
+              "feed-forward network, together with the pooler and the head. 8 is common, with a --learning_rate of "
+              "1e-4 to 1e-3. Writes the trained weights to OUTPUT_DIR/adapter.safetensors.", lower=1, needs="do_train",
         not_with=("weight_pruning", "quantize_from_step"), resume=FIXED)
     lora_alpha: float = setting(
-        16.0, "With --lora_rank: adapters add their product times this over the rank; over 0.", lower=0,
-        needs="lora_rank", resume=FIXED)
+        16.0, "With --lora_rank: the output of an adapter is multiplied by this value divided by the rank; more than "
+              "0.", lower=0, needs="lora_rank", resume=FIXED)
 
     def check(self):
         for name in ("layerwise_learning_rate_decay", "lora_alpha"):
@@ -98,19 +98,17 @@ class StudentSettings(Settings):
     """The teacher, and the initialization of the student."""
 
     teacher: str | None = setting(
-        None, "The model to learn from: a folder that a fine-tuning script wrote, or OUTPUT_DIR/best of one, or a "
-              "checkpoint that it takes. Its task.json says which task. Needed.", required=True,
-        place=places.CHECKPOINT)
+        None, "Teacher: the directory of a fine-tuning run, its OUTPUT_DIR/best, or another fine-tuned checkpoint. "
+              "Its task.json determines the task. Required.", required=True, place=places.CHECKPOINT)
     student_layers: tuple[int, ...] = setting(
-        (), "The student has these layers of the teacher, from 0, and its embeddings, pooler and head.", lower=0,
-        required="without student_checkpoint or student_config_file", resume=FIXED_IF_USED)
+        (), "0-based layers of the teacher that initialize the student, together with the embeddings, the pooler, and "
+            "the head.", lower=0, required="without student_checkpoint or student_config_file", resume=FIXED_IF_USED)
     student_checkpoint: str | None = setting(
-        None, "The student starts from this checkpoint, as --init_checkpoint of fine-tuning; its vocabulary "
-              "must be the teacher's.", place=places.CHECKPOINT, not_with="student_layers", resume=FIXED_IF_USED)
+        None, "Checkpoint that initializes the student, as for --init_checkpoint of fine-tuning; its vocabulary must "
+              "be the same as the teacher's.", place=places.CHECKPOINT, not_with="student_layers", resume=FIXED_IF_USED)
     student_config_file: str | None = setting(
-        None, "The student starts from random weights and has this config: a bert_config.json or the name of a "
-              "published size.", place=places.MODEL, not_with=("student_layers", "student_checkpoint"),
-        resume=FIXED_IF_USED)
+        None, "Config of a randomly initialized student: a bert_config.json or the name of a published size.",
+        place=places.MODEL, not_with=("student_layers", "student_checkpoint"), resume=FIXED_IF_USED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,38 +116,38 @@ class LossSettings(Settings):
     """Losses of the student, and their weights."""
 
     logits_weight: float = setting(
-        1.0, "Weight of the loss between what both answer: KL divergence of softened probabilities times T^2; squared "
-             "difference of numbers; of span labelers both ends, of taggers each token.", lower=0)
-    label_weight: float = setting(
-        0.5, "Weight of the task's own loss, between the student's answer and the true label.", lower=0)
+        1.0, "Weight of the loss between the logits of student and teacher: KL divergence of softened probabilities "
+             "times T^2, for both ends of a span or for each token; squared difference for regression.", lower=0)
+    label_weight: float = setting(0.5, "Weight of the task's own loss, between predictions and true labels.", lower=0)
     hidden_weight: float = setting(
-        0.0, "Weight of the squared difference of hidden states, embeddings included, mean over tokens and width, sum "
-             "over layers; of other width than the teacher's they go through a projection that is trained along.",
+        0.0, "Weight of the squared difference of hidden states, including embeddings: mean over tokens and hidden "
+             "size, sum over layers. If the hidden sizes differ, a trained projection maps the student's states.",
         lower=0, not_with=ON_PACKS)
     attention_weight: float = setting(
-        0.0, "Weight of the squared difference of attention scores before softmax, mean over heads and pairs of "
-             "tokens, sum over layers. Needs as many heads as the teacher has.", lower=0, not_with=ON_PACKS)
+        0.0, "Weight of the squared difference of attention scores before softmax: mean over heads and pairs of "
+             "tokens, sum over layers. Requires equal numbers of heads.", lower=0, not_with=ON_PACKS)
     cls_weight: float = setting(
-        0.0, "Weight of the squared distance of normalised [CLS] states of all layers but the last (patient "
+        0.0, "Weight of the squared distance of normalized [CLS] states of all layers except the last (patient "
              "distillation), sum over layers.", lower=0, not_with=ON_PACKS)
-    temperature: float = setting(1.0, "T, by which logits are divided.", lower=1e-3)
+    temperature: float = setting(1.0, "Temperature T, the divisor of the logits.", lower=1e-3)
     layer_map: str = setting(
-        "uniform", "The teacher's layer that each of the student's is compared with: uniform, as deep in proportion; "
-                   "last, the last ones; or their numbers from 0 with commas, one for each layer of the student.")
+        "uniform", "Teacher layer to compare with each student layer. uniform: at the same relative depth. last: the "
+                   "last layers. Or comma-separated 0-based numbers, one per student layer.")
     inner_proportion: float = setting(
-        0.0, "Share of the training steps, the first, in which hidden states, attention scores and [CLS] states alone "
-             "count, and after which answers and labels alone do (TinyBERT's two steps); 0 for all at once.",
-        lower=0, upper=1, needs="hidden_weight or attention_weight or cls_weight",
+        0.0, "Fraction of the training steps, at the beginning, with only the losses of hidden states, attention "
+             "scores, and [CLS] states; the other steps have only the losses of logits and labels (TinyBERT's two "
+             "stages). 0 for all losses together.", lower=0, upper=1,
+        needs="hidden_weight or attention_weight or cls_weight",
         not_with="early_stopping_evals; scores rise only after the inner losses")
 
     replacing_rate: float | None = setting(
-        None, "BERT-of-Theseus: each layer of the student takes the place of its group of the teacher's with this "
-              "probability, anew at each step; the others are the teacher's, frozen. It rises linearly to 1. Needs a "
-              "student of the teacher's width, and no inner losses.", lower=0, upper=1, not_with=(
-            *(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"))
+        None, "BERT-of-Theseus: probability of replacing each group of frozen teacher layers with its student layer, "
+              "sampled at each step. Increases linearly to 1. Requires equal hidden sizes, and excludes losses of "
+              "inner layers.", lower=0, upper=1,
+        not_with=(*(f"{name}_weight{MIXED}" for name in INNER), "recompute_activations"))
     replacing_proportion: float = setting(
-        0.5, "With --replacing_rate: share of the training steps after which the probability is 1, and the student "
-             "trains alone.", lower=0, upper=1)
+        0.5, "With --replacing_rate: fraction of the training steps after which the probability is 1 and only the "
+             "student is trained.", lower=0, upper=1)
 
     def check(self):
         """See Settings."""
@@ -188,14 +186,14 @@ class AnswerSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(
-        True, "Whether the teacher is asked once, and its answers are kept on disk for all epochs; --nokeep_answers "
-              "asks it in each step.")
+        True, "Compute the teacher outputs once, and store them on disk for all epochs. --nokeep_answers computes "
+              "them in each step.")
     keep_teacher_answers: bool = setting(
-        False, "Keep OUTPUT_DIR/answers after the last run. By default, they are removed then.",
+        False, "Keep OUTPUT_DIR/answers after the last run. By default, the script deletes it.",
         needs="keep_answers=true")
     answers_dir: str | None = setting(
-        None, "Folder for the answers of one teacher, which stay there for further runs; of several data or settings "
-              "each in a folder of its own there. Unset means OUTPUT_DIR/answers.", needs="keep_answers=true",
+        None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "
+              "has a subdirectory. Defaults to OUTPUT_DIR/answers.", needs="keep_answers=true",
         place=places.CACHE_FOLDER)
 
 

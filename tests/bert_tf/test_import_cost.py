@@ -9,7 +9,8 @@ import pytest
 from tests import scripts
 
 FREE_OF_TENSORFLOW = ("bert_tf.cli.flags", "bert_tf.cli.paths", "bert_tf.cli.script", "data_prep.records",
-                      "data_prep.pretraining.shards", "bert_tf.serving",
+                      "data_prep.pretraining.shards", "data_prep.pretraining.job", "data_prep.create_pretraining_data",
+                      "data_prep.vocabulary.job", "data_prep.learn_vocab", "bert_tf.serving",
                       "run.inference.terminal")
 FREE_OF_FLAGS_TOO = ("bert_tf.cli.settings", "bert_tf.config", "bert_tf.errors", "bert_tf.files",
                      "bert_tf.litert.model", "bert_tf.model_folder", "bert_tf.tasks", "bert_tf.tokenization",
@@ -24,7 +25,7 @@ def loaded_by(*modules):
 
 
 @pytest.mark.parametrize(("modules", "unwanted"), [
-    (FREE_OF_TENSORFLOW, {"tensorflow", "tf_keras", "keras"}),
+    (FREE_OF_TENSORFLOW, {"tensorflow", "tf_keras", "keras", "numba"}),
     (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
 ])
 def test_imports_that_are_cheap(modules, unwanted):

@@ -1,67 +1,66 @@
-"""Copies of examples with words replaced: proposals held by hand-made tables and by the model called on one pair."""
+"""Copies of examples with replaced words: proposals by hand and from a model, and the script."""
 
 import random
 
+import absl.flags
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from data_prep.augmentation.job import draw_copies
 from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
 from data_prep.augmentation.words import Words, replace
-from tests import toy_runs
+from tests import scripts, toy_runs
 from tests.encoders import make_encoder
-from tests.scripts import fail, succeed
 
 SCRIPT = "data_prep.augment_data"
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "dog", "cat", "fox", "jump", "##s", "##ed", "the", "run", ","]
-TOKENIZER = PlainTokenizer(PIECES)
+TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "dog", "cat", "fox", "jump", "##s", "##ed", "the", "run", ","]
+TOKENIZER = PlainTokenizer(TOKENS)
 
 
-def words_of(text, stop_words="english"):
+def find_words(text, stop_words="english"):
     return Words(TOKENIZER, stop_words)(text)
 
 
-def test_words_that_may_be_replaced():
-    ids, words = words_of("The dog, Jumped zzz")
-    assert [PIECES[id_] for id_ in ids] == ["the", "dog", ",", "jump", "##ed", "[UNK]"]
+def test_replaceable_words():
+    ids, words = find_words("The dog, Jumped zzz")
+    assert [TOKENS[id_] for id_ in ids] == ["the", "dog", ",", "jump", "##ed", "[UNK]"]
     assert [(word.text, word.start, word.end, word.first) for word in words] == [("dog", 4, 7, 1), ("Jumped", 9, 15, 3)]
-    assert [[PIECES[id_] for id_ in word.ids] for word in words] == [["dog"], ["jump", "##ed"]]
-    assert [word.text for word in words_of("the dog", "none")[1]] == ["the", "dog"]
+    assert [[TOKENS[id_] for id_ in word.ids] for word in words] == [["dog"], ["jump", "##ed"]]
+    assert [word.text for word in find_words("the dog", "none")[1]] == ["the", "dog"]
     assert replace("The dog, Jumped zzz", [(words[0], "cat"), (words[1], "run")]) == "The cat, run zzz"
 
 
-def test_neighbours_in_the_word_table():
-    """By cosine, of the mean of a word's pieces, among the entries that are allowed."""
-    table = np.zeros([len(PIECES), 2], np.float32)
-    for piece, angle, length in (("dog", 0, 1), ("cat", 20, 9), ("fox", 50, 1), ("run", 92, 2), ("jump", 80, 1),
+def test_neighbors_of_word_embeddings():
+    """The highest cosines to the mean of a word's token embeddings, among the allowed entries."""
+    table = np.zeros([len(TOKENS), 2], np.float32)
+    for token, angle, length in (("dog", 0, 1), ("cat", 20, 9), ("fox", 50, 1), ("run", 92, 2), ("jump", 80, 1),
                                  ("##s", 100, 1), ("the", 10, 1)):
-        table[PIECES.index(piece)] = length * np.cos(np.deg2rad(angle)), length * np.sin(np.deg2rad(angle))
-    allowed = np.isin(PIECES, ["dog", "cat", "fox", "run", "jump"])
-    ids, words = words_of("fox dog jumps fox")
+        table[TOKENS.index(token)] = length * np.cos(np.deg2rad(angle)), length * np.sin(np.deg2rad(angle))
+    allowed = np.isin(TOKENS, ["dog", "cat", "fox", "run", "jump"])
+    ids, words = find_words("fox dog jumps fox")
     found = WordTableProposals(table, allowed, 3)([(ids, word) for word in words])
-    assert [[PIECES[id_] for id_ in row] for row in found] == [
+    assert [[TOKENS[id_] for id_ in row] for row in found] == [
         ["fox", "cat", "jump"], ["dog", "cat", "fox"], ["run", "jump", "fox"], ["fox", "cat", "jump"]]
 
 
-def test_what_a_masked_lm_expects():
-    """Batches of pairs of several lengths give what the model gives for each pair alone; long texts are cut around."""
-    config = BertConfig(len(PIECES), 16, 2, 2, 24, max_position_embeddings=40, type_vocab_size=2, initializer_range=0.8)
+def test_predictions_of_a_masked_lm():
+    """Batches of pairs of several lengths give the results of each pair alone. Windows of long texts hold the word."""
+    config = BertConfig(len(TOKENS), 16, 2, 2, 24, max_position_embeddings=40, type_vocab_size=2, initializer_range=0.8)
     model = models.BertPretrainer(make_encoder(config, remove_padding=True, last_where_read=True))
     plain = models.BertPretrainer(config)
     for variable, other in zip(plain.variables, model.variables, strict=True):
         variable.assign(other)
-    allowed = np.array([piece.isalpha() for piece in PIECES])
+    allowed = np.array([token.isalpha() for token in TOKENS])
     propose = MaskedLMProposals(model, TOKENIZER, allowed, 3, max_seq_length=15, batch_size=2)
-    asked = [(ids, word) for ids, words in map(words_of, ("dog fox", "cat", "fox dog run cat the dog , fox run dog"))
-             for word in words if len(word.ids) == 1]
-    assert len(asked) == 11
-    found = propose(asked)
-    for (ids, word), proposed in zip(asked, found, strict=True):
-        start = max(0, min(word.first - 3, len(ids) - 6))  # 6 pieces of each text fit
+    requests = [(ids, word) for ids, words in map(find_words, ("dog fox", "cat", "fox dog run cat the dog , fox run"))
+                for word in words]
+    for (ids, word), proposed in zip(requests, propose(requests), strict=True):
+        start = max(0, min(word.first - 3, len(ids) - 6))  # six tokens of each text fit
         window = ids[start : start + 6]
         assert window[word.first - start] == word.ids[0]
         masked = [TOKENIZER.mask_id if place == word.first - start else id_ for place, id_ in enumerate(window)]
@@ -75,22 +74,22 @@ def test_what_a_masked_lm_expects():
 
 
 def test_copies():
-    def candidates(text):
-        return text, [(word, ["x", "y"]) for word in words_of(text)[1]]
+    def propose(text):
+        return text, [(word, ["x", "y"]) for word in find_words(text)[1]]
 
-    texts = [candidates(text) for text in ("The dog, Jumped", "the")]
+    texts = [propose(text) for text in ("The dog, Jumped", "the")]
     copies = draw_copies(texts, 50, 1.0, random.Random(3))
-    assert sorted(copies) == [(f"The {a}, {b}", "the") for a in "xy" for b in "xy"]  # each word, each copy once
-    assert draw_copies(texts, 50, 1e-12, random.Random(3)) == []  # the example itself is no copy
-    copies = draw_copies([candidates("dog " * 400)], 5, 0.4, random.Random(3))
+    assert sorted(copies) == [(f"The {a}, {b}", "the") for a in "xy" for b in "xy"]  # each copy once
+    assert draw_copies(texts, 50, 1e-12, random.Random(3)) == []  # the example is not a copy
+    copies = draw_copies([propose("dog " * 400)], 5, 0.4, random.Random(3))
     assert len(copies) == 5
     assert all(200 < copy[0].count("dog") < 280 for copy in copies)  # 240 expected, standard deviation 10
     assert draw_copies(texts, 3, 0.4, random.Random(3)) == draw_copies(texts, 3, 0.4, random.Random(3))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    """Models with and without a masked LM, and tables of examples."""
+def prepared(tmp_path_factory, reference):
+    """A directory of models with and without a masked LM, and tables of examples."""
     folder = tmp_path_factory.mktemp("augmentation")
     toy_runs.write(folder, reference, {"model": (None, models.BertPretrainer), "encoder": (None, models.BertEncoder)})
     (folder / "mrpc.tsv").write_text("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n" + "".join(
@@ -100,34 +99,42 @@ def folder(tmp_path_factory, reference):
     return folder
 
 
-def test_a_table_of_pairs(folder):
+@pytest.fixture
+def folder(prepared, monkeypatch):
+    """The same directory, as the current one."""
+    monkeypatch.chdir(prepared)
+    return prepared
+
+
+def read_rows(path):
+    return [line.split("\t") for line in path.read_text().splitlines()]
+
+
+def test_a_table_of_pairs(folder, capsys):
     flags = {"input_file": "mrpc.tsv", "task_name": "MRPC", "init_checkpoint": "model", "copies": 4, "batch_size": 3}
-    printed = succeed(SCRIPT, folder, output_file="out.tsv", **flags)
-    rows = [line.split("\t") for line in (folder / "out.tsv").read_text().splitlines()]
-    source = [line.split("\t") for line in (folder / "mrpc.tsv").read_text().splitlines()]
-    assert rows[0] == source[0]
+    scripts.run_here(SCRIPT, output_file="out.tsv", **flags)
+    rows, source = read_rows(folder / "out.tsv"), read_rows(folder / "mrpc.tsv")
+    assert rows[:2] == source[:2]
     assert [row[0] for row in rows[1:]] == ["0"] * 5 + ["1"] * 5
-    assert rows[1] == source[1]
     assert all(row[1] == f"{row[0]}1" and len(row) == 5 for row in rows[1:])
     assert len({tuple(row) for row in rows}) == 11
-    for column in (3, 4):  # each text is changed
+    for column in (3, 4):  # both texts have replaced words
         assert {len(row[column].split()) for row in rows[1:]} == {len(source[1][column].split())}
         assert len({row[column] for row in rows[1:]}) > 1
-    assert printed.startswith("out.tsv: 10 rows, 2 of them those of mrpc.tsv; ")
-    assert "of them by neighbours in the word table" in printed
-    succeed(SCRIPT, folder, output_file="again.tsv", **flags | {"batch_size": 64})
-    assert (folder / "again.tsv").read_text() == (folder / "out.tsv").read_text()
-    succeed(SCRIPT, folder, output_file="other.tsv", random_seed=1, **flags)
-    assert (folder / "other.tsv").read_text() != (folder / "out.tsv").read_text()
+    assert capsys.readouterr().out.startswith("out.tsv: 10 rows, 2 of them those of mrpc.tsv; ")
+    scripts.run_here(SCRIPT, output_file="again.tsv", **flags | {"batch_size": 64})
+    assert read_rows(folder / "again.tsv") == rows
+    scripts.run_here(SCRIPT, output_file="other.tsv", random_seed=1, **flags)
+    assert read_rows(folder / "other.tsv") != rows
 
 
-def test_csv_by_the_word_table(folder):
-    succeed(SCRIPT, folder, input_file="own.csv", output_file="out.csv", text_columns="words",
-            init_checkpoint="encoder", masked_lm="false", copies=3, replace_probability=1)
-    lines = (folder / "out.csv").read_text().splitlines()
-    assert lines[:2] == ["words,label", '"a city, and ""the"" people",x']
-    assert len(lines) > 2
-    for line in lines[2:]:
+def test_csv_and_word_embeddings(folder):
+    scripts.run_here(SCRIPT, input_file="own.csv", output_file="out.csv", text_columns="words",
+                     init_checkpoint="encoder", masked_lm="false", copies=3, replace_probability=1)
+    header, source, *copies = (folder / "out.csv").read_text().splitlines()
+    assert (header, source) == ("words,label", '"a city, and ""the"" people",x')
+    assert copies
+    for line in copies:
         assert line.startswith('"a ')
         assert ', and ""the"" ' in line
         assert line.endswith('",x')
@@ -136,23 +143,24 @@ def test_csv_by_the_word_table(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": "encoder"}, "--init_checkpoint=encoder: has no masked LM, it lacks cls/predictions/"),
-    ({"text_columns": "nothing", "task_name": None},
-     "mrpc.tsv:1: there is no column 'nothing': the columns are Quality, #1 ID, #2 ID, #1 String, #2 String"),
-    ({"text_columns": "Quality"}, "--text_columns=Quality: cannot be combined with --task_name"),
-    ({"task_name": None}, "nothing says where the texts are: give --text_columns, names of Quality, #1 ID"),
+    ({"init_checkpoint": "encoder"}, "`init_checkpoint`=encoder: has no masked LM, it lacks cls/predictions/"),
+    ({"text_columns": "nothing", "task_name": None}, "mrpc.tsv:1: there is no column 'nothing': the columns are Quali"),
+    ({"text_columns": "Quality"}, "`text_columns`=Quality: cannot be combined with `task_name`"),
+    ({"task_name": None}, "nothing says where the texts are: give `text_columns`, names of Quality, #1 ID"),
     ({"task_name": "no"}, "'no' is no known task: the tasks are cola"),
-    ({"output_file": "mrpc.tsv"}, "--output_file=mrpc.tsv: is --input_file, which would be lost"),
-    ({"output_file": "out.csv"}, "--output_file=out.csv: must end as --input_file=mrpc.tsv does"),
-    ({"input_file": "empty.tsv"}, "--input_file=empty.tsv: holds no example"),
-    ({"init_checkpoint": None}, "--init_checkpoint is required"),
-    ({"init_checkpoint": "nowhere"}, "--init_checkpoint=nowhere"),
-    ({"replace_probability": "nan"}, "--replace_probability=nan: it must be at least 1e-06"),
+    ({"output_file": "mrpc.tsv"}, "`output_file`=mrpc.tsv: is `input_file`, which would be lost"),
+    ({"output_file": "out.csv"}, "`output_file`=out.csv: must end as `input_file`=mrpc.tsv does"),
+    ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: holds no example"),
+    ({"init_checkpoint": None}, "`init_checkpoint` is required"),
+    ({"init_checkpoint": "nowhere"}, "`init_checkpoint`=nowhere"),
+    ({"replace_probability": "nan"}, "it must be at least 1e-06"),
     ({"input_file": "own.csv", "output_file": "out.csv"}, "own.csv:2: has 2 columns, column 5 is needed"),
 ])
-def test_what_is_refused(folder, flags, message):
+def test_invalid_input(folder, flags, message):
     before = sorted(path.name for path in folder.iterdir())
-    flags = {"input_file": "mrpc.tsv", "output_file": "refused.tsv", "task_name": "mrpc", "init_checkpoint": "model",
+    flags = {"input_file": "mrpc.tsv", "output_file": "new.tsv", "task_name": "mrpc", "init_checkpoint": "model",
              **flags}
-    assert message in fail(SCRIPT, folder, **flags)
+    with pytest.raises((InputError, absl.flags.Error)) as raised:
+        scripts.run_here(SCRIPT, **flags)
+    assert message in str(raised.value)
     assert sorted(path.name for path in folder.iterdir()) == before

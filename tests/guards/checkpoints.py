@@ -11,36 +11,31 @@ GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 NUMBER = re.compile(r"/_variables/\d+$")
 
 
-def prefixes(folder):
-    """Finds all checkpoints below a directory: dict of name, such as "" or "best/ckpt-2/", to prefix.
+def open_all(folder):
+    """Opens all checkpoints below a directory: dict of name, such as "" or "best/ckpt-2/", to reader.
 
     The checkpoint of the last step has no name. It is the only one that a run leaves in its output directory.
     """
     paths = sorted(path.with_suffix("") for path in folder.rglob("*.index"))
-    return {"" if path.parent == folder else f"{path.relative_to(folder)}/": path for path in paths}
+    return {"" if path.parent == folder else f"{path.relative_to(folder)}/": tf.train.load_checkpoint(str(path))
+            for path in paths}
 
 
 def read(folder):
     """Reads all checkpoints below a directory: dict of object-graph key to array, sorted by key."""
-    found = {}
-    for name, path in prefixes(folder).items():
-        reader = tf.train.load_checkpoint(str(path))
-        found |= {name + key: reader.get_tensor(key) for key in reader.get_variable_to_shape_map() if key != GRAPH}
-    return dict(sorted(found.items()))
+    return dict(sorted((name + key, reader.get_tensor(key)) for name, reader in open_all(folder).items()
+                       for key in reader.get_variable_to_shape_map() if key != GRAPH))
 
 
-def digest(array):
-    """Returns the SHA-256 of a tensor: its dtype, its shape, and its bytes."""
-    header = f"{array.dtype} {list(array.shape)} ".encode()
-    return hashlib.sha256(header + np.ascontiguousarray(array).tobytes()).hexdigest()
+def digest(tensors):
+    """Returns the SHA-256 of all tensors, sorted by key: keys, dtypes, shapes, and bytes."""
+    found = hashlib.sha256()
+    for key, array in sorted(tensors.items()):
+        found.update(f"{key} {array.dtype} {list(array.shape)} ".encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
 
 
-def digest_of_all(tensors):
-    """Returns the SHA-256 of all tensors with their keys, sorted by key."""
-    return hashlib.sha256("".join(f"{key} {digest(tensors[key])}\n" for key in sorted(tensors)).encode()).hexdigest()
-
-
-def summary(tensors):
+def summarize(tensors):
     """Computes numbers in float64 that are equal on all machines, except for rounding.
 
     Returns:
@@ -61,28 +56,25 @@ def norm(arrays):
     return float(np.sqrt(sum(np.sum(value ** 2) for value in arrays)))
 
 
-def object_graphs(folder):
-    """Lists all checkpoints below a directory, in lines "key | name of the variable | shape | dtype"."""
-    return [name + line for name, path in prefixes(folder).items()
-            for line in lines_of(tf.train.load_checkpoint(str(path)))]
+def list_variables(folder):
+    """Lists all checkpoints below a directory, in lines "key | name of the variable | shape | dtype".
 
-
-def lines_of(reader):
-    """Lists a checkpoint as `object_graphs` does. A checkpoint of TensorFlow 1 has names as keys, and no other names.
-
-    The keys of the optimizer's variables are consecutive numbers. The lines are in their order, without the numbers.
+    A checkpoint of TensorFlow 1 has names as keys, and no other names. The keys of the optimizer's variables are
+    consecutive numbers. The lines are in their order, without the numbers.
     """
-    shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
-    names = {}
-    if GRAPH in shapes:
-        graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(GRAPH))
-        names = {attribute.checkpoint_key: attribute.full_name for node in graph.nodes for attribute in node.attributes}
     lines = []
-    for key in sorted(shapes.keys() - {GRAPH}, key=_with_numbers):
-        path = NUMBER.sub("/_variables", key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"))
-        lines.append(f"{path} | {names.get(key, '')} | {shapes[key]} | {types[key].name}")
+    for checkpoint, reader in open_all(folder).items():
+        shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
+        names = {}
+        if GRAPH in shapes:
+            graph = trackable_object_graph_pb2.TrackableObjectGraph.FromString(reader.get_tensor(GRAPH))
+            names = {attribute.checkpoint_key: attribute.full_name
+                     for node in graph.nodes for attribute in node.attributes}
+        for key in sorted(shapes.keys() - {GRAPH}, key=_split_numbers):
+            path = NUMBER.sub("/_variables", key.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE"))
+            lines.append(f"{checkpoint}{path} | {names.get(key, '')} | {shapes[key]} | {types[key].name}")
     return lines
 
 
-def _with_numbers(key):
+def _split_numbers(key):
     return [(part.isdecimal(), int(part) if part.isdecimal() else part) for part in key.split("/")]

@@ -1,8 +1,14 @@
-"""The commands that tries change: each does what it says in a world, as it stands here."""
+"""A valid command line for each script. Tests change it, so that the script must reject it."""
 
+import absl.flags
+
+from bert_tf.errors import InputError
+from tests import scripts
 from tests.robustness.runner import Try
 
-COMMANDS = {
+LONGEST_MESSAGE = 300  # Characters.
+
+COMMANDS = {  # name -> package, flags
     "create_pretraining_data": ("data_prep", {"input_file": "text.txt", "output_file": "new.tfrecord",
                                               "vocab_file": "vocab.txt", "max_seq_length": 32}),
     "learn_vocab": ("data_prep", {"input_file": "text.txt", "vocab_file": "new.txt", "vocab_size": 140}),
@@ -52,7 +58,28 @@ TRAINING = ("run_pretraining", "run_classifier", "run_squad", "run_tagger", "run
             "run_general_distillation")
 
 
+def get_error(command, changes, call=scripts.resolve):
+    """Returns the message with which a command rejects changed flags, "" if it accepts them. Starts no process."""
+    package, flags = COMMANDS[command]
+    try:
+        call(f"{package}.{command}", **{**flags, **changes})
+    except (InputError, absl.flags.Error) as error:
+        message = str(error)
+    else:
+        message = ""
+    assert len(message) <= LONGEST_MESSAGE
+    return message
+
+
+def get_flag_types(command):
+    """Returns a dict of flag name to type, such as "float"."""
+    package, flags = COMMANDS[command]
+    known = set(absl.flags.FLAGS)
+    with scripts.parsed(f"{package}.{command}", **flags):
+        return {name: absl.flags.FLAGS[name].flag_type() for name in set(absl.flags.FLAGS) - known}
+
+
 def attempt(command, changes, says, **more):
-    """The Try of a command with some of its flags changed, None leaving one out; more: attributes of it."""
-    folder, flags = COMMANDS[command]
-    return Try(f"{folder}.{command}", {**flags, **changes}, says, **more)
+    """Returns the Try of a command with changed flags; None removes a flag."""
+    package, flags = COMMANDS[command]
+    return Try(f"{package}.{command}", {**flags, **changes}, says, **more)

@@ -1,10 +1,10 @@
-"""The files that tries find: models of each kind, data of each task, text and records."""
+"""Files for hostile commands and for the soak: a model of each kind, data of each task, text, and records."""
 
 import json
 import shutil
 import string
 
-import tensorflow as tf
+import numpy as np
 
 from bert_tf import export, models, run_state
 from bert_tf.checkpoints import FORMATS, model_tensors
@@ -12,8 +12,7 @@ from bert_tf.config import BertConfig
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
-from data_prep.pretraining import local_runner
-from data_prep.pretraining.settings import InstanceSettings
+from data_prep import records
 from tests import toy_runs
 
 TEXT = "The debugger stops at the first line.\nIt goes on.\n\nEach module has a name.\nA name is a word.\n\n"
@@ -37,19 +36,13 @@ STARTED_WITH = {
     "pretrained": {"max_seq_length": 32, "max_predictions_per_seq": 5, "masking": "static", "train_batch_size": 4,
                    "optimizer": "adamw", "random_seed": 12345},
 }
-SQUAD = {"data": [{"title": "t", "paragraphs": [{"context": "The debugger stops at the first line. " * 3, "qas": [
-    {"id": str(number), "question": question, "answers": [{"text": "first", "answer_start": 26}]}
-    for number, question in enumerate(("What stops?", "Where?", "Which line?"))]}]}]}
 RACE = {"article": "a b", "questions": ["What?"], "options": [["c", "d"]], "answers": ["A"], "id": "1"}
 
 
 def make(folder):
-    """Fills a folder.
+    """Fills an empty directory, a pathlib.Path.
 
-    Models are of one layer, 8 wide, with 2 heads, for 32 positions; `served/1` is an export of "tuned".
-
-    Args:
-      folder: pathlib.Path, empty.
+    The models have one layer, a hidden size of 8, 2 heads, and 32 positions. `served/1` is an exported classifier.
     """
     _data(folder)
     vocabulary = folder / "vocab.txt"
@@ -72,14 +65,25 @@ def make(folder):
     served = graphs.ServedClassifier(models.BertClassifier(models.BertEncoder(config), 2), tokenizer, ["0", "1"],
                                      max_seq_length=16)
     export.save(served, str(folder / "served"))
-    local_runner.create_pretraining_data(
-        [str(folder / "text.txt")], [str(folder / "records.tfrecord")], tokenizer,
-        InstanceSettings(max_seq_length=32, max_predictions_per_seq=5, dupe_factor=2), 1, num_workers=1)
-    tf.io.gfile.makedirs(str(folder / "empty"))
+    write_records(folder / "records.tfrecord")
+    (folder / "empty").mkdir()
+
+
+def write_records(path, count=18, length=32, predictions=5):
+    """Writes pre-training records of random tokens."""
+    rng = np.random.default_rng(1)
+    ids, ones = rng.integers(5, len(PIECES), [count, length]), np.ones([count, length], np.int64)
+    with records.RecordWriter(str(path), records.pretraining_features(length, predictions)) as writer:
+        writer.write({
+            "input_ids": ids, "input_mask": ones, "segment_ids": ones * (np.arange(length) > length // 2),
+            "masked_lm_positions": np.tile(np.arange(1, predictions + 1), (count, 1)),
+            "masked_lm_ids": ids[:, 1 : predictions + 1],
+            "masked_lm_weights": np.ones([count, predictions], np.float32),
+            "next_sentence_labels": rng.integers(0, 2, [count, 1])})
 
 
 def _data(folder):
-    """Data of each task, and text."""
+    """Writes data of each task, and text."""
     (folder / "text.txt").write_text(TEXT * 3)
     (folder / "texts").mkdir()
     (folder / "texts" / "a.txt").write_text(TEXT * 3)
@@ -88,7 +92,7 @@ def _data(folder):
     for split in ("train", "dev", "test"):
         (folder / "own" / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows, ""]))
     (folder / "words.txt").write_text("Mary B-PER\nShelley I-PER\nwrote O\n\nShe O\nwrote O\n\n")
-    (folder / "squad.json").write_text(json.dumps(SQUAD))
+    (folder / "squad.json").write_text(json.dumps(toy_runs.SQUAD))
     (folder / "swag.csv").write_text("sent1,sent2,ending0,ending1,ending2,ending3,label\n" + "".join(
         f"It stops.,Then,a,b,c,d,{number % 4}\n" for number in range(9)))
     (folder / "race").mkdir()

@@ -24,33 +24,35 @@ class InstanceSettings(Settings):
     """
 
     max_seq_length: int = setting(
-        128, "Length of a record in ids, S, with [CLS] and both [SEP]; training must be given the same.")
+        128, "Sequence length in tokens, including [CLS] and [SEP]. Use the same value for training.")
     max_predictions_per_seq: int = setting(
-        20, "Most masked positions of a record, P, about max_seq_length * masked_lm_prob; training must be given the "
-            "same.")
+        20, "Maximum number of masked tokens per record, about max_seq_length * masked_lm_prob. Use the same value "
+            "for training.")
     dupe_factor: int | None = setting(
-        None, "How many times each document is used, each time with other pairs and masks; unless given, 10, or 1 "
+        None, "Number of times to use each document, each time with other pairs and masks. Defaults to 10, or to 1 "
               "with dynamic `masking`.")
-    masked_lm_prob: float = setting(0.15, "Share of a record's ids that are masked; at least one is.")
+    masked_lm_prob: float = setting(0.15, "Fraction of the tokens of a record to mask, at least one token.")
     short_seq_prob: float = setting(
-        SHORT_SEQ_PROB, "Probability that a document is cut into records of one random length shorter than "
-                        "max_seq_length; of an `objective` of pairs.")
-    do_whole_word_mask: bool = setting(False, "Mask all pieces of a word or none, in place of single pieces.")
+        SHORT_SEQ_PROB, "Probability of splitting a document into records of a random length below max_seq_length; "
+                        "for an `objective` with pairs.")
+    do_whole_word_mask: bool = setting(False, "Mask whole words instead of single tokens.")
     masking: str = setting(
-        "static", "static: records hold their masks, as the original's. dynamic: they hold sequences only, and "
-                  "training draws new masks each time (give it dynamic `masking` too, and there "
-                  "`max_predictions_per_seq`, `masked_lm_prob` and `do_whole_word_mask`).", choices=MASKINGS)
+        "static", "static: records contain their masks, as in the original BERT. dynamic: records contain only "
+                  "sequences, and training samples new masks in each epoch; set dynamic `masking`, "
+                  "`max_predictions_per_seq`, `masked_lm_prob`, and `do_whole_word_mask` for training.",
+        choices=MASKINGS)
     objective: str = setting(
-        "sentence_pairs", "sentence_pairs: two parts of a document, or of two, as the original's next sentence "
-                          "prediction needs them. segment_pairs: the same without a label. sentence_order: two "
-                          "consecutive parts, swapped half of the time, as ALBERT's. full_sentences: as many sentences "
-                          "as fit, a [SEP] between documents. doc_sentences: the same of one document. Training must "
-                          "be given the same.", choices=tuple(OBJECTIVES))
+        "sentence_pairs", "sentence_pairs: two segments of one document or of two, for next sentence prediction as in "
+                          "the original BERT. segment_pairs: the same without a label. sentence_order: two "
+                          "consecutive segments, swapped half of the time, as in ALBERT. full_sentences: as many "
+                          "sentences as fit, with [SEP] between documents. doc_sentences: the same within one "
+                          "document. Use the same value for training.", choices=tuple(OBJECTIVES))
     pack_sequences: bool = setting(
-        False, "Put several sequences into a record where they fit, each with its own positions and attention, so that "
-               "little of it is padding; for devices that compute padding. Training must be given the same.")
+        False, "Pack several sequences into a record, each with its own positions and attention, to reduce padding on "
+               "devices that compute it. Use the same value for training.")
     max_sequences_per_pack: int = setting(
-        12, "With `pack_sequences`: most sequences of a record. Training must be given the same.", lower=1, upper=255)
+        12, "With `pack_sequences`: maximum number of sequences per record. Use the same value for training.", lower=1,
+        upper=255)
 
     def check(self):
         """See Settings."""

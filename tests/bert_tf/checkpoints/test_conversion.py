@@ -1,4 +1,4 @@
-"""The library's conversion from format to format; run.convert_checkpoint's tests go through all of them."""
+"""Conversion of checkpoints from the original's format to each other format."""
 
 import os
 import resource
@@ -6,61 +6,36 @@ import shutil
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
+from bert_tf import files
 from bert_tf.checkpoints import FORMATS, convert, open_checkpoint
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import Task
+from tests.remote_folders import new_folder, put
 
 
-@pytest.fixture
-def vocabulary(tmp_path):
-    """A vocabulary of the 120 entries that the reference model has."""
-    path = tmp_path / "entries.txt"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"piece{number}" for number in range(115))]
-    path.write_text("\n".join(pieces) + "\n", encoding="utf-8")
-    return str(path)
-
-
+@pytest.mark.parametrize("is_remote", [False, True])
 @pytest.mark.parametrize("output_format", FORMATS)
-def test_every_tensor_keeps_its_bytes(reference, reference_config, vocabulary, tmp_path, output_format):
-    source, output = str(reference / "pretrain_init.ckpt"), str(tmp_path / "out")
-    summary, *notes = convert(source, output, output_format, reference_config, vocabulary)
-    assert summary.startswith(f"{source} (TF1 checkpoint) -> {output} ({FORMATS[output_format].KIND}): 46 tensors")
+def test_every_tensor_keeps_its_bytes(tf1_checkpoint, reference_config, tmp_path, output_format, is_remote):
+    folder = new_folder() if is_remote else str(tmp_path)
+    vocabulary = "\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"é{number}" for number in range(115)), ""])
+    put(f"{folder}/entries.txt", vocabulary)
+    summary, *notes = convert(tf1_checkpoint, f"{folder}/out", output_format, reference_config,
+                              f"{folder}/entries.txt")
+    assert summary.startswith(f"{tf1_checkpoint} (TF1 checkpoint) -> {folder}/out ({FORMATS[output_format].KIND}): 46 "
+                              "tensors")
     assert notes == []
-    written, expected = open_checkpoint(output), open_checkpoint(source)
-    assert written.kind == FORMATS[output_format].KIND
-    assert written.config == reference_config
+    written, expected = open_checkpoint(f"{folder}/out"), open_checkpoint(tf1_checkpoint)
+    assert (written.kind, written.config) == (FORMATS[output_format].KIND, reference_config)
     assert set(written.tensors) == set(expected.tensors)
     for name, tensor in expected.tensors.items():
         np.testing.assert_array_equal(written.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
-    with open(vocabulary, "rb") as given, open(os.path.join(output, "vocab.txt"), "rb") as copied:
-        assert given.read() == copied.read()
-    assert not [name for name in os.listdir(output) if name.startswith(".")]
+    assert files.read_text(f"{folder}/out/vocab.txt") == vocabulary
+    assert not [name for name in files.names_in(f"{folder}/out") if name.startswith(".") or name.endswith(".partial")]
 
 
-@pytest.mark.parametrize("output_format", FORMATS)
-def test_into_a_remote_folder_and_out_of_it(reference, reference_config, vocabulary, tmp_path, output_format):
-    source, output = str(reference / "pretrain_init.ckpt"), f"ram://converted-{output_format}"
-    convert(source, output, output_format, reference_config, vocabulary)
-    assert not [name for name in tf.io.gfile.listdir(output) if name.startswith(".") or name.endswith(".partial")]
-    convert(output, str(tmp_path / "out"), "tf1")
-    written, expected = open_checkpoint(str(tmp_path / "out")), open_checkpoint(source)
-    for name, tensor in expected.tensors.items():
-        np.testing.assert_array_equal(written.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
-
-
-def test_a_remote_vocabulary(reference, reference_config, vocabulary, tmp_path):
-    tf.io.gfile.makedirs("ram://vocabulary")
-    tf.io.gfile.copy(vocabulary, "ram://vocabulary/vocab.txt", overwrite=True)
-    convert(str(reference / "pretrain_init.ckpt"), str(tmp_path / "out"), "tf1", reference_config,
-            "ram://vocabulary/vocab.txt")
-    with open(vocabulary, "rb") as given:
-        assert (tmp_path / "out" / "vocab.txt").read_bytes() == given.read()
-
-
-def test_the_config_beside_a_checkpoint_is_taken(reference, tmp_path):
+def test_the_config_next_to_a_checkpoint_is_used(reference, tmp_path):
     (tmp_path / "in").mkdir()
     for path in reference.glob("pretrain_init.ckpt.*"):
         shutil.copy(path, tmp_path / "in" / path.name.replace("pretrain_init", "bert_model"))
@@ -72,31 +47,25 @@ def test_the_config_beside_a_checkpoint_is_taken(reference, tmp_path):
         reference / "bert_config.json")
 
 
-def test_a_full_disk_is_an_error_that_names_the_file(reference, reference_config, tmp_path):
-    """A limit of the size of files, which safetensors reports as an exception of its own, as it does a full disk."""
+def test_the_error_for_a_full_disk_names_the_file(tf1_checkpoint, reference_config, tmp_path):
+    """With a limit of the file size, for which safetensors raises the same exception as for a full disk."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 13, limits[1]))
     try:
         with pytest.raises(OSError, match=f"^{tmp_path}/out/model.safetensors: cannot be written: .*File too large"):
-            convert(str(reference / "pretrain_init.ckpt"), str(tmp_path / "out"), "huggingface", reference_config)
+            convert(tf1_checkpoint, str(tmp_path / "out"), "huggingface", reference_config)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(("output", "output_format", "message"), [
-    ("out", "onnx", "^`format`=onnx: it must be one of tf1, model_garden, huggingface$"),
+@pytest.mark.parametrize(("output_format", "task", "message"), [
+    ("onnx", None, "^`format`=onnx: it must be one of tf1, model_garden, huggingface$"),
+    ("huggingface", Task("classifier", tuple("abcdefghi")),
+     r"/classify_init\.ckpt: the task has 9 labels, and the model has \d outputs"),
 ])
-def test_what_cannot_be_written(reference, reference_config, tmp_path, monkeypatch, output, output_format, message):
-    monkeypatch.chdir(tmp_path)
+def test_invalid_conversions_write_nothing(reference, reference_config, tmp_path, output_format, task, message):
     with pytest.raises(InputError, match=message):
-        convert(str(reference / "pretrain_init.ckpt"), output, output_format, reference_config)
+        convert(str(reference / "classify_init.ckpt"), str(tmp_path / "out"), output_format, reference_config,
+                task=task)
     assert not os.listdir(tmp_path)
-
-
-def test_a_task_of_another_model(reference, reference_config, tmp_path):
-    source = str(reference / "classify_init.ckpt")
-    task = Task("classifier", tuple("abcdefghi"))
-    with pytest.raises(InputError, match=r"/classify_init\.ckpt: the task has 9 labels, and the model has \d outputs"):
-        convert(source, str(tmp_path / "out"), "huggingface", reference_config, task=task)
-    assert not (tmp_path / "out").exists()

@@ -1,4 +1,6 @@
-"""Model Garden's checkpoints, in and out, held against tf-models-official's own models: outputs equal within 2e-5."""
+"""Checkpoints of the Model Garden, read and written; outputs equal those of tf-models-official within 2e-5."""
+
+import functools
 
 import numpy as np
 import pytest
@@ -12,45 +14,45 @@ from bert_tf.checkpoints import load_pretrained, model_garden, model_tensors, op
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 
-# Said by tf-models-official's encoder of the positions that its pretrainer hands on to it.
+# From the encoder of tf-models-official, about the positions that its pretrainer passes to it.
 pytestmark = pytest.mark.filterwarnings("ignore:Input dict contained keys")
-
-ACTIVATIONS = 2e-5
 
 CONFIG = BertConfig(vocab_size=19, hidden_size=6, num_hidden_layers=4, num_attention_heads=3, intermediate_size=7,
                     max_position_embeddings=13, type_vocab_size=5)
-ENCODERS = (networks.BertEncoder, networks.BertEncoderV2)
+BOTH_ENCODERS = pytest.mark.parametrize("encoder_class", [networks.BertEncoder, networks.BertEncoderV2])
 
 
 def gelu(x):
     return tf.nn.gelu(x, approximate=True)
 
 
-def garden_encoder(encoder_class):
+@functools.cache
+def get_pretrainer(encoder_class):
+    """Returns the one pretrainer of tf-models-official with this encoder, whose weights each test sets."""
     encoder = encoder_class(
         vocab_size=CONFIG.vocab_size, hidden_size=CONFIG.hidden_size, num_layers=CONFIG.num_hidden_layers,
         num_attention_heads=CONFIG.num_attention_heads, inner_dim=CONFIG.intermediate_size, inner_activation=gelu,
-        max_sequence_length=CONFIG.max_position_embeddings, type_vocab_size=CONFIG.type_vocab_size,
-        dict_outputs=True)
+        max_sequence_length=CONFIG.max_position_embeddings, type_vocab_size=CONFIG.type_vocab_size, dict_outputs=True)
     encoder(encoder.inputs)
-    return encoder
-
-
-def garden_pretrainer(encoder_class):
     head = layers.ClassificationHead(inner_dim=CONFIG.hidden_size, num_classes=2, name="next_sentence")
-    pretrainer = BertPretrainerV2(garden_encoder(encoder_class), mlm_activation=gelu, classification_heads=[head])
+    pretrainer = BertPretrainerV2(encoder, mlm_activation=gelu, classification_heads=[head])
     pretrainer(pretrainer.inputs)
     return pretrainer
 
 
-def randomise(model, seed):
-    """Gives every variable values by which no bias is zero and no scale is one."""
+def get_encoder(encoder_class):
+    return get_pretrainer(encoder_class).encoder_network
+
+
+def randomize(model, seed):
+    """Sets all variables to values for which no bias is zero and no scale is one; returns the model."""
     random = np.random.default_rng(seed)
     for variable in model.variables:
         variable.assign(random.normal(0.4, 0.3, variable.shape))
+    return model
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def features():
     """A batch of 3 sequences of 11, with padding."""
     random = np.random.default_rng(8)
@@ -60,119 +62,101 @@ def features():
             "masked_lm_positions": np.array([[1, 10], [2, 3], [6, 1]], np.int32)}
 
 
-def garden_features(features):
-    names = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
-    return {names.get(name, name): tf.constant(value) for name, value in features.items()}
+def assert_same_outputs(ours, theirs, features, names):
+    """names: dict of our output -> theirs."""
+    renamed = {"input_ids": "input_word_ids", "segment_ids": "input_type_ids"}
+    if "masked_lm_logits" not in names:
+        features = {name: value for name, value in features.items() if name != "masked_lm_positions"}
+    outputs = ours(features)
+    expected = theirs({renamed.get(name, name): tf.constant(value) for name, value in features.items()})
+    for our_name, their_name in names.items():
+        np.testing.assert_allclose(outputs[our_name], expected[their_name], rtol=0, atol=2e-5, err_msg=our_name)
 
 
-def assert_same_encoder(ours, theirs, features):
-    encoded = ours(features)
-    expected = theirs({name: value for name, value in garden_features(features).items() if "positions" not in name})
-    for name in ("sequence_output", "pooled_output"):
-        np.testing.assert_allclose(encoded[name], expected[name], rtol=0, atol=ACTIVATIONS, err_msg=name)
+ENCODER_OUTPUTS = {"sequence_output": "sequence_output", "pooled_output": "pooled_output"}
+PRETRAINER_OUTPUTS = {"masked_lm_logits": "mlm_logits", "next_sentence_logits": "next_sentence"}
 
 
-def assert_same_pretrainer(ours, theirs, features):
-    outputs, expected = ours(features), theirs(garden_features(features))
-    np.testing.assert_allclose(outputs["masked_lm_logits"], expected["mlm_logits"], rtol=0, atol=ACTIVATIONS)
-    np.testing.assert_allclose(outputs["next_sentence_logits"], expected["next_sentence"], rtol=0, atol=ACTIVATIONS)
-
-
-@pytest.mark.parametrize("encoder_class", ENCODERS)
+@BOTH_ENCODERS
 @pytest.mark.parametrize("item", ["encoder", "model"])
 def test_their_encoder_is_read(encoder_class, item, features, tmp_path):
-    theirs = garden_encoder(encoder_class)
-    randomise(theirs, seed=1)
+    theirs = randomize(get_encoder(encoder_class), seed=1)
     path = tf.train.Checkpoint(**{item: theirs}).save(str(tmp_path / "bert_model.ckpt"))
     ours = models.BertEncoder(CONFIG)
     report = load_pretrained(ours, path)
     assert report.missing == report.unused == ()
-    assert_same_encoder(ours, theirs, features)
+    assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS)
 
 
-@pytest.mark.parametrize("encoder_class", ENCODERS)
+@BOTH_ENCODERS
 def test_their_pretrainer_is_read(encoder_class, features, tmp_path):
-    theirs = garden_pretrainer(encoder_class)
-    randomise(theirs, seed=2)
+    theirs = randomize(get_pretrainer(encoder_class), seed=2)
     items = theirs.checkpoint_items | {"model": theirs}
     path = tf.train.Checkpoint(**items).save(str(tmp_path / "pretrained"))
     ours = models.BertPretrainer(CONFIG)
     report = load_pretrained(ours, path)
     assert report.missing == report.unused == ()
-    assert_same_pretrainer(ours, theirs, features)
+    assert_same_outputs(ours, theirs, features, PRETRAINER_OUTPUTS)
 
 
 @pytest.mark.parametrize("optimizer_class", [tf_keras.optimizers.Adam, tf_keras.optimizers.legacy.Adam])
-def test_state_of_their_optimizer_is_left_out(optimizer_class, tmp_path):
-    theirs, optimizer = garden_encoder(networks.BertEncoder), optimizer_class()
+def test_the_state_of_their_optimizer_is_not_read(optimizer_class, tmp_path):
+    theirs, optimizer = randomize(get_encoder(networks.BertEncoder), seed=6), optimizer_class()
     optimizer.apply_gradients([(tf.ones_like(each), each) for each in theirs.trainable_variables])
     step = tf.Variable(3, name="global_step")
-    path = tf.train.Checkpoint(model=theirs, optimizer=optimizer, global_step=step).save(str(tmp_path / "run"))
-    ours = models.BertEncoder(CONFIG)
-    report = load_pretrained(ours, path)
-    assert report.missing == report.unused == ()
+    for name in ("optimizer", "another_name"):
+        path = tf.train.Checkpoint(model=theirs, global_step=step, **{name: optimizer}).save(str(tmp_path / name))
+        ours = models.BertEncoder(CONFIG)
+        report = load_pretrained(ours, path)
+        assert report.missing == ()
+        assert name != "optimizer" or report.unused == ()
     np.testing.assert_array_equal(ours.embeddings.word_embeddings, theirs.get_embedding_table())
-    path = tf.train.Checkpoint(model=theirs, adam=optimizer).save(str(tmp_path / "under_another_name"))
-    assert load_pretrained(models.BertEncoder(CONFIG), path).missing == ()
 
 
-@pytest.mark.parametrize("encoder_class", ENCODERS)
-def test_their_encoder_restores_ours(encoder_class, features, tmp_path):
-    ours = models.BertEncoder(CONFIG)
-    randomise(ours, seed=3)
+@BOTH_ENCODERS
+def test_their_models_restore_ours(encoder_class, features, tmp_path):
+    """By the items of their pretrainer, and as the model alone."""
+    ours = randomize(models.BertPretrainer(CONFIG), seed=4)
     assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
-    for item in ("encoder", "model"):
-        theirs = garden_encoder(encoder_class)
-        status = tf.train.Checkpoint(**{item: theirs}).restore(str(tmp_path / "bert_model.ckpt"))
-        status.assert_existing_objects_matched()
-        assert_same_encoder(ours, theirs, features)
     assert BertConfig.from_json_file(tmp_path / "bert_config.json") == CONFIG
-
-
-@pytest.mark.parametrize("encoder_class", ENCODERS)
-def test_their_pretrainer_restores_ours(encoder_class, features, tmp_path):
-    ours = models.BertPretrainer(CONFIG)
-    randomise(ours, seed=4)
-    assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
-    by_items, by_model = garden_pretrainer(encoder_class), garden_pretrainer(encoder_class)
-    for theirs, items in ((by_model, {"model": by_model}),
-                          (by_items, by_items.checkpoint_items | {"model": by_items})):
+    theirs = get_pretrainer(encoder_class)
+    for items in ({"model": theirs}, theirs.checkpoint_items | {"model": theirs}):
+        randomize(theirs, seed=5)
         status = tf.train.Checkpoint(**items).restore(str(tmp_path / "bert_model.ckpt"))
         status.assert_existing_objects_matched()
-        assert_same_pretrainer(ours, theirs, features)
-    assert_same_encoder(ours.encoder, by_items.encoder_network, features)
+        assert_same_outputs(ours, theirs, features, PRETRAINER_OUTPUTS)
+        assert_same_outputs(ours.encoder, theirs.encoder_network, features, ENCODER_OUTPUTS)
 
 
-def test_what_is_written_is_read(tmp_path):
-    ours = models.BertPretrainer(CONFIG)
-    randomise(ours, seed=5)
-    tensors = model_tensors(ours)
-    model_garden.write(tmp_path, tensors, CONFIG)
-    checkpoint = open_checkpoint(str(tmp_path))
-    assert checkpoint.kind == "Model Garden checkpoint"
-    assert set(checkpoint.tensors) == set(tensors)
-    for name, tensor in checkpoint.tensors.items():
-        assert tensor.shape == tensors[name].shape
-        assert tensor.read().tobytes() == tensors[name].read().tobytes(), name
+@BOTH_ENCODERS
+def test_their_encoder_restores_ours(encoder_class, features, tmp_path):
+    ours = randomize(models.BertEncoder(CONFIG), seed=3)
+    assert model_garden.write(tmp_path, model_tensors(ours), CONFIG) == ()
+    theirs = get_encoder(encoder_class)
+    for item in ("encoder", "model"):
+        randomize(theirs, seed=5)
+        status = tf.train.Checkpoint(**{item: theirs}).restore(str(tmp_path / "bert_model.ckpt"))
+        status.assert_existing_objects_matched()
+        assert_same_outputs(ours, theirs, features, ENCODER_OUTPUTS)
 
 
-def test_heads_without_a_place_are_named(tmp_path):
+def test_unsupported_heads_are_listed(tmp_path):
     tensors = model_tensors(models.BertClassifier(CONFIG, 2))
     assert model_garden.write(tmp_path, tensors, CONFIG) == ("output_bias", "output_weights")
     assert len(open_checkpoint(str(tmp_path)).tensors) == len(tensors) - 2
 
 
-def test_another_number_of_heads_is_refused(tmp_path):
+def test_another_number_of_attention_heads_is_rejected(tmp_path):
     model_garden.write(tmp_path, model_tensors(models.BertEncoder(CONFIG)), CONFIG)
     config = BertConfig(**CONFIG.to_dict() | {"num_attention_heads": 2})
-    with pytest.raises(ValueError, match="num_attention_heads is 3 in the checkpoint and 2 in the model"):
+    with pytest.raises(InputError, match="num_attention_heads is 3 in the checkpoint and 2 in the model"):
         load_pretrained(models.BertEncoder(config), str(tmp_path))
 
 
 @pytest.mark.parametrize(("name", "shape", "rank"), [
     ("self_attention/query/kernel", [6, 6], 3), ("self_attention/value/bias", [6], 2),
     ("self_attention/attention_output/kernel", [6, 6], 3)])
-def test_a_kernel_without_an_axis_for_heads_is_refused(tmp_path, name, shape, rank):
+def test_a_kernel_without_an_axis_for_heads_is_rejected(tmp_path, name, shape, rank):
     variables = {"words": tf.Variable(tf.zeros([19, 6]), name="word_embeddings/embeddings"),
                  "part": tf.Variable(tf.zeros(shape), name=f"transformer/layer_0/{name}")}
     path = tf.train.Checkpoint(**variables).save(str(tmp_path / "flat"))
@@ -181,15 +165,8 @@ def test_a_kernel_without_an_axis_for_heads_is_refused(tmp_path, name, shape, ra
         open_checkpoint(path)
 
 
-def test_two_encoders_are_refused(tmp_path):
-    path = tf.train.Checkpoint(left=garden_encoder(networks.BertEncoder),
-                               right=garden_encoder(networks.BertEncoder)).save(str(tmp_path / "dual"))
-    with pytest.raises(ValueError, match="more than once: it holds two encoders"):
-        open_checkpoint(path)
-
-
-def test_a_checkpoint_of_something_else_is_refused(tmp_path):
-    path = tf.train.Checkpoint(model=tf.train.Checkpoint(weight=tf.Variable([1.0], name="some_weight"))).save(
-        str(tmp_path / "other"))
-    with pytest.raises(ValueError, match="holds no BERT of this project nor of tf-models-official, its first variable"):
+def test_two_encoders_are_rejected(tmp_path):
+    path = tf.train.Checkpoint(left=get_encoder(networks.BertEncoder), right=get_encoder(networks.BertEncoderV2)).save(
+        str(tmp_path / "dual"))
+    with pytest.raises(InputError, match="more than once: it holds two encoders"):
         open_checkpoint(path)

@@ -1,4 +1,4 @@
-"""The original's checkpoints: what is read of them, and what is written."""
+"""Reading and writing checkpoints of the original."""
 
 import os
 
@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf.checkpoints import model_tensors, open_checkpoint, tf1
 
 
-def test_what_the_original_keeps_beside_its_weights_is_not_read(tmp_path):
+def test_optimizer_state_of_the_original_is_not_read(tmp_path):
     tensors = {name: tf.zeros([3]) for name in ("bert/pooler/dense/bias", "bert/pooler/dense/bias/adam_m",
                                                 "bert/pooler/dense/bias/adam_v", "global_step")}
     prefix = str(tmp_path / "model.ckpt-7")
@@ -18,7 +18,7 @@ def test_what_the_original_keeps_beside_its_weights_is_not_read(tmp_path):
     assert set(open_checkpoint(prefix).tensors) == {"bert/pooler/dense/bias"}
 
 
-def test_tf1_checkpoints_are_written_without_optimizer_slots(training_checkpoint, tmp_path, reference_config):
+def test_weights_are_written_without_optimizer_state(training_checkpoint, tmp_path, reference_config):
     path, model = training_checkpoint
     folder = tmp_path / "released"
     assert tf1.write(folder, open_checkpoint(path).tensors, reference_config) == ()
@@ -34,7 +34,7 @@ def test_tf1_checkpoints_are_written_without_optimizer_slots(training_checkpoint
     assert open_checkpoint(str(folder)).config == reference_config
 
 
-def test_the_saver_of_tensorflow_1_reads_what_is_written(tf1_checkpoint, tmp_path, reference_config):
+def test_the_saver_of_tensorflow_1_reads_the_files(tf1_checkpoint, tmp_path, reference_config):
     tensors = open_checkpoint(tf1_checkpoint).tensors
     tf1.write(tmp_path / "out", tensors, reference_config)
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -44,7 +44,7 @@ def test_the_saver_of_tensorflow_1_reads_what_is_written(tf1_checkpoint, tmp_pat
             np.testing.assert_array_equal(value, tensor.read())
 
 
-def test_a_failed_write_leaves_what_was_there(tf1_checkpoint, tmp_path, reference_config):
+def test_a_failed_write_leaves_the_old_files(tf1_checkpoint, tmp_path, reference_config):
     tensors = open_checkpoint(tf1_checkpoint).tensors
     tf1.write(tmp_path / "out", tensors, reference_config)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}

@@ -1,4 +1,4 @@
-"""Paths by their roles, checked together."""
+"""Roles of paths, which are checked together."""
 
 import dataclasses
 
@@ -43,7 +43,7 @@ class Paths(Settings):
     ({"model": ".", "output_file": "vocab.txt"},
      "`output_file`=vocab.txt: is a file of `model`=., which would be lost"),
 ])
-def test_what_is_refused(tmp_path, monkeypatch, values, message):
+def test_invalid_paths(tmp_path, monkeypatch, values, message):
     (tmp_path / "a.txt").write_text("a")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError) as caught:
@@ -51,5 +51,5 @@ def test_what_is_refused(tmp_path, monkeypatch, values, message):
     assert str(caught.value) == message
 
 
-def test_a_file_that_is_not_needed_is_not_looked_at(tmp_path):
+def test_a_file_without_its_condition_is_not_checked(tmp_path):
     places.check(Paths(task="mrpc", train_file="none", output_file=str(tmp_path / "none")))

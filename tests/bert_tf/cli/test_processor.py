@@ -1,4 +1,4 @@
-"""What the system says of its processor, and which of TensorFlow's products go with it."""
+"""The description of the processor, and the matrix multiplications that TensorFlow uses for it."""
 
 import os
 
@@ -23,17 +23,17 @@ def test_the_processor_is_read(tmp_path, monkeypatch, text, expected):
 
 @pytest.mark.parametrize(("text", "before", "after"), [
     (AMD, None, "1"), (AMD, "0", "0"), (AMD, "1", "1"), (ARM, None, None), ("flags : sse4_2 avx\n", None, None)])
-def test_products_of_onednn(tmp_path, monkeypatch, text, before, after):
+def test_onednn_is_enabled_with_avx2(tmp_path, monkeypatch, text, before, after):
     (tmp_path / "cpuinfo").write_text(text)
     monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
-    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before or "")  # noted, also where it was unset, and undone at the end
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", before or "")  # recorded, to restore it at the end
     if not before:
         monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS")
     script.prepare_tensorflow()
     assert os.environ.get("TF_ENABLE_ONEDNN_OPTS") == after
 
 
-def test_tensorflow_heeds_it():
+def test_tensorflow_uses_onednn():
     if "avx2" not in processor.read()[1]:
         pytest.skip("this CPU has no AVX2")
     assert test_util.IsMklEnabled() == (os.environ["TF_ENABLE_ONEDNN_OPTS"] == "1")

@@ -1,4 +1,4 @@
-"""Folders of Python's file system and of TensorFlow's: ram://, which renames, and ram:// taken for an object store."""
+"""Directories of Python's file system and of TensorFlow's: ram://, as it is, and treated as an object store."""
 
 import pytest
 import tensorflow as tf
@@ -9,13 +9,15 @@ from tests.remote_folders import new_folder
 
 @pytest.fixture(params=["local", "remote"])
 def folder(request, tmp_path):
-    """A new folder of Python's file system, or of one that only TensorFlow knows: its path as str."""
+    """Path, a str, of a new directory: "local", or "remote" or "store" of a file system that only TensorFlow has."""
+    if request.param == "store":
+        return request.getfixturevalue("store")
     return str(tmp_path) if request.param == "local" else new_folder()
 
 
 @pytest.fixture
 def store(monkeypatch):
-    """A new folder of what is taken for an object store."""
+    """Path of a new directory that is treated as one of an object store."""
     monkeypatch.setattr(remote, "OBJECT_STORES", ("ram",))
     copy = tf.io.gfile.copy
 

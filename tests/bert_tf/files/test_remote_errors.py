@@ -1,4 +1,4 @@
-"""TensorFlow's errors in words: texts that its gs:// client gave, answered by a server with each code."""
+"""Readable errors for TensorFlow's errors about remote files, with texts of its gs:// client for each response."""
 
 import re
 
@@ -8,75 +8,61 @@ import tensorflow as tf
 from bert_tf import files
 from bert_tf.files.remote import Remote
 
-
-def http(code, message, doing="reading metadata of"):
-    body = f'{{"error": {{"code": {code}, "message": "{message}"}}}}'
-    return f"Error executing an HTTP request: HTTP response code {code} with body '{body}'\n\t when {doing} gs://b/x"
-
-
-def fails_with(error):
-    def call(*_, **__):
-        raise error
-    return call
-
-
 PATH = "gs://corpus/x"
-ERRORS = {
-    "no bucket": (
-        tf.errors.NotFoundError(None, None, http(404, "The specified bucket does not exist.")),
-        FileNotFoundError, "gs://corpus/x: cannot be read: there is no bucket corpus"),
-    "no credentials": (
-        tf.errors.PermissionDeniedError(None, None, http(401, "Anonymous caller does not have storage.objects.get")),
-        PermissionError, "gs://corpus/x: cannot be read: no credentials (Anonymous caller does not have "
-        "storage.objects.get): gcloud auth application-default login makes some, or GOOGLE_APPLICATION_CREDENTIALS "
-        "names a file of them"),
-    "no permission": (
-        tf.errors.PermissionDeniedError(None, None, http(403, "me@x does not have storage.objects.get")),
-        PermissionError, "gs://corpus/x: cannot be read: no permission (me@x does not have storage.objects.get)"),
-    "a server that answers no JSON": (
-        tf.errors.PermissionDeniedError(None, None, "HTTP response code 403 with body '<html>'"),
-        PermissionError, "gs://corpus/x: cannot be read: no permission (HTTP 403)"),
-    "another code": (
-        tf.errors.UnavailableError(None, None, http(503, "try later")),
-        OSError, "gs://corpus/x: cannot be read: HTTP 503: try later"),
-    "no network": (
-        tf.errors.UnavailableError(
-            None, None, "Error executing an HTTP request: libcurl code 6 meaning 'Could not resolve hostname', error "
-            "details: Could not resolve host: www.googleapis.com\n\t when reading metadata of gs://corpus/x"),
-        OSError, "gs://corpus/x: cannot be read: Could not resolve host: www.googleapis.com"),
-    "no text": (tf.errors.DataLossError(None, None, ""), OSError, "gs://corpus/x: cannot be read: DataLossError"),
-}
+NO_HOST = ("Error executing an HTTP request: libcurl code 6 meaning 'Could not resolve hostname', error details: Could "
+           f"not resolve host: www.googleapis.com\n\t when reading metadata of {PATH}")
 
 
-@pytest.mark.parametrize("case", ERRORS)
-def test_errors_in_words(monkeypatch, case):
-    error, kind, message = ERRORS[case]
-    monkeypatch.setattr(tf.io.gfile, "stat", fails_with(error))
-    for ask in (files.exists, files.is_dir, files.is_file, files.size):
-        with pytest.raises(kind, match=f"^{re.escape(message)}$") as caught:
-            ask(PATH)
-        assert caught.value.__cause__ is error
+def http(code, message):
+    body = f'{{"error": {{"code": {code}, "message": "{message}"}}}}'
+    return (f"Error executing an HTTP request: HTTP response code {code} with body '{body}'\n\t when reading metadata "
+            f"of {PATH}")
 
 
-def test_an_object_that_is_not_there_is_no_error(monkeypatch):
-    error = tf.errors.NotFoundError(None, None, "The specified path gs://corpus/x was not found.")
-    monkeypatch.setattr(tf.io.gfile, "stat", fails_with(error))
+@pytest.mark.parametrize(("error", "message", "expected", "reason"), [
+    (tf.errors.NotFoundError, http(404, "The specified bucket does not exist."), FileNotFoundError,
+     "there is no bucket corpus"),
+    (tf.errors.PermissionDeniedError, http(401, "Anonymous caller does not have storage.objects.get"), PermissionError,
+     "no credentials (Anonymous caller does not have storage.objects.get): gcloud auth application-default login makes "
+     "some, or GOOGLE_APPLICATION_CREDENTIALS names a file of them"),
+    (tf.errors.PermissionDeniedError, http(403, "me@x does not have storage.objects.get"), PermissionError,
+     "no permission (me@x does not have storage.objects.get)"),
+    (tf.errors.PermissionDeniedError, "HTTP response code 403 with body '<html>'", PermissionError,
+     "no permission (HTTP 403)"),
+    (tf.errors.UnavailableError, http(503, "try later"), OSError, "HTTP 503: try later"),
+    (tf.errors.UnavailableError, NO_HOST, OSError, "Could not resolve host: www.googleapis.com"),
+    (tf.errors.DataLossError, "", OSError, "DataLossError"),
+])
+def test_reasons(monkeypatch, error, message, expected, reason):
+    def fail(path):
+        raise error(None, None, message)
+
+    monkeypatch.setattr(tf.io.gfile, "stat", fail)
+    for query in (files.exists, files.is_dir, files.is_file, files.size):
+        with pytest.raises(expected, match=f"^{re.escape(f'{PATH}: cannot be read: {reason}')}$") as caught:
+            query(PATH)
+        assert isinstance(caught.value.__cause__, error)
+
+
+def test_a_missing_object_is_not_an_error(monkeypatch):
+    def fail(path):
+        raise tf.errors.NotFoundError(None, None, f"The specified path {PATH} was not found.")
+
+    monkeypatch.setattr(tf.io.gfile, "stat", fail)
     assert not files.exists(PATH)
-    with pytest.raises(FileNotFoundError, match=r"^gs://corpus/x: no such file$"):
+    with pytest.raises(FileNotFoundError, match=rf"^{PATH}: no such file$"):
         files.size(PATH)
 
 
-@pytest.mark.parametrize("path", ["gs://two words/x", "gs://Upper/x", "gs://-x"])
-def test_no_name_of_a_bucket(path):
-    with pytest.raises(OSError, match=r"^gs://.*: '.*' is no name of a bucket: lower-case letters, digits, - _ \. are"):
+@pytest.mark.parametrize(("path", "message"), [
+    *((f"gs://{bucket}/x", f"{bucket!r} is no name of a bucket: lower-case letters, digits, - _ . are")
+      for bucket in ("two words", "Upper", "-x")),
+    ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
+    ("none://a", "cannot be read: File system scheme 'none' not implemented"),
+])
+def test_invalid_buckets_and_schemes(path, message):
+    with pytest.raises(OSError, match=f"^{re.escape(f'{path}: {message}')}"):
         files.exists(path)
-
-
-def test_a_bucket_that_has_no_name_or_a_scheme_that_is_not_known():
-    with pytest.raises(OSError, match=r"^gs:///x: cannot be read: GCS path doesn't contain a bucket name"):
-        files.exists("gs:///x")
-    with pytest.raises(OSError, match=r"^none://a: cannot be read: File system scheme 'none' not implemented"):
-        files.exists("none://a")
 
 
 def test_an_upload_is_one_call_of_tensorflow(monkeypatch):

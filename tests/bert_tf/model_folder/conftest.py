@@ -1,4 +1,4 @@
-"""Folders of models as people have them."""
+"""Directories of models."""
 
 import json
 
@@ -13,7 +13,7 @@ HUGGING_FACE = SMALL.to_dict() | {"model_type": "bert", "architectures": ["BertM
 
 @pytest.fixture
 def written(tmp_path):
-    """(name=content, ...) -> the folder with these files: a dict as JSON, a str as it is; `_` in names for the dot."""
+    """(name=content, ...) -> the directory with these files: a dict as JSON; the last `_` of a name is a dot."""
     def write(folder=tmp_path, **contents):
         folder.mkdir(exist_ok=True)
         for name, content in contents.items():

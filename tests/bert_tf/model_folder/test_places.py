@@ -1,13 +1,14 @@
-"""Where files of a model are looked for, and weights that are pickles."""
+"""Directories of the files of a model, and weights that are pickles."""
 
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import check_no_pickle, find_file, folders_of, weights_in
 from bert_tf.model_folder.weights import is_hugging_face
+from tests.remote_folders import new_folder, put
 
 
-def test_the_folders_of_a_checkpoint(tmp_path, monkeypatch):
+def test_directories_of_a_checkpoint(tmp_path, monkeypatch):
     run, best = str(tmp_path), str(tmp_path / "best")
     (tmp_path / "best").mkdir()
     assert folders_of(run) == [run]
@@ -33,18 +34,15 @@ def test_links_to_and_from_best_weights(tmp_path):
     assert folders_of(weights) == [str(weights)]
 
 
-def test_the_same_in_a_remote_folder():
-    import tensorflow as tf
-
-    tf.io.gfile.makedirs("ram://places/run/best")
-    with tf.io.gfile.GFile("ram://places/run/vocab.txt", "w") as file:
-        file.write("a")
-    assert folders_of("ram://places/run/best/ckpt-7") == ["ram://places/run/best", "ram://places/run"]
-    assert find_file("ram://places/run/best", "task.json", "vocab.txt") == "ram://places/run/vocab.txt"
-    assert find_file("ram://places/run/best", "task.json") is None
+def test_directories_of_a_remote_checkpoint():
+    run = new_folder()
+    put(f"{run}/vocab.txt", "a")
+    assert folders_of(f"{run}/best/ckpt-7") == [f"{run}/best", run]
+    assert find_file(f"{run}/best/ckpt-7", "task.json", "vocab.txt") == f"{run}/vocab.txt"
+    assert find_file(f"{run}/best/ckpt-7", "task.json") is None
 
 
-def test_the_first_folder_that_has_one_of_the_files_counts(written, tmp_path):
+def test_the_first_directory_with_one_of_the_files_is_used(written, tmp_path):
     written(vocab_txt="", config_json="{}")
     best = written(tmp_path / "best", config_json="{}")
     assert find_file(best, "vocab.txt", "config.json") == f"{best}/config.json"
@@ -59,20 +57,20 @@ def test_the_first_folder_that_has_one_of_the_files_counts(written, tmp_path):
     (("pytorch_model.bin", "bert_model.ckpt.index"), "pytorch_model.bin", False),
     (("bert_model.ckpt.index",), None, False),
 ])
-def test_which_weights_a_folder_holds(tmp_path, names, weights, is_theirs):
+def test_weights_in_a_directory(tmp_path, names, weights, is_theirs):
     for name in names:
         (tmp_path / name).touch()
     assert weights_in(str(tmp_path)) == (weights and f"{tmp_path}/{weights}")
     assert is_hugging_face(str(tmp_path)) == is_theirs
 
 
-def test_a_folder_of_that_name_holds_no_weights(tmp_path):
+def test_a_directory_named_like_weights(tmp_path):
     (tmp_path / "model.safetensors").mkdir()
     assert weights_in(str(tmp_path)) is None
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model.bin.index.json"])
-def test_a_pickle_is_refused_with_the_way_to_convert_it(tmp_path, name):
+def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
     (tmp_path / name).touch()
     for path in (str(tmp_path), f"{tmp_path}/{name}"):
         with pytest.raises(InputError, match=rf"{name}: is a pickle, .* convert it with AutoModelForPreTraining"):

@@ -1,10 +1,9 @@
-"""What a fine-tuned model of Hugging Face does, by its config.json."""
+"""The task of a fine-tuned model of Hugging Face, from its config.json."""
 
 import pytest
 
 from bert_tf.errors import InputError
 from bert_tf.model_folder import Task, read_task
-from bert_tf.model_folder.tasks import settings_of_task
 
 NAMES = {"id2label": {"0": "b", "1": "a", "2": "c"}}
 CLASSIFIER, TAGGER = ({"architectures": [f"BertFor{name}Classification"]} for name in ("Sequence", "Token"))
@@ -46,21 +45,13 @@ def test_a_folder_without_a_config(tmp_path):
     ({"problem_type": "ranking"}, "problem_type is 'ranking': it must be one of regression, single_label_classific"),
     ({"problem_type": "regression", **NAMES}, "problem_type is 'regression' with 3 outputs: only one is supported"),
 ])
-def test_labels_that_are_none(written, values, message):
+def test_invalid_labels(written, values, message):
     folder = written(config_json=CLASSIFIER | values)
-    with pytest.raises(InputError, match=message) as caught:
+    with pytest.raises(InputError, match=f"^{folder}/config.json: {message}"):
         read_task(folder)
-    assert str(caught.value).startswith(f"{folder}/config.json: ")
 
 
-@pytest.mark.parametrize("task", [
-    Task("classifier", ("b", "a")), Task("classifier", ("b", "a", "c"), True), Task("classifier"),
-    Task("token_classifier", ("O", "B-PER")), Task("span_labeler"), Task("multiple_choice")])
-def test_a_task_there_and_back(written, task):
-    assert read_task(written(config_json=settings_of_task(task))) == task
-
-
-def test_which_labels_have_no_names():
+def test_generic_labels():
     assert Task("classifier", ("LABEL_0", "LABEL_1")).is_generic
     assert not Task("classifier", ("LABEL_0", "b")).is_generic
     assert not Task("classifier").is_generic

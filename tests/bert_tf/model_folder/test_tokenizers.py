@@ -1,4 +1,4 @@
-"""Vocabulary and casing of a folder, and what of a tokenizer is not computed."""
+"""Vocabulary and casing next to a checkpoint, and tokenizers that are not supported."""
 
 import pytest
 import tokenizers
@@ -40,27 +40,27 @@ WORDPIECE = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_pref
     ({"params_yaml": "task: {train_data: {}}"}, (None, None, None)),
     ({"params_yaml": "task: 3"}, (None, None, None)),
 ])
-def test_what_tells_the_casing(written, contents, expected):
+def test_sources_of_the_casing(written, contents, expected):
     folder = written(**contents)
     found = find_tokenizer(folder)
     source = expected[2] and f"{folder}/{expected[2]}"
     assert (found.do_lower_case, found.strip_accents, found.casing_from) == (*expected[:2], source)
 
 
-def test_the_name_of_a_published_folder_tells_the_casing(written, tmp_path):
+def test_the_directory_name_of_a_published_model_determines_the_casing(written, tmp_path):
     folder = written(tmp_path / "cased_L-12_H-768_A-12", vocab_txt="")
     assert find_tokenizer(folder) == TokenizerFiles(f"{folder}/vocab.txt", False, None, "cased_L-12_H-768_A-12")
     assert find_tokenizer(f"{folder}/bert_model.ckpt").do_lower_case is False
 
 
-def test_vocab_txt_goes_before_tokenizer_json(written):
+def test_vocab_txt_takes_precedence_over_tokenizer_json(written):
     folder = written(tokenizer_json={"normalizer": BERT_NORMALIZER})
     assert find_tokenizer(folder).vocab_file == f"{folder}/tokenizer.json"
     written(vocab_txt="")
     assert find_tokenizer(folder).vocab_file == f"{folder}/vocab.txt"
 
 
-def test_best_weights_have_the_vocabulary_of_their_run(written, tmp_path):
+def test_best_weights_use_the_vocabulary_of_their_run(written, tmp_path):
     written(vocab_txt="", task_json={"do_lower_case": True})
     written(tmp_path / "best", checkpoint_txt="")
     assert find_tokenizer(str(tmp_path / "best")) == TokenizerFiles(
@@ -69,7 +69,7 @@ def test_best_weights_have_the_vocabulary_of_their_run(written, tmp_path):
 
 @pytest.mark.parametrize(("contents", "message"), [
     ({"tokenizer_config_json": {"tokenize_chinese_chars": False}},
-     "tokenizer_config.json: tokenize_chinese_chars is False: only True is supported"),
+     "tokenize_chinese_chars is False: only True is supported"),
     ({"tokenizer_config_json": {"do_basic_tokenize": False}}, "do_basic_tokenize is False: only True is supported"),
     ({"tokenizer_config_json": {"word_tokenizer_type": "mecab"}}, "word_tokenizer_type is 'mecab': only 'basic' is"),
     ({"tokenizer_config_json": {"tokenizer_class": "BertJapaneseTokenizer"}},
@@ -82,14 +82,14 @@ def test_best_weights_have_the_vocabulary_of_their_run(written, tmp_path):
     ({"tokenizer_json": {}}, "normalizer is None: only BertNormalizer is supported"),
     ({"task_json": {"do_lower_case": 1}}, "task.json: do_lower_case is 1: it must be true or false"),
 ])
-def test_a_tokenizer_that_is_not_computed_is_refused_by_name(written, contents, message):
+def test_tokenizers_that_are_not_supported(written, contents, message):
     folder = written(**contents)
     with pytest.raises(InputError, match=message) as caught:
         find_tokenizer(folder)
     assert str(caught.value).startswith(folder)
 
 
-def test_the_vocabulary_that_the_tokenizers_library_writes(tmp_path):
+def test_a_vocabulary_written_by_the_tokenizers_library(tmp_path):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(WORDPIECE["vocab"], unk_token="[UNK]"))
     tokenizer.normalizer = tokenizers.normalizers.BertNormalizer(strip_accents=False)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
@@ -109,7 +109,7 @@ def test_the_vocabulary_that_the_tokenizers_library_writes(tmp_path):
     (WORDPIECE | {"vocab": {"a": 0, "b": None}}, "the ids of model.vocab are not 0 to 1"),
     (WORDPIECE | {"vocab": ["a", "b"]}, "the ids of model.vocab are not 0 to 1"),
 ])
-def test_vocabularies_that_are_not_berts(written, model, message):
+def test_vocabularies_that_are_not_supported(written, model, message):
     path = f"{written(tokenizer_json={'model': model})}/tokenizer.json"
     with pytest.raises(InputError, match=message) as caught:
         pieces_of_tokenizer_json(path)

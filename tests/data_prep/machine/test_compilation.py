@@ -1,4 +1,4 @@
-"""Compiled functions: where their code is kept, and what happens where it cannot be."""
+"""Compiled functions: the place of their code, also if it cannot be written."""
 
 import os
 import subprocess
@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 
 def run(path, *arguments, **environment):
-    """What a program prints that holds MODULE, lines; numba says what it does with its code."""
+    """Returns the lines that a program with MODULE prints, with the messages of numba about its cache."""
     path.write_text(MODULE)
     os.utime(path, (1, 1))
     done = subprocess.run([sys.executable, path, *arguments], capture_output=True, text=True, check=True, env={
@@ -34,7 +34,7 @@ def run(path, *arguments, **environment):
     return done.stdout.splitlines()
 
 
-def test_code_is_kept_beside_the_source(tmp_path):
+def test_code_is_stored_next_to_the_source(tmp_path):
     first, second = (run(tmp_path / "a.py") for _ in range(2))
     for printed in (first, second):
         assert {"6 1.0", "None"} < set(printed)
@@ -44,7 +44,7 @@ def test_code_is_kept_beside_the_source(tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name != "a.py"] == ["__pycache__"]
 
 
-def test_where_no_folder_can_be_written_processes_share_one_for_a_time(tmp_path):
+def test_processes_share_a_temporary_directory_if_no_other_can_be_written(tmp_path):
     printed = run(tmp_path / "a.py", "start another", XDG_CACHE_HOME="/dev/null/none",
                   NUMBA_CACHE_LOCATOR_CLASSES="UserProvidedCacheLocator,UserWideCacheLocator")
     assert printed.count("6 1.0") == 2
@@ -53,7 +53,7 @@ def test_where_no_folder_can_be_written_processes_share_one_for_a_time(tmp_path)
     assert not os.path.exists(folder)
 
 
-def test_a_full_disk_costs_the_code_alone(monkeypatch):
+def test_functions_run_if_the_disk_is_full(monkeypatch):
     from numba.core import caching
 
     def full(*_):
@@ -66,10 +66,3 @@ def test_a_full_disk_costs_the_code_alone(monkeypatch):
 
 def next_number(number):
     return number + 1
-
-
-def test_numba_is_imported_when_it_is_needed_and_not_before():
-    code = ("import sys\nfrom data_prep.pretraining import shards\nfrom data_prep import records\n"
-            "print('numba' in sys.modules)")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=scripts.ROOT)
-    assert done.stdout.split() == ["False"]

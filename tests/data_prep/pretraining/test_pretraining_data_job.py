@@ -1,7 +1,4 @@
-"""A run of create_pretraining_data: what is refused before the work begins."""
-
-import subprocess
-import sys
+"""Settings that create_pretraining_data rejects before the work begins."""
 
 import pytest
 
@@ -19,14 +16,14 @@ from tests.settings import resolved
     ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: each part between slashes must be a name"),
     ("{}/out,", r"`output_file`=.*/out,: one of the names is empty"),
 ])
-def test_check_outputs_refuses(tmp_path, outputs, message):
+def test_invalid_outputs(tmp_path, outputs, message):
     outputs = outputs.replace("{}", str(tmp_path)).replace("{name}", tmp_path.name).split(",")
 
     with pytest.raises(InputError, match=message):
         job.check_outputs([str(tmp_path / "in")], outputs)
 
 
-def test_check_outputs_refuses_folders(tmp_path):
+def test_outputs_that_would_be_inputs_of_the_next_run(tmp_path):
     (tmp_path / "file").write_text("x")
     inputs = [str(tmp_path / "texts" / "in")]
     (tmp_path / "texts").mkdir()
@@ -55,19 +52,12 @@ def test_check_outputs_refuses_folders(tmp_path):
     ({"input_file": CORPUS_FILE, "output_file": VOCAB_FILE, "vocab_file": VOCAB_FILE},
      f"`output_file`={VOCAB_FILE}: is `vocab_file`, which would be lost"),
 ])
-def test_what_is_refused(settings, message):
+def test_invalid_settings(settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         job.run(resolved(JobSettings(**settings)))
 
 
-def test_apache_beam_is_not_installed(monkeypatch):
+def test_runner_without_apache_beam(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"`runner`=spark: Apache Beam is not installed: pip install -e '\.\[beam\]'"):
         job.choose_runner(JobSettings(runner="spark"), [])
-
-
-@pytest.mark.parametrize("module", ["data_prep.pretraining.job", "data_prep.pretraining.shards",
-                                    "data_prep.create_pretraining_data"])
-def test_modules_that_import_no_tensorflow(module):
-    code = f"import sys, {module}; sys.exit('tensorflow' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

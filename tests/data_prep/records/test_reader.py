@@ -1,10 +1,11 @@
-"""TFRecord files read without TensorFlow: those that it wrote, and damaged ones."""
+"""Reading TFRecord files without TensorFlow: files that it wrote, and damaged files."""
 
 import random
 
 import pytest
 import tensorflow as tf
 
+from bert_tf.errors import InputError
 from data_prep.records import frames, reader
 
 RECORDS = [b"", b"a", b"abc", b"123456789", bytes(32), b"\xff" * 32, random.Random(3).randbytes(1001),
@@ -12,7 +13,7 @@ RECORDS = [b"", b"a", b"abc", b"123456789", bytes(32), b"\xff" * 32, random.Rand
            *(random.Random(size).randbytes(size) for size in (255, 256, 257, 511, 512, 513, 100_003))]
 
 
-def write(path, records):
+def write_records(path, records):
     """Writes records with TensorFlow; returns the bytes of the file."""
     with tf.io.TFRecordWriter(str(path)) as writer:
         for record in records:
@@ -32,38 +33,31 @@ def unmask(checksum):
 
 def test_checksums_of_rfc_3720():
     checksums = map(frames.compute_checksum, [b"123456789", bytes(32), b"\xff" * 32, bytes(range(32)), b""])
-
     assert list(map(unmask, checksums)) == [0xE3069283, 0x8A9136AA, 0x62A8AB43, 0x46DD794E, 0]
 
 
-def test_reads_what_tensorflow_wrote(tmp_path):
+def test_reads_files_of_tensorflow(tmp_path):
     path = tmp_path / "a"
-    write(path, RECORDS)
-
-    found = read(path)
-
-    assert [record for _, record in found] == RECORDS
-    assert [offset for offset, _ in found] == [sum(16 + len(record) for record in RECORDS[:i])
-                                               for i in range(len(RECORDS))]
+    write_records(path, RECORDS)
+    offsets = [sum(16 + len(record) for record in RECORDS[:number]) for number in range(len(RECORDS))]
+    assert read(path) == list(zip(offsets, RECORDS, strict=True))
 
 
-@pytest.mark.parametrize(("keep", "message"), [
+@pytest.mark.parametrize(("size", "message"), [
     (0, "a: is empty"),
     (3, "a: is truncated: after 0 whole records, which end at byte 0"),
     (19, "a: is truncated: after 0 whole records"),
-    (20, None),
     (21, "a: is truncated: after 1 whole records, which end at byte 20"),
     (32, "a: is truncated: after 1 whole records"), (36, "a: is truncated: after 1 whole records"),
     (40, "a: is truncated: after 1 whole records"),
 ])
-def test_truncated_files(tmp_path, keep, message):
+def test_truncated_files(tmp_path, size, message):
     path = tmp_path / "a"
-    path.write_bytes(write(path, [b"abcd", b"efghi"])[:keep])
-
-    if message is None:
-        assert read(path) == [(0, b"abcd")]
-        return
-    with pytest.raises(ValueError, match=message):
+    data = write_records(path, [b"abcd", b"efghi"])
+    path.write_bytes(data[:20])
+    assert read(path) == [(0, b"abcd")]
+    path.write_bytes(data[:size])
+    with pytest.raises(InputError, match=message):
         read(path)
 
 
@@ -78,9 +72,8 @@ def test_truncated_files(tmp_path, keep, message):
 ])
 def test_damaged_files(tmp_path, byte, message):
     path = tmp_path / "a"
-    data = bytearray(write(path, [b"abcd", b"efghi"]))
+    data = bytearray(write_records(path, [b"abcd", b"efghi"]))
     data[byte] ^= 1
     path.write_bytes(data)
-
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(InputError, match=message):
         read(path)

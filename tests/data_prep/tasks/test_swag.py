@@ -1,4 +1,4 @@
-"""SWAG's and RACE's files, and features with an axis of choices."""
+"""Files of SWAG and RACE, and features with an axis of choices."""
 
 import json
 
@@ -6,33 +6,21 @@ import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization import BertTokenizer
 from data_prep.tasks import swag
 
 SWAG_HEADER = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3"
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "e", "f", "g"]
 
 
-@pytest.fixture
-def tokenizer(tmp_path):
-    path = tmp_path / "vocab.txt"
-    path.write_text("".join(f"{piece}\n" for piece in PIECES))
-    return BertTokenizer(str(path))
-
-
-@pytest.fixture
-def write(tmp_path):
-    def write(name, text):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text if isinstance(text, str) else json.dumps(text), encoding="utf-8")
-        return str(path)
-    return write
+@pytest.fixture(scope="module")
+def tokenizer(make_tokenizer):
+    return make_tokenizer(*"abcdefg")
 
 
 def article(**fields):
-    return {"article": "a b", "questions": ["What?", "It is _ ."], "options": [["c", "d", "e"], ["f", "g", "a"]],
-            "answers": ["C", "A"], "id": "high1.txt", **fields}
+    """A RACE article of two questions, without fields that are None."""
+    fields = {"article": "a b", "questions": ["What?", "It is _ ."], "options": [["c", "d", "e"], ["f", "g", "a"]],
+              "answers": ["C", "A"], "id": "high1.txt", **fields}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def test_swag(write):
@@ -45,42 +33,32 @@ def test_swag(write):
     assert questions.text_b == [["He takes a ring, smiling", "He sings", "He flies", "He leaves"],
                                 ["She a", "She b", "She c", "She"]]
     assert questions.labels.tolist() == [2, 0]
-    assert questions.labels.dtype == np.int32
     assert (len(questions), questions.num_choices) == (2, 4)
+    assert swag.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n")).labels is None
 
 
-def test_swags_test_file_has_no_labels(write):
-    questions = swag.read_swag(write("test.csv", f"{SWAG_HEADER}\n0,v,1,x,a,b,gold,c,d,e,f\n"))
-    assert questions.labels is None
-
-
-def test_endings_in_the_order_of_their_numbers(write):
+def test_endings_are_in_the_order_of_their_numbers(write):
     header = ",".join(["sent2", "sent1", *(f"ending{number}" for number in (10, *range(10)))])
     questions = swag.read_swag(write("own.csv", header + "\nb,a," + ",".join("kabcdefghij") + "\n"))
     assert questions.text_b == [[f"b {letter}" for letter in "abcdefghijk"]]
     assert questions.guids == ["0"]
 
 
-def test_race_in_folders(write, tmp_path):
+def test_race(write, tmp_path):
     write("train/middle/2.txt", article(id="middle2.txt"))
     write("train/high/1.json", article(answers=["B", "B"]))
-    write("train/readme.md", "no article")
+    write("train/readme.md", "not an article")
     questions = swag.read_race(str(tmp_path / "train"))
     assert questions.guids == ["high1.txt-0", "high1.txt-1", "middle2.txt-0", "middle2.txt-1"]
     assert questions.text_a == ["a b"] * 4
     assert questions.text_b[:2] == [["What? c", "What? d", "What? e"], ["It is f .", "It is g .", "It is a ."]]
     assert questions.labels.tolist() == [1, 1, 2, 0]
-
-
-def test_race_without_answers(write):
-    unanswered = article()
-    del unanswered["answers"]
-    assert swag.read_race(write("1.json", unanswered)).labels is None
+    assert swag.read_race(write("1.json", article(answers=None))).labels is None
 
 
 @pytest.mark.parametrize(("header", "row", "message"), [
-    (f"{SWAG_HEADER},label", "0,v,1,x,a,b,gold,c,d,e,f,4", r"x\.csv:2: label '4': the number of an ending is expected, "
-                                                           "0 to 3"),
+    (f"{SWAG_HEADER},label", "0,v,1,x,a,b,gold,c,d,e,f,4",
+     r"x\.csv:2: label '4': the number of an ending is expected, 0 to 3"),
     (f"{SWAG_HEADER},label", "0,v,1,x,a,b,gold,c,d,e,f,", r"x\.csv:2: label ''"),
     (SWAG_HEADER, "0,v,1,x,a,b,gold,c,d,e", r"x\.csv:2: 11 columns are expected, 10 found"),
     ("sent1,ending0,ending1", "a,b,c", r"x\.csv:1: there is no column 'sent2': the columns are sent1, ending0"),
@@ -89,33 +67,36 @@ def test_race_without_answers(write):
     ("sent1,sent2,ending1,ending2", "a,b,c,d", r"x\.csv:1: the column ending0 is expected"),
     (SWAG_HEADER, "", r"x\.csv: has no questions"),
 ])
-def test_bad_rows_of_swag_are_named(write, header, row, message):
-    with pytest.raises(ValueError, match=message):
+def test_invalid_swag(write, header, row, message):
+    with pytest.raises(InputError, match=message):
         swag.read_swag(write("x.csv", f"{header}\n{row}\n"))
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    (article(answers=["A", "D"]), r"1\.txt, question 2: answer 'D': one of A, B, C is expected"),
-    (article(options=[["c", "d", "e"], ["f", "g"]]), r"1\.txt, question 2: 3 options are expected, 2 found"),
-    (article(options=[["c", "d", "e"], "fga"]), r"1\.txt, question 2: a text, and as options a list of texts, are"),
-    (article(answers=["A"]), r"1\.txt: 2 answers are expected, one a question, 1 found"),
-    ({"article": "a"}, r"1\.txt: an object with the keys article, a text, questions and options, lists, is expected"),
-    ("{", r"1\.txt: is not JSON: Expecting property name"),
-    ("[" * 100_000, r"1\.txt: its JSON is nested too deeply"),
-    (article(answers=5), r"1\.txt: a list is expected under the key answers"),
-    (article(answers=None), r"1\.txt: a list is expected under the key answers"),
-    (article(questions=[], options=[], answers=[]), "has no questions"),
+    (article(answers=["A", "D"]), r"2\.txt, question 2: answer 'D': one of A, B, C is expected"),
+    (article(answers=["A", "AB"]), r"2\.txt, question 2: answer 'AB'"),
+    (article(options=[["c", "d", "e"], ["f", "g"]]), r"2\.txt, question 2: 3 options are expected, 2 found"),
+    (article(options=[["c", "d", "e"], "fga"]), r"2\.txt, question 2: a text, and as options a list of texts, are"),
+    (article(answers=["A"]), r"2\.txt: 2 answers are expected, one a question, 1 found"),
+    ({"article": "a"}, r"2\.txt: an object with the keys article, a text, questions and options, lists, is expected"),
+    ("{", r"2\.txt: is not JSON: Expecting property name"),
+    (b'{"article": "caf\xe9"}', r"2\.txt: byte 17 is 0xe9, which is not UTF-8"),
+    (article(answers=5), r"2\.txt: a list is expected under the key answers"),
+    (article(answers=None), r"2\.txt: has no answers, unlike the files before it"),
 ])
-def test_bad_questions_of_race_are_named(write, tmp_path, content, message):
-    write("race/1.txt", content)
+def test_invalid_race(write, tmp_path, content, message):
+    write("race/1.txt", article())
+    write("race/2.txt", content)
     with pytest.raises(InputError, match=message):
         swag.read_race(str(tmp_path / "race"))
 
 
-def test_bytes_of_race_that_are_not_utf8_are_named(tmp_path):
-    (tmp_path / "1.json").write_bytes(b'{"article": "caf\xe9"}')
-    with pytest.raises(InputError, match=r"1\.json: byte 17 is 0xe9, which is not UTF-8"):
-        swag.read_race(str(tmp_path))
+def test_race_without_questions(write, tmp_path):
+    for path, message in (("nowhere", "nowhere: no such file or folder"), (str(tmp_path), "holds no .json or .txt")):
+        with pytest.raises(InputError, match=message):
+            swag.read_race(path)
+    with pytest.raises(InputError, match="has no questions"):
+        swag.read_race(write("1.txt", article(questions=[], options=[], answers=[])))
 
 
 def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
@@ -123,30 +104,16 @@ def test_half_a_surrogate_pair_is_an_unknown_word(write, tokenizer):
     questions = swag.read_race(path)
     assert "".join([*questions.guids, *questions.text_a]).encode().decode().count("\U0010ffff") == 4
     features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=8)
-    cls, unk, sep, a, c = (PIECES.index(piece) for piece in ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
+    cls, unk, sep, a, c = map(tokenizer.vocabulary.index, ["[CLS]", "[UNK]", "[SEP]", "a", "c"])
     assert features["input_ids"][0, 0].tolist() == [cls, a, unk, sep, unk, c, sep, 0]
 
 
-def test_what_is_missing_of_race_is_named(write, tmp_path):
-    with pytest.raises(ValueError, match="nowhere: no such file or folder"):
-        swag.read_race("nowhere")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"empty: holds no \.json or \.txt files"):
-        swag.read_race(str(tmp_path / "empty"))
-    write("race/1.txt", article())
-    unanswered = article()
-    del unanswered["answers"]
-    write("race/2.txt", unanswered)
-    with pytest.raises(ValueError, match=r"2\.txt: has no answers, unlike the files before it"):
-        swag.read_race(str(tmp_path / "race"))
-
-
 def test_features_by_hand(tokenizer):
-    """Two questions of three choices at length 7; the longer text loses its last pieces, of equals the second."""
+    """Two questions of three choices. The longer text loses its last tokens; for equal lengths, the second."""
     questions = swag.Questions(
         ["0", "1"], ["a", "a b c d"], [["b c", "d", "e"], ["e f", "f g e f", "g"]], np.array([2, 1], np.int32))
     features = swag.convert_questions_to_features(questions, tokenizer, max_seq_length=7)
-    cls, sep, a, b, c, d, e, f, g = (PIECES.index(piece) for piece in ["[CLS]", "[SEP]", *"abcdefg"])
+    cls, sep, a, b, c, d, e, f, g = map(tokenizer.vocabulary.index, ["[CLS]", "[SEP]", *"abcdefg"])
     assert features["input_ids"].tolist() == [
         [[cls, a, sep, b, c, sep, 0], [cls, a, sep, d, sep, 0, 0], [cls, a, sep, e, sep, 0, 0]],
         [[cls, a, b, sep, e, f, sep], [cls, a, b, sep, f, g, sep], [cls, a, b, c, sep, g, sep]]]

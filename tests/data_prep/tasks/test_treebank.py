@@ -1,4 +1,4 @@
-"""Treebanks in CoNLL-U: trees are read, tokens of several words and words that are not there are left out."""
+"""Treebanks in CoNLL-U: reads the tree, and skips multiword tokens and empty nodes."""
 
 import pytest
 
@@ -16,36 +16,24 @@ TEXT = ("# text = Don't stop\n" + row("1-2", "Don't", "_", "_", "_") + row(1, "D
         + "# nothing\n\n" + row(1, "Ja", 0, "root"))
 
 
-def test_sentences(tmp_path):
-    (tmp_path / "a.conllu").write_text(TEXT)
-    first, second = treebank.read_sentences(str(tmp_path / "a.conllu"))
+def test_sentences(write):
+    """A byte order mark and invalid UTF-8 bytes, whose lines are counted, change nothing."""
+    first, second = treebank.read_sentences(write("a.conllu", TEXT))
     assert first == treebank.Sentence(["Do", "n't", "stop"], ["AUX", "PART", "VERB"], [2, 2, treebank.ROOT],
                                       ["aux", "advmod", "root"], "Don't stop")
-    assert second.words == ["Ja"]
-    assert second.text is None
+    assert (second.words, second.text) == (["Ja"], None)
+    decoder = files.LineDecoder()
+    path = write("b.conllu", b"\xef\xbb\xbf" + TEXT.encode().replace(b"Ja", b"J\xe9a"))
+    assert list(treebank.read_sentences(path, decoder)) == [first, second]
+    assert decoder.num_garbled == 1
 
 
 @pytest.mark.parametrize(("text", "starts"), [
-    ("Don't stop", [0, 2, 6]),
-    ("  Do n't\u00a0stop ", [2, 5, 9]),
-    ("Don't", None),
-    ("Don't stop it", None),
-    ("don't stop", None),
-    (None, None),
-])
-def test_words_are_found_in_the_text(text, starts):
+    ("Don't stop", [0, 2, 6]), ("  Do n't\u00a0stop ", [2, 5, 9]), ("Don't", None), ("Don't stop it", None),
+    ("don't stop", None), (None, None)])
+def test_alignment_of_words_with_the_text(text, starts):
     sentence = treebank.Sentence(["Do", "n't", "stop"], ["X"] * 3, [2, 2, treebank.ROOT], ["dep"] * 3, text)
     assert sentence.align() == starts
-
-
-def test_bytes_that_are_not_utf8_and_a_byte_order_mark(tmp_path):
-    content = TEXT.encode()
-    (tmp_path / "a.conllu").write_bytes(b"\xef\xbb\xbf" + content.replace(b"Ja", b"J\xe9a"))
-    decoder = files.LineDecoder()
-    sentences = list(treebank.read_sentences(str(tmp_path / "a.conllu"), decoder))
-    (tmp_path / "a.conllu").write_bytes(content)
-    assert sentences == list(treebank.read_sentences(str(tmp_path / "a.conllu")))
-    assert decoder.num_garbled == 1
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -56,7 +44,6 @@ def test_bytes_that_are_not_utf8_and_a_byte_order_mark(tmp_path):
     (row(1, "a", "_"), "a.conllu:1: HEAD is '_'"),
     ("# none\n", "a.conllu: has no sentences"),
 ])
-def test_what_is_no_treebank(tmp_path, text, message):
-    (tmp_path / "a.conllu").write_text(text)
+def test_invalid_files(write, text, message):
     with pytest.raises(InputError, match=message):
-        list(treebank.read_sentences(str(tmp_path / "a.conllu")))
+        list(treebank.read_sentences(write("a.conllu", text)))

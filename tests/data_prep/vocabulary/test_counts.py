@@ -1,4 +1,4 @@
-"""Counting words and characters as the tokenizer cuts them."""
+"""Counts of words and characters, which are split like in the tokenizer."""
 
 import gzip
 import random
@@ -6,13 +6,13 @@ import unicodedata
 
 import pytest
 
+from bert_tf.errors import InputError
 from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.words import words_of_text
 from data_prep.vocabulary import counts as word_counts
+from tests.data_prep.conftest import SPECIAL_TOKENS
 
-SPECIALS = ["[PAD]", "[unused0]", "[unused1]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-
-WORD_CASES = [  # text, words lower-cased, words as they are
+WORD_CASES = [  # text, lowercase words, words with their case
     ("Hello, World!", ["hello", ",", "world", "!"], ["Hello", ",", "World", "!"]),
     ("Café cafe\u0301", ["cafe", "cafe"], ["Café", "cafe\u0301"]),
     ("ab中文c", ["ab", "中", "文", "c"], ["ab", "中", "文", "c"]),
@@ -30,97 +30,75 @@ WORD_CASES = [  # text, words lower-cased, words as they are
 ]
 
 
-def write(path, text):
-    path.write_text(text, encoding="utf-8")
-    return str(path)
-
-
 def count(path, **settings):
-    return word_counts.count_words([str(path)], lower_case=True, num_workers=1, **settings)
+    return word_counts.count_words([path], lower_case=True, num_workers=1, **settings)
 
 
-@pytest.mark.parametrize(("text", "lower_cased", "as_it_is"), WORD_CASES)
-def test_words_follow_the_rules_of_the_original(text, lower_cased, as_it_is):
-    assert words_of_text(text, lower_case=True) == lower_cased
-    assert words_of_text(text, lower_case=False) == as_it_is
+@pytest.mark.parametrize(("text", "lowercase", "with_case"), WORD_CASES)
+def test_words_follow_the_rules_of_the_original_bert(text, lowercase, with_case):
+    assert words_of_text(text, lower_case=True) == lowercase
+    assert words_of_text(text, lower_case=False) == with_case
 
 
 @pytest.mark.parametrize(("lower_case", "strip_accents"), [(True, None), (False, None), (True, False), (False, True)])
-def test_words_are_those_of_the_tokenizer(tmp_path, lower_case, strip_accents):
-    """With every word of the text as an entry, the tokenizer must give exactly the counted words."""
-    draw = random.Random(20181011)
+def test_words_match_the_tokenizer(write, lower_case, strip_accents):
+    """If every word of the text is in the vocabulary, the tokens are the counted words."""
+    random_state = random.Random(20181011)
     alphabet = [chr(code) for code in [*range(0x20, 0x250), *range(0x300, 0x340), *range(0x370, 0x600),
                                        *range(0x1E00, 0x2060), *range(0x3000, 0x3100), *range(0x4E00, 0x4E20),
                                        *range(0xAC00, 0xAC40), *range(0xF900, 0xF940), 0xFFFD, 0x1F600, 0x20001]]
-    lines = ["".join(draw.choice([*draw.sample(alphabet, 5), " "]) for _ in range(draw.randint(1, 30)))
-             for _ in range(701)]
+    lines = ["".join(random_state.choice([*random_state.sample(alphabet, 5), " "])
+                     for _ in range(random_state.randint(1, 30))) for _ in range(701)]
     expected = [words_of_text(line, lower_case, strip_accents) for line in lines]
     entries = dict.fromkeys(word for words in expected for word in words)
-    vocab_file = write(tmp_path / "vocab.txt", "\n".join([*SPECIALS, *entries]) + "\n")
+    vocab_file = write("vocab.txt", "\n".join([*SPECIAL_TOKENS, *entries]) + "\n")
     tokenizer = BertTokenizer(vocab_file, lower_case=lower_case, strip_accents=strip_accents)
-    pieces = tokenizer.convert_ids_to_tokens(tokenizer.tokenize(lines)).to_list()
-    differing = [(line, words) for line, words, found in zip(lines, expected, pieces, strict=True)
-                 if words != [piece.decode() for piece in found]]
-    assert differing == []
+    tokens = tokenizer.convert_ids_to_tokens(tokenizer.tokenize(lines)).to_list()
+    assert [[token.decode() for token in line] for line in tokens] == expected
 
 
-def test_counts_words_and_characters_but_not_words_that_are_always_unknown(tmp_path):
+def test_counts(write):
+    """Words that are too long for the tokenizer, and so always [UNK], do not count."""
     longest, too_long = "y" * 200, "z" * 201
-    path = write(tmp_path / "text.txt", f"The cat, the CAT!\nthe end {longest} {too_long}\n")
-    counts = count(path)
+    counts = count(write("text.txt", f"The cat, the CAT!\nthe end {longest} {too_long}\n"))
     assert counts.words == {"the": 3, "cat": 2, ",": 1, "!": 1, "end": 1, longest: 1}
     assert counts.characters == {"t": 5, "h": 3, "e": 4, "c": 2, "a": 2, ",": 1, "!": 1, "n": 1, "d": 1, "y": 200}
-    assert counts.dropped == 0
+    assert (counts.dropped, counts.num_garbled) == (0, 0)
+    counts = count(write("latin1.txt", "fine\nalso fine\ncafé\n".encode("latin-1")))
+    assert (counts.words, counts.num_garbled) == ({"fine": 2, "also": 1, "caf": 1}, 1)
 
 
-def test_the_count_depends_on_neither_blocks_nor_workers_nor_compression(tmp_path, monkeypatch):
-    draw = random.Random(7)
-    text = "\n".join(" ".join(draw.choices(["alpha", "Beta,", "中文", "ğ", "(x)"], k=9)) for _ in range(211))
-    plain, packed = tmp_path / "a.txt", tmp_path / "b.txt.gz"
-    whole = count(write(plain, text))
-    packed.write_bytes(gzip.compress(text.encode()))
+def test_counts_do_not_depend_on_blocks_or_compression(write, monkeypatch):
+    random_state = random.Random(7)
+    text = "\n".join(" ".join(random_state.choices(["alpha", "Beta,", "中文", "ğ", "(x)", "w" * 110], k=9))
+                     for _ in range(211))
+    expected = count(write("a.txt", text))
+    monkeypatch.setattr(word_counts, "BLOCK_BYTES", 101)  # a word is longer
+    assert count(write("a.txt", text)) == expected
+    assert count(write("b.txt.gz", gzip.compress(text.encode()))) == expected
+
+
+def test_counts_do_not_depend_on_workers(write, monkeypatch):
+    path = write("a.txt", " ".join(f"w{number % 97}" for number in range(1000)))
+    expected = count(path)
     monkeypatch.setattr(word_counts, "BLOCK_BYTES", 101)
-    assert count(plain) == whole
-    assert count(packed) == whole
-    in_two = word_counts.count_words([str(plain)], lower_case=True, num_workers=2)
-    assert in_two == whole
-    assert list(in_two.words) == list(whole.words)
+    counts = word_counts.count_words([path], lower_case=True, num_workers=2)
+    assert counts == expected
+    assert list(counts.words) == list(expected.words)
 
 
-def test_a_word_is_not_cut_where_a_block_ends(tmp_path, monkeypatch):
-    monkeypatch.setattr(word_counts, "BLOCK_BYTES", 7)
-    text = "supercalifragilistic short 中国語 " + "w" * 40
-    assert count(write(tmp_path / "t", text)).words == dict.fromkeys(words_of_text(text, True), 1)
+@pytest.mark.parametrize(("text", "limit", "words", "num_dropped"), [
+    ("common common common twice twice a1 b1 c1\n", 3, {"common": 3}, 5),
+    ("w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10", 10, dict.fromkeys(["w0", "w1", "w2", "w3", "w4"], 1), 6),  # the first
+    ("b a a c d d d e f g h", 7, {"d": 3, "a": 2, "b": 1}, 5),
+])
+def test_the_rarest_words_are_dropped_beyond_the_limit(write, text, limit, words, num_dropped):
+    counts = count(write("text.txt", text), max_distinct_words=limit)
+    assert (counts.words, counts.dropped) == (words, num_dropped)
+    assert counts.characters == count(write("text.txt", text)).characters
 
 
-def test_the_rarest_words_are_dropped_beyond_the_limit(tmp_path):
-    path = write(tmp_path / "t", "common common common twice twice a1 b1 c1\n")
-    counts = count(path, max_distinct_words=3)
-    assert counts.words == {"common": 3}
-    assert counts.dropped == 5
-    assert counts.characters["1"] == 3
-
-
-def test_of_words_that_are_equally_rare_the_first_are_kept(tmp_path):
-    once = count(write(tmp_path / "once", " ".join(f"w{number}" for number in range(11))), max_distinct_words=10)
-    assert once.words == dict.fromkeys(["w0", "w1", "w2", "w3", "w4"], 1)
-    assert once.dropped == 6
-    mixed = count(write(tmp_path / "mixed", "b a a c d d d e f g h"), max_distinct_words=7)
-    assert mixed.words == {"d": 3, "a": 2, "b": 1}
-    assert mixed.dropped == 5
-
-
-def test_bytes_that_are_not_utf8_are_dropped_and_their_lines_counted(tmp_path):
-    path = tmp_path / "latin1.txt"
-    path.write_bytes("fine\nalso fine\ncafé\n".encode("latin-1"))
-    found = count(path)
-    assert (found.words, found.num_garbled) == ({"fine": 2, "also": 1, "caf": 1}, 1)
-
-
-@pytest.mark.parametrize("damage", ["truncated", "not gzip"])
-def test_a_damaged_gz_is_named(tmp_path, damage):
-    path = tmp_path / "x.txt.gz"
-    packed = gzip.compress(b"some words " * 50)
-    path.write_bytes(packed[:-12] if damage == "truncated" else b"plain text")
-    with pytest.raises(ValueError, match=r"x\.txt\.gz: .*damaged"):
-        count(path)
+@pytest.mark.parametrize("content", [gzip.compress(b"some words " * 50)[:-12], b"plain text"])
+def test_damaged_gzip_files(write, content):
+    with pytest.raises(InputError, match=r"x\.txt\.gz: .*damaged"):
+        count(write("x.txt.gz", content))

@@ -78,7 +78,7 @@ def main():
               file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as above:
-        folder, temporary = runner.world_folder(pathlib.Path(above))
+        folder, temporary = runner.make_folders(pathlib.Path(above))
         prepare(folder)
         for (kind, name), number in planned.items():
             disturber = Disturber(folder, temporary, random.Random(f"{settings.seed} {kind} {name}"),

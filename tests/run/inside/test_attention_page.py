@@ -5,37 +5,44 @@ import shutil
 
 import numpy as np
 import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 
 from bert_tf.cli.model_settings import ModelSettings
 from run.inside import page, requests
 from run.inside.observing import Observer
-from run.inside.settings import AttentionReportSettings
-
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed: pip install selenium")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
+from run.inside.settings import AttentionReportSettings, LookedAtSettings
+from tests.settings import resolved
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no chromium with its chromedriver")
-LENGTH = {"max_seq_length": 16}
+pytestmark = pytest.mark.skipif(
+    not (CHROMIUM and DRIVER),
+    reason="chromium or chromedriver is missing: on Debian, run `apt-get install chromium chromium-driver`")
 EVIL = "<script>document.title='run'</script> the cat"
+
+
+def observe(folder, *questions):
+    """Returns the Observer of a model, and its Observations of Questions."""
+    settings = AttentionReportSettings(ModelSettings(init_checkpoint=str(folder)), output_file=str(folder / "report"),
+                                       looked_at=LookedAtSettings(text=("the cat",)))
+    observer = Observer(resolved(settings.with_values({"max_seq_length": 16})))
+    return observer, [each for question in questions for each in observer(question)]
 
 
 @pytest.fixture(scope="module")
 def seen(shifting):
-    """What the page shows: a pair and a text of markup, by the model that attends to the token before."""
-    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(shifting))), LENGTH)
-    asked = [requests.Question("the cat , unaffable", "dog ran"), requests.Question(EVIL)]
-    return observer, [each for request in asked for each in observer(request)]
+    """Returns the Observer and the Observations of a sentence pair and of markup, by the model of shifted attention."""
+    return observe(shifting, requests.Question("the cat , unaffable", "dog ran"), requests.Question(EVIL))
 
 
 @pytest.fixture(scope="module")
 def browser(seen, toys, tmp_path_factory):
-    """A browser with the page open, from disk, and a page of a masked LM beside it."""
+    """Yields a browser with the report, a local file, in a directory that also contains a report of a masked LM."""
     folder = tmp_path_factory.mktemp("pages")
     page.write(str(folder / "report.html"), "<b>toy</b>", seen[0].heads, seen[1])
-    observer = Observer(AttentionReportSettings(ModelSettings(init_checkpoint=str(toys / "pretrained"))), LENGTH)
-    page.write(str(folder / "masked.html"), "masked", observer.heads, list(observer(requests.Question("the line"))))
+    observer, observations = observe(toys / "pretrained", requests.Question("the line"))
+    page.write(str(folder / "masked.html"), "masked", observer.heads, observations)
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--no-sandbox", "--window-size=1200,900", "--disable-dev-shm-usage"):

@@ -1,4 +1,4 @@
-"""Evaluation of pre-training: means over the right things, under a strategy as on one device."""
+"""Evaluation of pre-training: means over predictions and examples, on one device and on replicas."""
 
 import numpy as np
 import pytest
@@ -30,9 +30,9 @@ def evaluate(strategy, examples, max_steps=99):
     with strategy.scope():
         model = models.BertPretrainer(models.BertEncoder(CONFIG, seed=3))
     evaluator = evaluation.PretrainingEvaluator(strategy, model, "next_sentence")
-    data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5 and 1
+    data = tf.data.Dataset.from_tensor_slices(examples).batch(5)  # 5, 5, and 1.
     results = evaluator(lambda share: data, max_steps)
-    assert results == evaluator(lambda share: data, max_steps)  # nothing is left over from the first time
+    assert results == evaluator(lambda share: data, max_steps)  # Nothing remains from the first call.
     return model, results
 
 
@@ -41,7 +41,7 @@ def test_means_are_over_predictions_and_examples(examples):
     outputs = model(examples)
     whole = losses.pretraining_loss(outputs, examples)
     for name in ("masked_lm_loss", "next_sentence_loss"):
-        assert results[name] == pytest.approx(float(whole[name]), rel=1e-4)  # 1e-5 predictions are added in training
+        assert results[name] == pytest.approx(float(whole[name]), rel=1e-4)  # Training adds 1e-5 predictions.
     hits = np.argmax(outputs["masked_lm_logits"], axis=-1) == examples["masked_lm_ids"].numpy()
     weights = examples["masked_lm_weights"].numpy()
     assert results["masked_lm_accuracy"] == pytest.approx((hits * weights).sum() / weights.sum())
@@ -50,7 +50,8 @@ def test_means_are_over_predictions_and_examples(examples):
     assert results["loss"] == pytest.approx(np.mean(batches), rel=1e-5)
 
 
-def test_two_replicas_give_the_same_though_the_last_batch_leaves_one_without_examples(examples, two_replicas):
+def test_two_replicas_give_the_same_results(examples, two_replicas):
+    """The last batch has no examples for one of them."""
     _, expected = evaluate(tf.distribute.OneDeviceStrategy("CPU:0"), examples)
     _, results = evaluate(two_replicas, examples)
     assert results == pytest.approx(expected, rel=1e-5)

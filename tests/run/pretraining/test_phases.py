@@ -1,4 +1,4 @@
-"""How a run is divided into phases."""
+"""Settings of records and phases."""
 
 import re
 
@@ -49,3 +49,8 @@ def test_phases_that_are_none(phases, message):
 def test_records_of_several_phases_are_told_apart_by_their_names():
     with pytest.raises(ValueError, match=r"`input_file` must name the records of each length by \{length\}"):
         settings_of("128:0.9,512:0.1", input_file="a.tfrecord")
+
+
+def test_a_setting_without_effect():
+    with pytest.raises(ValueError, match="`max_sequences_per_pack`=3: has no effect without `pack_sequences`"):
+        RecordSettings(max_sequences_per_pack=3)

@@ -1,6 +1,4 @@
-"""Which pieces are masked, by what."""
-
-import functools
+"""Selection of masked tokens and their replacements."""
 
 import numpy as np
 import pytest
@@ -9,11 +7,11 @@ from data_prep.pretraining.corpus import Corpus
 from data_prep.pretraining.instances import InstanceSettings, Sampler, instances, masking, sampling, sentence_pairs
 
 VOCABULARY = masking.Vocabulary(size=9, cls_id=1, sep_id=2, mask_id=3,
-                                is_continuation=np.arange(9) == 8)  # piece 8 is "##..."
+                                is_continuation=np.arange(9) == 8)  # token 8 is "##..."
 
 
 class ScriptedNumbers:
-    """Instead of random numbers: shuffling reverses, other numbers are those given."""
+    """Given numbers instead of random numbers. Shuffling reverses."""
 
     def __init__(self, monkeypatch, fractions=(), integers=()):
         self.fractions, self.integers = list(fractions), list(integers)
@@ -29,21 +27,17 @@ class ScriptedNumbers:
         return self.integers.pop(0)
 
 
-def make_masker(tokens=(), **settings):
-    """A function of a pair's span, as four numbers: positions and replacements of its masks, in the order drawn."""
-    return functools.partial(sample_masks, None, InstanceSettings(max_seq_length=20, **settings), tokens)
-
-
 def prepare(settings, tokens, num_pairs):
     tokens = np.array(tokens, np.uint16)
     text = instances.create_text(Corpus(tokens, np.arange(2), np.arange(2), 0), settings, VOCABULARY)
     return text, instances.create_rules(settings, VOCABULARY), sentence_pairs.create_buffers(num_pairs, settings)
 
 
-def sample_masks(state, settings, tokens, *span):
-    text, rules, buffers = prepare(settings, tokens, 1)
+def sample_masks(tokens, span, **settings):
+    """Samples the masks of a pair, whose span is four numbers: positions and replacements, in sampling order."""
+    text, rules, buffers = prepare(InstanceSettings(max_seq_length=20, **settings), tokens, 1)
     buffers.parts[:] = span
-    count = sampling.sample_masks(state, 0, 2, text, rules, buffers, 0)
+    count = sampling.sample_masks(None, 0, 2, text, rules, buffers, 0)
     return buffers.mask_positions[:count].tolist(), buffers.mask_replacements[:count].tolist()
 
 
@@ -51,75 +45,52 @@ def sample_masks(state, settings, tokens, *span):
     (128, 0.15, 20, 19),  # 19.2
     (128, 0.15, 18, 18),
     (3, 0.15, 20, 1),  # 0.45, but at least one
-    (10, 0.25, 20, 2), (14, 0.25, 20, 4),  # 2.5 and 3.5 go to the even number, as Python rounds
+    (10, 0.25, 20, 2), (14, 0.25, 20, 4),  # 2.5 and 3.5 become the even number, as Python rounds
 ])
 def test_number_to_predict(length, probability, most, expected):
     assert masking.number_to_predict(length, probability, most) == expected
 
 
 def test_single_tokens(monkeypatch):
-    # [CLS] a a a [SEP] b b [SEP]: 8 places, of which 0.4 * 8 = 3.2 are masked, the last three that may be
+    # [CLS] a a a [SEP] b b [SEP]: of 8 positions 0.4 * 8 = 3.2 are masked, the last three that can be.
     numbers = ScriptedNumbers(monkeypatch, [0.79, 0.8, 0.49, 0.9, 0.5], [6])
-
-    positions, replacements = make_masker(masked_lm_prob=0.4)(10, 13, 5, 7)
-
+    positions, replacements = sample_masks([], (10, 13, 5, 7), masked_lm_prob=0.4)
     assert positions == [6, 5, 3]
     assert replacements == [VOCABULARY.mask_id, sampling.KEEP, 6]
     assert numbers.fractions == []
 
 
-def test_words_are_masked_whole(monkeypatch):
-    # places:  [CLS] 4 8 8 [SEP] 5 8 6 [SEP], so the words, reversed, are (7), (5, 6), (1, 2, 3)
-    tokens = [7, 4, 8, 8, 7, 7, 5, 8, 6]
+@pytest.mark.parametrize(("tokens", "span", "probability", "expected"), [
+    # [CLS] 4 8 8 [SEP] 5 8 6 [SEP]: the words, reversed, are at (7), (5, 6), (1, 2, 3).
+    ([7, 4, 8, 8, 7, 7, 5, 8, 6], (1, 4, 6, 9), 0.33, [7, 5, 6]),
+    ([7, 4, 8, 8, 7, 7, 5, 8, 6], (1, 4, 6, 9), 0.22, [7]),  # a second token would fit, but no word has one token
+    # [CLS] 5 4 8 8 [SEP] 6 [SEP]: the words, reversed, are at (6), (2, 3, 4), (1). The second is too long.
+    ([5, 4, 8, 8, 6], (0, 4, 4, 5), 0.3, [6, 1]),
+    # [CLS] 8 4 [SEP] 8 5 [SEP]: the first 8 has no word before it, and the second continues 4 across [SEP].
+    ([8, 4, 8, 5], (0, 2, 2, 4), 1, [5, 2, 4, 1]),
+])
+def test_whole_words(monkeypatch, tokens, span, probability, expected):
     ScriptedNumbers(monkeypatch, [0.1] * 6)
-
-    def positions(probability):
-        masker = make_masker(tokens, masked_lm_prob=probability, do_whole_word_mask=True)
-        return masker(1, 4, 6, 9)[0]
-
-    assert positions(0.33) == [7, 5, 6]
-    assert positions(0.22) == [7]  # a second one would fit, but no word has one piece
-
-
-def test_a_word_that_is_too_long_is_passed_over(monkeypatch):
-    # places: [CLS] 5 4 8 8 [SEP] 6 [SEP], so the words, reversed, are (6), (2, 3, 4), (1)
-    ScriptedNumbers(monkeypatch, [0.1] * 2)
-    masker = make_masker([5, 4, 8, 8, 6], masked_lm_prob=0.3, do_whole_word_mask=True)
-
-    assert masker(0, 4, 4, 5)[0] == [6, 1]
-
-
-def test_a_rest_of_a_word_joins_the_word_before_it(monkeypatch):
-    # places: [CLS] 8 4 [SEP] 8 5 [SEP]; nothing is before the first 8; the second one joins 4 across [SEP]
-    ScriptedNumbers(monkeypatch, [0.1] * 9)
-    masker = make_masker([8, 4, 8, 5], masked_lm_prob=1, do_whole_word_mask=True)
-
-    assert masker(0, 2, 2, 4)[0] == [5, 2, 4, 1]
+    assert sample_masks(tokens, span, masked_lm_prob=probability, do_whole_word_mask=True)[0] == expected
 
 
 @pytest.mark.parametrize("whole_words", [False, True])
-def test_shares(whole_words):
+def test_fractions_of_replacements(whole_words):
     tokens = np.array([4, 8, 5, 6, 7] * 4)
     text, rules, buffers = prepare(InstanceSettings(max_seq_length=20, do_whole_word_mask=whole_words), tokens, 4000)
     buffers.parts.reshape(-1, 4)[:] = 0, 8, 10, 17
     count = Sampler(5).sample_all_masks(np.arange(0, 8001, 2), text, rules, buffers)
-    replacements, places = buffers.mask_replacements[:count], buffers.mask_positions[:count]
-
-    assert (buffers.mask_counts == 3).all()  # of 18 places 2.7 are to be masked, so 3
-    assert all(len(set(positions)) == 3 for positions in places.reshape(-1, 3).tolist())
-    assert set(places) == set(range(1, 9)) | set(range(10, 17))
-    # 80 % [MASK], 10 % kept, 10 % any of nine pieces; 12,000 masks, five standard deviations
+    replacements, positions = buffers.mask_replacements[:count], buffers.mask_positions[:count]
+    assert (buffers.mask_counts == 3).all()  # 2.7 of 18 positions are required, so 3
+    assert all(len(set(of_pair)) == 3 for of_pair in positions.reshape(-1, 3).tolist())
+    assert set(positions) == set(range(1, 9)) | set(range(10, 17))
+    # 80% [MASK], 10% unchanged, 10% any of nine tokens; 12,000 masks, five standard deviations.
     assert np.mean(replacements == VOCABULARY.mask_id) == pytest.approx(0.8 + 0.1 / 9, abs=0.019)
     assert np.mean(replacements == sampling.KEEP) == pytest.approx(0.1, abs=0.014)
     assert set(replacements) == {sampling.KEEP, *range(9)}
 
 
-def test_vocabulary_of_a_tokenizer():
-    class Tokenizer:
-        vocabulary = ("[PAD]", "[CLS]", "a", "##a", "#")
-        vocab_size, cls_id, sep_id, mask_id = 5, 1, 2, 3
-
-    vocabulary = masking.Vocabulary.of_tokenizer(Tokenizer())
-
-    assert (vocabulary.size, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (5, 1, 2, 3)
-    assert vocabulary.is_continuation.tolist() == [False, False, False, True, False]
+def test_vocabulary_of_a_tokenizer(make_tokenizer):
+    vocabulary = masking.Vocabulary.of_tokenizer(make_tokenizer("a", "##a", "#"))
+    assert (vocabulary.size, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (8, 2, 3, 4)
+    assert np.flatnonzero(vocabulary.is_continuation).tolist() == [6]

@@ -1,176 +1,116 @@
-"""Sequences of the objectives beside the original's sentence pairs: where they are cut, what they hold."""
+"""Sequences of the objectives other than the sentence pairs of the original BERT."""
 
 import numpy as np
 import pytest
 
-from data_prep.pretraining.corpus import Corpus
-from data_prep.pretraining.instances import (
-    InstanceSettings,
-    Sampler,
-    assemble,
-    create_instances,
-    masking,
-    sentence_pairs,
-    sequences,
-)
-from tests.data_prep.pretraining.instances.test_sentence_pairs import compiled_and_plain
+from bert_tf.errors import InputError
+from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, masking, sequences
+from tests.data_prep.pretraining.instances.toy_corpora import CLS, SEP, VOCABULARY, make_corpus
 
-CLS, SEP, MASK = 1, 2, 3
-VOCABULARY = masking.Vocabulary(size=1300, cls_id=CLS, sep_id=SEP, mask_id=MASK,
-                                is_continuation=np.arange(1300) % 3 == 1)
 DOCUMENTS = [[3, 2, 4], [9], [1], [1, 1], [7, 30, 2], [5, 5, 5, 5]]  # lengths of sentences
 
 
-def make_corpus(documents):
-    """A corpus of documents, each a list of lengths of sentences; the tokens are 100, 101, ... 1299, 100, ..."""
-    lengths = [length for document in documents for length in document]
-    return Corpus((100 + np.arange(sum(lengths)) % 1200).astype(np.uint16), np.cumsum([0, *lengths]),
-                  np.cumsum([0, *map(len, documents)]), num_bytes=0)
-
-
-def written(corpus, **settings):
-    """Instances of a corpus, their features record by record, and the settings."""
+def create(documents, **settings):
+    """The Instances of documents, and the features of all records."""
+    corpus = make_corpus(*documents)
     settings = InstanceSettings(**{"max_seq_length": 16, "max_predictions_per_seq": 4, "dupe_factor": 1, **settings})
-    made = create_instances(corpus, settings, VOCABULARY, Sampler(5))
-    return made, assemble(corpus, made, np.arange(made.num_records), settings, VOCABULARY), settings
+    instances = create_instances(corpus, settings, VOCABULARY, Sampler(5))
+    return instances, assemble(corpus, instances, np.arange(instances.num_records), settings, VOCABULARY)
 
 
-def unmasked_ids(features):
-    """The ids of each record before they were masked, without padding."""
+def unmask(features):
+    """Returns the IDs of each record before masking, without padding."""
     ids = features["input_ids"].copy()
-    for row in range(len(ids)):
-        for position, masked_id, weight in zip(*(features[f"masked_lm_{name}"][row] for name in (
-                "positions", "ids", "weights")), strict=True):
-            if weight:
-                ids[row, position] = masked_id
+    rows, places = np.nonzero(features["masked_lm_weights"])
+    ids[rows, features["masked_lm_positions"][rows, places]] = features["masked_lm_ids"][rows, places]
     return [row[mask > 0].tolist() for row, mask in zip(ids, features["input_mask"], strict=True)]
 
 
-def by_hand(documents, most, crosses_documents):
-    """The sequences of documents, sentence by sentence: a plain version of sequences.cut with [CLS] and [SEP]."""
-    sentences, token = [], 100
+def cut_plainly(documents, most, crosses_documents):
+    """Returns the sequences of documents, each a list of IDs, computed sentence by sentence."""
+    found, current, previous, first = [], [], None, 100
     for document, lengths in enumerate(documents):
         for length in lengths:
-            sentences.append((document, list(range(token, token + length))))
-            token += length
-    found, current, last = [], [CLS], None
-
-    def flush():
-        nonlocal current, last
-        if len(current) > 1:
-            found.append([*current, SEP])
-        current, last = [CLS], None
-
-    for document, tokens in sentences:
-        left = tokens
-        while left:
-            separator = [SEP] if last not in (None, document) else []
-            is_full = len(current) > 1 and len(current + separator + left) + 1 > most
-            if is_full or (separator and not crosses_documents):
-                flush()
-                continue
-            taken, left = left[:most - 2], left[most - 2:]
-            current += separator + taken
-            last = document
-            if left:
-                flush()
-    flush()
-    return found
+            rest = list(range(first, first + length))
+            first += length
+            while rest:
+                separator = [SEP] if previous not in (None, document) else []
+                if current and (len(current + separator + rest) + 2 > most or (separator and not crosses_documents)):
+                    found.append([CLS, *current, SEP])
+                    current, previous = [], None
+                    continue
+                current += separator + rest[:most - 2]
+                rest, previous = rest[most - 2:], document
+    return [*found, [CLS, *current, SEP]]
 
 
 @pytest.mark.parametrize("most", [5, 11, 12, 16, 40, 200])
 @pytest.mark.parametrize("objective", ["full_sentences", "doc_sentences"])
 def test_sequences_hold_as_many_sentences_as_fit(objective, most):
-    corpus = make_corpus(DOCUMENTS)
-
-    made, features, _ = written(corpus, objective=objective, max_seq_length=most, max_predictions_per_seq=most)
-
-    expected = by_hand(DOCUMENTS, most, objective == "full_sentences")
-    assert [unmasked_ids(features)[row] for row in np.argsort(made.order)] == expected
+    instances, features = create(DOCUMENTS, objective=objective, max_seq_length=most, max_predictions_per_seq=most)
+    expected = cut_plainly(DOCUMENTS, most, objective == "full_sentences")
+    assert [unmask(features)[row] for row in np.argsort(instances.order)] == expected
     assert not features["segment_ids"].any()
     assert set(features) == {"input_ids", "input_mask", "segment_ids", "masked_lm_positions", "masked_lm_ids",
                              "masked_lm_weights"}
-    assert made.lengths.tolist() == list(map(len, expected))
+    assert instances.lengths.tolist() == list(map(len, expected))
 
 
-def test_a_sequence_goes_on_with_the_next_document_after_a_separator():
-    parts, starts = sequences.cut(make_corpus([[3, 2], [4, 9], [1]]), 14, crosses_documents=True)
-    # [CLS] 3 2 [SEP] 4 [SEP], then [CLS] 9 [SEP] 1 [SEP]
-    assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
-    assert starts.tolist() == [0, 2, 4]
-    parts, starts = sequences.cut(make_corpus([[3, 2], [4, 9], [1]]), 14, crosses_documents=False)
-    assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
-    assert starts.tolist() == [0, 1, 2, 3, 4]
+def test_sequences_by_hand():
+    corpus = make_corpus([3, 2], [4, 9], [1])
+    for crosses_documents, starts in ((True, [0, 2, 4]), (False, [0, 1, 2, 3, 4])):
+        # [CLS] 3 2 [SEP] 4 [SEP], then [CLS] 9 [SEP] 1 [SEP]; or each part on its own.
+        parts, part_starts = sequences.cut(corpus, 14, crosses_documents)
+        assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
+        assert part_starts.tolist() == starts
 
 
 @pytest.mark.parametrize("whole_words", [False, True])
 def test_masks_of_sequences(whole_words):
-    """As many as the lengths ask for, none on [CLS] or [SEP], in each pass others."""
-    corpus = make_corpus(DOCUMENTS * 20)
-    made, features, _ = written(corpus, objective="full_sentences", dupe_factor=2, max_seq_length=30,
-                                max_predictions_per_seq=5, do_whole_word_mask=whole_words)
+    """Never on [CLS] or [SEP]; different in each pass."""
+    instances, features = create(DOCUMENTS * 20, objective="full_sentences", dupe_factor=2, max_seq_length=30,
+                                 max_predictions_per_seq=5, do_whole_word_mask=whole_words)
     weights = features["masked_lm_weights"] > 0
     wanted = [masking.number_to_predict(length, 0.15, 5) for length in features["input_mask"].sum(axis=1)]
     assert (weights.sum(axis=1) <= wanted).all()
     assert whole_words or (weights.sum(axis=1) == wanted).all()
-    assert (features["masked_lm_ids"][weights] >= 100).all()  # neither [CLS] nor [SEP]
-    assert 0.6 < (features["input_ids"][np.nonzero(weights)[0], features["masked_lm_positions"][weights]]
-                  == MASK).mean() < 0.95
-    half = len(made) // 2
-    assert made.parts[:len(made.parts) // 2].tolist() == made.parts[len(made.parts) // 2:].tolist()
-    assert made.mask_positions[:made.mask_starts[half]].tolist() != made.mask_positions[
-        made.mask_starts[half]:].tolist()
+    assert (features["masked_lm_ids"][weights] >= 100).all()
+    first, second = np.split(instances.parts, 2)
+    np.testing.assert_array_equal(first, second)
+    middle = instances.mask_starts[len(instances) // 2]
+    assert instances.mask_positions[:middle].tolist() != instances.mask_positions[middle:].tolist()
 
 
 def test_segment_pairs_are_sentence_pairs_without_a_label():
-    corpus = make_corpus(DOCUMENTS)
-    _, with_label, _ = written(corpus)
-    _, without, _ = written(corpus, objective="segment_pairs")
+    _, with_label = create(DOCUMENTS)
+    _, without = create(DOCUMENTS, objective="segment_pairs")
     assert set(with_label) - set(without) == {"next_sentence_labels"}
     for name, values in without.items():
         np.testing.assert_array_equal(values, with_label[name])
 
 
 def test_sentence_order_swaps_two_consecutive_parts():
-    corpus = make_corpus(DOCUMENTS * 30)
-    made, features, _ = written(corpus, objective="sentence_order", short_seq_prob=0.0, max_seq_length=60)
-    spans = made.parts.reshape(-1, 4)
-    swapped = made.labels
+    instances, features = create(DOCUMENTS * 30, objective="sentence_order", short_seq_prob=0.0, max_seq_length=60)
+    spans, swapped = instances.parts.reshape(-1, 4), instances.labels
     assert 0.4 < swapped.mean() < 0.6
     assert (spans[~swapped, 1] == spans[~swapped, 2]).all()
     assert (spans[swapped, 3] == spans[swapped, 0]).all()
-    assert features["sentence_order_labels"][:, 0].tolist() == swapped[made.order].astype(int).tolist()
-    document_of = np.searchsorted(corpus.sentence_starts[corpus.document_starts], spans, side="right")
-    assert (document_of[:, 0] == document_of[:, 2]).all()
-    # Every token is in one pair, but for documents of a single token, which cannot be cut in two.
-    covered = np.bincount(np.concatenate([np.arange(*part) for part in made.parts]), minlength=len(corpus.tokens))
-    assert covered.max() == 1
-    assert (covered == 0).sum() == 30
+    assert features["sentence_order_labels"][:, 0].tolist() == swapped[instances.order].astype(int).tolist()
+    document_starts = np.cumsum([sum(lengths) for lengths in DOCUMENTS * 30])
+    documents = np.searchsorted(document_starts, spans, side="right")
+    assert (documents[:, 0] == documents[:, 2]).all()
+    # Every token is in one pair, except in documents of a single token, which cannot be split.
+    counts = np.bincount(np.concatenate([np.arange(*part) for part in instances.parts]), minlength=document_starts[-1])
+    assert counts.max() == 1
+    assert (counts == 0).sum() == 30
 
 
-def test_sentence_order_needs_one_document_only():
-    made, _, _ = written(make_corpus([[4]]), objective="sentence_order")
-    assert len(made) == 1
-    with pytest.raises(ValueError, match="no sequence: its documents are of one token each"):
-        written(make_corpus([[1], [1]]), objective="sentence_order")
-
-
-@pytest.mark.parametrize("objective", ["sentence_pairs", "segment_pairs"])
-def test_pairs_of_random_parts_need_two_documents(objective):
-    with pytest.raises(ValueError, match="the text is one document: at least two documents"):
-        written(make_corpus([[3, 4]]), objective=objective)
-
-
-@pytest.mark.parametrize("changes", [
-    {"objective": "full_sentences"}, {"objective": "doc_sentences", "do_whole_word_mask": True},
-    {"objective": "sentence_order", "short_seq_prob": 0.5}, {"objective": "full_sentences", "masking": "dynamic"},
-    {"objective": "doc_sentences", "pack_sequences": True}, {"pack_sequences": True, "max_seq_length": 64},
-    {"objective": "sentence_order", "pack_sequences": True, "max_sequences_per_pack": 2},
-    {"objective": "segment_pairs", "pack_sequences": True, "masking": "dynamic"}])
-def test_compiled_functions_give_the_same_sequences_as_python(monkeypatch, changes):
-    monkeypatch.setattr(sentence_pairs, "ROOM", 20)
-    monkeypatch.setattr(sequences, "ROOM", 20)
-    settings = InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
-    for compiled, plain in zip(*compiled_and_plain(
-            monkeypatch, make_corpus(DOCUMENTS * 9), settings, "of this test"), strict=True):
-        np.testing.assert_array_equal(compiled, plain)
+@pytest.mark.parametrize(("objective", "documents", "message"), [
+    ("sentence_pairs", [[3, 4]], "the text is one document: at least two documents"),
+    ("segment_pairs", [[3, 4]], "the text is one document: at least two documents"),
+    ("sentence_order", [[1], [1]], "no sequence: its documents are of one token each"),
+    ("full_sentences", [], "the text has no sentence"),
+])
+def test_too_little_text(objective, documents, message):
+    with pytest.raises(InputError, match=message):
+        create(documents, objective=objective)

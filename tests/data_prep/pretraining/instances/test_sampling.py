@@ -1,4 +1,4 @@
-"""Random numbers equal to those of Python's random.Random."""
+"""Random numbers match random.Random of Python."""
 
 import random
 
@@ -7,35 +7,30 @@ import pytest
 
 from data_prep.pretraining.instances import Sampler, sampling
 
-LENGTHS = [0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 127, 128, 129, 1000]
-
 
 @pytest.mark.parametrize("seed", [3, 2**70, "a seed"])
-def test_arrays_are_shuffled_as_python_shuffles_lists(seed):
+def test_shuffling(seed):
     sampler, reference = Sampler(seed), random.Random(seed)
-    for length in LENGTHS:
-        ours, pythons = np.arange(length, dtype=np.uint32), list(range(length))
-        sampler.shuffle(ours)
-        reference.shuffle(pythons)
-        assert ours.tolist() == pythons
+    for length in (0, 1, 2, 3, 4, 5, 7, 8, 9, 31, 32, 33, 127, 128, 129, 1000):
+        array, expected = np.arange(length, dtype=np.uint32), list(range(length))
+        sampler.shuffle(array)
+        reference.shuffle(expected)
+        assert array.tolist() == expected
     assert tuple(sampler.state.tolist()) == reference.getstate()[1]
 
 
-def test_integers_equal_pythons():
+def test_integers():
     state, reference = Sampler(3).state, random.Random(3)
-    ranges = [(0, 0), (5, 5), (-2, 1), (1, 2), (0, 6), (0, 7), (0, 8), (2, 125), (0, 30521), (0, 2**31)]
-
-    assert [sampling.random_integer(state, *ends) for ends in ranges * 50] == [
-        reference.randint(*ends) for ends in ranges * 50]
+    ranges = [(0, 0), (5, 5), (-2, 1), (1, 2), (0, 6), (0, 7), (0, 8), (2, 125), (0, 30521), (0, 2**31)] * 50
+    assert [sampling.random_integer(state, *ends) for ends in ranges] == [reference.randint(*ends) for ends in ranges]
     assert tuple(state.tolist()) == reference.getstate()[1]
 
 
-def test_the_words_of_a_state():
-    """The compiled Mersenne Twister, run as Python: over several turns of its 624 words."""
+def test_bits_and_fractions():
+    """The Mersenne Twister in plain Python, over several cycles of its 624 words."""
     state, reference = Sampler(11).state, random.Random(11)
     assert [sampling.next_word(state) for _ in range(2000)] == [reference.getrandbits(32) for _ in range(2000)]
     assert [sampling.random_fraction(state) for _ in range(9)] == [reference.random() for _ in range(9)]
     assert [sampling.random_bits(state, bits) for bits in range(1, 33)] == [
         reference.getrandbits(bits) for bits in range(1, 33)]
     assert tuple(state.tolist()) == reference.getstate()[1]
-    assert [sampling.count_bits(number) for number in (0, 1, 2, 3, 255, 256)] == [0, 1, 2, 2, 8, 9]

@@ -1,67 +1,60 @@
-"""Answers from scores; prediction files equal to the original's."""
+"""Conversion of scores to answers; prediction files match the original BERT."""
 
-import functools
 import gzip
 import json
 
 import numpy as np
 import pytest
 
-from bert_tf.tokenization import BertTokenizer
+from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
 from data_prep.tasks.squad.final_text import final_text
 from tests.conftest import REFERENCE
-from tests.data_prep.tasks.squad.test_squad_features import LENGTHS
 
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "c", "d", "e", ",", "."]
+LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_length, doc_stride, max_query_length
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory):
-    path = tmp_path_factory.mktemp("squad") / "vocab.txt"
-    path.write_text("".join(f"{piece}\n" for piece in PIECES))
-    return BertTokenizer(str(path))
+def tokenizer(make_tokenizer):
+    return make_tokenizer("a", "b", "c", "d", "e", ",", ".")
 
 
-@functools.cache
-def reference_questions(version):
-    """(examples, features) of a reference file."""
+@pytest.fixture(scope="module", params=LENGTHS)
+def questions(request, reference_tokenizer):
+    """(version, examples, features) of a reference file."""
+    version = request.param
     examples = squad.read_examples(REFERENCE / version / "input.json", False, version == "squad_v2")
-    tokenizer = BertTokenizer(str(REFERENCE / "text" / "vocab.txt"))
-    return examples, list(squad.convert_examples_to_features(examples, tokenizer, *LENGTHS[version], False))
+    return version, examples, list(
+        squad.convert_examples_to_features(examples, reference_tokenizer, *LENGTHS[version], False))
 
 
-@pytest.mark.parametrize("version", LENGTHS)
-def test_prediction_files_equal_the_original_s(version, tmp_path):
+def test_prediction_files_match_the_original_bert(questions, tmp_path):
+    version, examples, features = questions
     folder = REFERENCE / version
-    is_v2 = version == "squad_v2"
-    examples, features = reference_questions(version)
     with np.load(folder / "logits.npz") as logits:
         squad.write_predictions(examples, features, logits["start_logits"], logits["end_logits"], 20, 30, True,
-                                tmp_path, is_v2, 0.0)
+                                tmp_path, version == "squad_v2", 0.0)
     for name in ("predictions.json", "null_odds.json"):
         assert (tmp_path / name).exists() == (folder / name).exists()
         if (folder / name).exists():
             assert (tmp_path / name).read_text() == (folder / name).read_text()
-    got = json.loads((tmp_path / "nbest_predictions.json").read_text())
+    found = json.loads((tmp_path / "nbest_predictions.json").read_text())
     with gzip.open(folder / "nbest_predictions.json.gz") as file:
         expected = json.load(file)
-    assert list(got) == list(expected)
+    assert list(found) == list(expected)
     for id_, candidates in expected.items():
         probabilities = [candidate.pop("probability") for candidate in candidates]
-        np.testing.assert_allclose([candidate.pop("probability") for candidate in got[id_]], probabilities, rtol=0,
+        np.testing.assert_allclose([candidate.pop("probability") for candidate in found[id_]], probabilities, rtol=0,
                                    atol=1e-6)
-        assert got[id_] == candidates
+        assert found[id_] == candidates
 
 
-@pytest.mark.parametrize("n_best_size", [1, 8])
 @pytest.mark.parametrize("kind", ["random", "equal", "null", "infinite", "not a number"])
-@pytest.mark.parametrize("version", LENGTHS)
-def test_no_scores_break_the_writer(version, kind, n_best_size, tmp_path):
+def test_all_scores_give_answers(questions, kind, tmp_path):
+    version, examples, features = questions
     is_v2 = version == "squad_v2"
-    examples, features = reference_questions(version)
-    features = features[4:]  # the first questions have lost theirs
+    features = features[4:]  # the first questions have no windows
     generator = np.random.default_rng(5)
     scores = generator.normal(size=[2, len(features), LENGTHS[version][0]]).astype(np.float32)
     if kind == "equal":
@@ -72,19 +65,19 @@ def test_no_scores_break_the_writer(version, kind, n_best_size, tmp_path):
         scores[:, generator.random(scores.shape[1:]) < 0.2] = -np.inf
     elif kind == "not a number":
         scores[:, generator.random(scores.shape[1:]) < 0.1] = np.nan
-    answers = squad.write_predictions(examples, features, *scores, n_best_size, 7, True, tmp_path, is_v2, 0.5)
+    answers = squad.write_predictions(examples, features, *scores, 8, 7, True, tmp_path, is_v2, 0.5)
     predictions = json.loads((tmp_path / "predictions.json").read_text())
     assert list(predictions) == list(answers.nbest) == [example.qas_id for example in examples]
     for example in examples:
-        assert 1 <= len(answers.nbest[example.qas_id]) <= n_best_size + is_v2
+        assert 1 <= len(answers.nbest[example.qas_id]) <= 8 + is_v2
         text = predictions[example.qas_id]
         assert text in " ".join(example.doc_tokens) or text == "empty"
     if is_v2 and kind == "null":
         assert set(predictions.values()) == {""}
 
 
-def spans_of(tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False):
-    """Answers to a question b about a context that fits into one window; scores by piece, 0 for [CLS], rest -9."""
+def predict_answers(tokenizer, context, starts, ends, n_best_size=20, max_answer_length=30, is_v2=False):
+    """Answers to the question b about a context of one window. Scores are per token, 0 for [CLS], otherwise -9."""
     example = squad.Example("id", "b", context)
     feature, = squad.convert_examples_to_features([example], tokenizer, 12, 5, 3, False)
     scores = np.full([2, 1, 12], -9.0)
@@ -96,34 +89,34 @@ def spans_of(tokenizer, context, starts, ends, n_best_size=20, max_answer_length
 
 def test_the_best_spans_by_hand(tokenizer):
     starts, ends = [4, 1, -5, 2, -6], [1, 3, -5, 3, -5]
-    answers = spans_of(tokenizer, "A b, b.", starts, ends, n_best_size=3)
+    answers = predict_answers(tokenizer, "A b, b.", starts, ends, n_best_size=3)
     assert answers.nbest["id"] == [
-        Candidate("A b", 4.0, 3.0),  # of equal ends the first
+        Candidate("A b", 4.0, 3.0),  # the first of two equal ends
         Candidate("A b, b", 4.0, 3.0),
-        Candidate("A", 4.0, 1.0)]  # as good as "b" at the end, but with a better start
+        Candidate("A", 4.0, 1.0)]  # as good as the last "b", but with a better start
     assert answers.null_odds is None
     assert answers.choose(0.0) == {"id": "A b"}
-    texts = [candidate.text for candidate in spans_of(tokenizer, "A b, b.", starts, ends).nbest["id"]]
-    assert texts[3:5] == ["b", "b, b"]  # "b" stands there twice, and the text counts once
-    answers = spans_of(tokenizer, "A b, b.", starts, ends, max_answer_length=1)
+    texts = [candidate.text for candidate in predict_answers(tokenizer, "A b, b.", starts, ends).nbest["id"]]
+    assert texts[3:5] == ["b", "b, b"]  # "b" occurs twice, and counts once
+    answers = predict_answers(tokenizer, "A b, b.", starts, ends, max_answer_length=1)
     assert [candidate.text for candidate in answers.nbest["id"]] == ["A", "b", ",", "."]
 
 
 def test_no_answer_by_hand(tokenizer):
-    answers = spans_of(tokenizer, "c d e", [-1, 2, -1], [-2, 1.5, -1], is_v2=True, n_best_size=3)
+    answers = predict_answers(tokenizer, "c d e", [-1, 2, -1], [-2, 1.5, -1], is_v2=True, n_best_size=3)
     assert answers.nbest["id"] == [Candidate("d", 2.0, 1.5), Candidate("d e", 2.0, -1.0), Candidate("c d", -1.0, 1.5),
-                                   Candidate("", 0.0, 0.0)]  # comes to the n best if it is not among them
+                                   Candidate("", 0.0, 0.0)]  # in addition to the n best
     assert answers.null_odds == {"id": -3.5}
     assert answers.choose(-3.5) == {"id": "d"}
     assert answers.choose(-3.6) == {"id": ""}
-    # One entry, and that is no answer: the original fails here.
-    answers = spans_of(tokenizer, "c d e", [-1, -1, -1], [-2, -2, -2], is_v2=True, n_best_size=1)
+    # The only entry is no answer: the original BERT fails.
+    answers = predict_answers(tokenizer, "c d e", [-1, -1, -1], [-2, -2, -2], is_v2=True, n_best_size=1)
     assert answers.nbest == {"id": [Candidate("", 0.0, 0.0)]}
     assert answers.null_odds == {"id": CERTAINLY_NULL}
     assert answers.choose(1000.0) == {"id": ""}
 
 
-def test_null_scores_come_from_the_window_least_in_favour(tokenizer):
+def test_null_score_is_the_lowest_of_all_windows(tokenizer):
     example = squad.Example("id", "b", "a b c d e a b")
     features = list(squad.convert_examples_to_features([example], tokenizer, 8, 4, 3, False))
     assert len(features) == 2
@@ -141,34 +134,25 @@ def test_questions_without_windows():
         assert answers.choose(0.0) == {"id": text}
 
 
-def test_an_error_of_writing_names_the_file(tmp_path):
-    answers = squad.Answers({"1": [Candidate("a", 1.0, 2.0)]}, None)
-    with pytest.raises(OSError, match=r"none/nbest_predictions\.json: cannot be written: No such file or directory"):
-        squad.write_answers(answers, str(tmp_path / "none"), 0.0)
-
-
-def test_scores_of_another_number_of_windows(tokenizer):
-    with pytest.raises(ValueError, match="3 rows of start logits, 2 of end logits: 0 features need one each"):
+def test_scores_for_another_number_of_windows():
+    with pytest.raises(InputError, match="3 rows of start logits, 2 of end logits: 0 features need one each"):
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
 
 
-@pytest.mark.parametrize(("pieces", "original", "lower_case", "expected"), [
-    (["1895"], "(1895-1943).", True, "1895"),
-    (["steve", "smith"], "Steve Smith's", True, "Steve Smith"),
-    (["caf", "##e"], "\"Café\",", True, "Café"),
-    (["Caf", "##é"], "\"Café\",", False, "Café"),
-    (["caf", "##e"], "\"Café\",", False, "\"Café\","),  # not found
-    (["[UNK]", "b"], "ж b.", True, "ж b."),
-    (["一"], "二一三", True, "一"),
-    (["i"], "İ.", True, "İ"),  # its lower case has a character more, an accent, which is dropped again
-    (["a"], "a\u200b.", True, "a\u200b."),  # a character is dropped, so the lengths differ
-    (["##a"], "xa", True, "a"),
-    (["##"], "xa", True, "xa"),
+@pytest.mark.parametrize(("pieces", "original", "casing", "expected"), [
+    (["1895"], "(1895-1943).", (True,), "1895"),
+    (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
+    (["caf", "##e"], "\"Café\",", (True,), "Café"),
+    (["Caf", "##é"], "\"Café\",", (False,), "Café"),
+    (["caf", "##e"], "\"Café\",", (False,), "\"Café\","),  # not found
+    (["[UNK]", "b"], "ж b.", (True,), "ж b."),
+    (["一"], "二一三", (True,), "一"),
+    (["i"], "İ.", (True,), "İ"),  # lowercase adds a character, an accent, which is removed again
+    (["a"], "a\u200b.", (True,), "a\u200b."),  # a character is removed, so the lengths differ
+    (["##a"], "xa", (True,), "a"),
+    (["##"], "xa", (True,), "xa"),
+    (["größe"], "\"GRÖSSE\", die Größe.", (True, False), "Größe"),
+    (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
 ])
-def test_final_texts_by_hand(pieces, original, lower_case, expected):
-    assert final_text(pieces, original, lower_case) == expected
-
-
-def test_a_final_text_with_accents_in_lower_case():
-    assert final_text(["größe"], "\"GRÖSSE\", die Größe.", True, False) == "Größe"
-    assert final_text(["größe"], "Größe.", True) == "Größe."  # not found: the words have no accents
+def test_final_texts_by_hand(pieces, original, casing, expected):
+    assert final_text(pieces, original, *casing) == expected

@@ -1,0 +1,57 @@
+"""Standard streams and Ctrl-C of a script, in a process of its own."""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests import scripts
+
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(scripts.ROOT), "PYTHONUNBUFFERED": ""}
+TOY = ("from bert_tf.cli import script\n"
+       "def main(argv):\n    print('output')\n    open('result', 'w').close()\n"
+       "script.run(main, lambda: None)\n")
+
+
+@pytest.mark.parametrize(("redirection", "arguments", "status", "error", "works"), [
+    ("", ["--help"], 0, "", False),
+    (">/dev/full", ["--help"], 1, "toy.py: standard output cannot be written: No space left on device\n", False),
+    (">&-", ["--help"], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
+    (">/dev/full", [], 1, "toy.py: standard output cannot be written: No space left on device\n", True),
+    (">&-", [], 1, "toy.py: standard output is closed; redirect it to a file or to /dev/null\n", False),
+    ("2>&-", [], 0, "", True),
+    ("<&-", [], 0, "", True),
+    ("<&- 2>&-", [], 0, "", True),
+    (">&- 2>&-", [], 1, "", False),
+])
+def test_standard_streams_that_are_closed_or_full(tmp_path, redirection, arguments, status, error, works):
+    (tmp_path / "toy.py").write_text(TOY)
+    command = shlex.join([sys.executable, "toy.py", *arguments])
+    done = subprocess.run(f"{command} {redirection}", shell=True, cwd=tmp_path, capture_output=True, text=True,
+                          check=False, env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (status, error)
+    assert (tmp_path / "result").exists() == works
+
+
+@pytest.mark.parametrize("arguments", ["", "--help"])
+def test_output_to_a_pipe_that_is_closed(tmp_path, arguments):
+    """Larger than the buffer of a pipe, so that it cannot be written before the reader ends."""
+    toy = TOY.replace("'output'", "'word ' * 30_000")
+    (tmp_path / "toy.py").write_text("'''Toy.\n" + "word " * 30_000 + "\n'''\n" + toy)
+    done = subprocess.run(f"{shlex.quote(sys.executable)} toy.py {arguments} | true; exit ${{PIPESTATUS[0]}}",
+                          shell=True, executable="/bin/bash", cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_ctrl_c_during_imports(tmp_path):
+    """As early as the first library that the module of scripts imports."""
+    (tmp_path / "absl").mkdir()
+    (tmp_path / "absl" / "__init__.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    (tmp_path / "toy.py").write_text(TOY)
+    done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env=ENVIRONMENT)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "\ntoy.py: interrupted\n")

@@ -1,0 +1,24 @@
+"""Small corpora for the tests of instances."""
+
+import random
+
+import numpy as np
+
+from data_prep.pretraining.corpus import Corpus
+from data_prep.pretraining.instances import masking
+
+CLS, SEP, MASK = 1, 2, 3
+VOCABULARY = masking.Vocabulary(size=1300, cls_id=CLS, sep_id=SEP, mask_id=MASK,
+                                is_continuation=np.arange(1300) % 3 == 1)
+
+
+def make_corpus(*documents):
+    """Creates a Corpus of documents, each a list of sentence lengths. The tokens are 100, 101, ..., 1299, 100, ..."""
+    lengths = [length for document in documents for length in document]
+    return Corpus((100 + np.arange(sum(lengths)) % 1200).astype(np.uint16), np.cumsum([0, *lengths]),
+                  np.cumsum([0, *map(len, documents)]), num_bytes=0)
+
+
+def make_random_corpus(seed, num_documents=11):
+    rng = random.Random(seed)
+    return make_corpus(*([rng.randint(1, 9) for _ in range(rng.randint(1, 12))] for _ in range(num_documents)))

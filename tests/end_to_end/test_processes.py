@@ -1,0 +1,118 @@
+"""Training runs that are killed or preempted, and a run of two processes.
+
+`make soak` kills other jobs. Tests of the training loop and of each job resume within a process.
+"""
+
+import contextlib
+import csv
+import json
+import pathlib
+import re
+import signal
+import socket
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests import scripts
+from tests.end_to_end.toy_files import VOCABULARY, read_results
+
+STEPS = 24  # Of 8 records.
+PRETRAINING = {
+    "bert_config_file": "bert_config.json", "input_file": "train.tfrecord", "do_train": True, "max_seq_length": 24,
+    "max_predictions_per_seq": 4, "train_batch_size": 8, "num_train_steps": STEPS, "num_warmup_steps": 2,
+    "save_checkpoints_steps": 4, "learning_rate": 1e-3}
+FINE_TUNING = {
+    "task_name": "own", "data_dir": "words", "bert_config_file": "bert_config.json", "vocab_file": VOCABULARY,
+    "max_seq_length": 16, "random_seed": 7, "do_train": True, "do_eval": True, "save_checkpoints_steps": 6}
+SEARCH = {**FINE_TUNING, "search": True, "search_batch_sizes": 8, "search_learning_rates": "1e-6,3e-3",
+          "search_epochs": 3, "output_dir": "searched"}
+FIRST, SECOND = (pathlib.Path(f"searched/search/batch8_lr{rate}_epochs3") for rate in ("1e-06", "0.003"))
+
+
+def read_last_step(folder):
+    """Reads the last step in training_log.csv, 0 if there is none; a killed run may have written a part of a row."""
+    if not (folder / "training_log.csv").exists():
+        return 0
+    with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
+        return max((int(row["step"]) for row in csv.DictReader(file) if None not in row.values()), default=0)
+
+
+def assert_same_tensors(folder, other, prefix=""):
+    """Asserts that the latest checkpoints hold the same bits: weights, optimizer state, and state of dropout."""
+    tensors = []
+    for path in (folder, other):
+        reader = tf.train.load_checkpoint(str(path))
+        tensors.append({name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+                        if name.startswith(prefix) and name != "_CHECKPOINTABLE_OBJECT_GRAPH"})
+    assert tensors[0].keys() == tensors[1].keys() != set()
+    for name, values in tensors[0].items():
+        np.testing.assert_array_equal(values, tensors[1][name], err_msg=name)
+
+
+@pytest.mark.timeout(300)  # It trains four times.
+def test_pretraining_that_is_killed_and_preempted_gives_the_same_bits(prepared):
+    scripts.succeed("run.run_pretraining", prepared, output_dir="undisturbed", **PRETRAINING)
+    broken = prepared / "broken"
+    command = scripts.command("run.run_pretraining", output_dir="broken", iterations_per_loop=1, **PRETRAINING)
+    status, _ = scripts.kill_when(command, prepared, lambda: read_last_step(broken) >= 6)
+    assert status == -signal.SIGKILL
+    status, errors = scripts.kill_when(command, prepared, lambda: read_last_step(broken) >= 14, signal.SIGTERM)
+    assert status == 143
+    saved = re.search(r"broken: stopped by SIGTERM, saved at step (\d+); the same command resumes there", errors)
+    assert saved, errors[-3000:]
+    assert (broken / f"ckpt-{saved[1]}.index").exists()
+    done = scripts.run_anew("run.run_pretraining", prepared, output_dir="broken", **PRETRAINING)
+    assert f"broken: resuming at step {saved[1]} of {STEPS}" in done.stdout, done.stderr[-3000:]
+    assert_same_tensors(broken, prepared / "undisturbed")
+    output = scripts.succeed("run.run_pretraining", prepared, output_dir="broken", **PRETRAINING)
+    assert "training is finished, at step 24 of 24" in output
+
+
+@pytest.mark.timeout(180)  # It trains five times.
+def test_search_that_is_killed_in_its_second_trial_gives_the_same_bits(words_folder):
+    command = scripts.command("run.run_classifier", **SEARCH, iterations_per_loop=1)
+    status, _ = scripts.kill_when(command, words_folder, (words_folder / SECOND / "checkpoint").exists)
+    assert status == -signal.SIGKILL
+    finished = words_folder / FIRST / "trial.json"
+    written = finished.stat().st_mtime_ns
+    done = scripts.run_script("run.run_classifier", words_folder, **SEARCH, do_predict=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert f"search: trial 2 of 2, {SECOND.name}\n{SECOND}: resuming at step " in done.stdout
+    assert finished.stat().st_mtime_ns == written
+    assert done.stderr.count("train: 80 rows;") == 1  # Read and tokenized once for all trials.
+    assert f"best of 2 trials by eval_accuracy: {SECOND}; searched has its weights" in done.stdout
+
+    scripts.succeed("run.run_classifier", words_folder, **FINE_TUNING, output_dir="alone", train_batch_size=8,
+                    learning_rate=3e-3, num_train_epochs=3)
+    searched, alone = words_folder / "searched", words_folder / "alone"
+    assert_same_tensors(words_folder / SECOND, alone)
+    assert_same_tensors(searched, alone, prefix="model/")
+    assert read_results(searched / "eval_results.txt") == read_results(alone / "eval_results.txt")
+    assert len((searched / "test_results.tsv").read_text().splitlines()) == 20
+    assert "--output_dir=searched: holds a search; give --search to go on with it" in scripts.last_error(
+        "run.run_classifier", words_folder, **FINE_TUNING, output_dir="searched")
+
+
+@pytest.mark.timeout(240)  # Two processes must find each other.
+def test_of_two_processes_one_writes(words_folder):
+    """Both processes use the weights of the last evaluation, which one of them has just written."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    command = scripts.command("run.run_classifier", **{
+        **FINE_TUNING, "output_dir": "two_processes", "do_predict": True, "eval_steps": 1000, "train_batch_size": 8,
+        "num_train_epochs": 1.0, "save_checkpoints_steps": None, "distribution_strategy": "multi_worker_mirrored"})
+    with contextlib.ExitStack() as stack:
+        processes = [stack.enter_context(scripts.Process(command, words_folder, environment={
+            "TF_CONFIG": json.dumps({"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}),
+            "TMPDIR": str(words_folder)})) for index in range(2)]
+        answers = [process.communicate(timeout=240) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], answers[0][1][-2000:] + answers[1][1][-2000:]
+    assert ["eval_accuracy = " in output for output, _ in answers] == [True, False]
+    written = words_folder / "two_processes"
+    best = json.loads((written / "best" / "best.json").read_text())
+    assert read_results(written / "eval_results.txt")["global_step"] == best["step"] == 10
+    assert len((written / "test_results.tsv").read_text().splitlines()) == 20
+    assert not list(words_folder.glob("worker_*"))

@@ -1,0 +1,15 @@
+"""The world: files that hostile commands find."""
+
+import pytest
+
+from tests.robustness import runner, world
+
+
+@pytest.fixture(scope="session")
+def world_folder(tmp_path_factory):
+    """A directory filled by `world.make`. Fails at the end if a test changed it."""
+    folder = tmp_path_factory.mktemp("world")
+    world.make(folder)
+    before = runner.snapshot(folder)
+    yield folder
+    assert runner.snapshot(folder) == before

@@ -1,0 +1,183 @@
+"""Settings of distillation, pruning, and comparison that are rejected, before anything is written."""
+
+import dataclasses
+import json
+import os
+import re
+import shutil
+
+import pytest
+
+from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
+from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
+from run.compression.distillation_settings import GeneralSettings, check_sizes
+from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
+from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.techniques.settings import LossSettings, StudentSettings, WeightPruningSettings
+from tests import scripts, toy_runs
+
+TEACHER = BertConfig(99, 8, 3, 2, 12)
+
+
+def make_pruning(losses=None, **pruning):
+    return PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}))
+
+
+def make_general_distillation(**losses):
+    return GeneralSettings(losses=LossSettings(**losses))
+
+
+def tune_with_pruned_weights():
+    return FineTuningSettings(tuning=TuningSettings(do_eval=True), weight_pruning=WeightPruningSettings("magnitude"))
+
+
+@pytest.mark.parametrize(("make", "values", "message"), [
+    (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: it must be uniform, last, or numbers"),
+    (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: nothing is to be learned"),
+    (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
+    (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
+     "`inner_proportion`=0.5: there is nothing to learn after it"),
+    (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
+     "`hidden_weight`"),
+    (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: goes with run_distillation"),
+    (StudentSettings, {"student_layers": (0,), "student_checkpoint": "sst"}, "`student_checkpoint`=sst: cannot be "
+     "combined with `student_layers`"),
+    (make_pruning, {"distill": True}, "`distill`=True: requires `num_train_epochs`"),
+    (make_pruning, {"distill": True, "num_train_epochs": 1.0, "prune_vocabulary": ("a",)}, "`distill`=True: cannot be "
+     "combined with `prune_vocabulary`"),
+    (make_pruning, {"losses": {"hidden_weight": 2.0}}, "`hidden_weight`=2.0: requires `distill`"),
+    (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
+     "`replacing_rate`=0.5: is of run_distillation alone"),
+    (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
+    (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be"),
+    (WeightPruningSettings, {"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
+    (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
+     "`pruning_begin`=0.8: it must be at most `pruning_end`=0.7"),
+    (tune_with_pruned_weights, {}, "`weight_pruning`=magnitude: requires `do_train`"),
+    (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is named twice"),
+    (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: it must be among saved_model"),
+])
+def test_values_that_cannot_be_combined(make, values, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        make(**values)
+
+
+@pytest.mark.parametrize(("losses", "student", "message"), [
+    ({"hidden_weight": 1, "layer_map": "9"}, {}, "`layer_map`=9: the teacher has no layer 9"),
+    ({"hidden_weight": 1, "layer_map": "1,2"}, {}, "`layer_map`=1,2: names 2 layers, the student has 1"),
+    ({"cls_weight": 1}, {}, "`cls_weight`=1: compares layers before the last"),
+    ({"attention_weight": 1}, {"num_attention_heads": 4}, "`attention_weight`=1: the student has 4 heads and the "
+     "teacher 2"),
+    ({"replacing_rate": 0.3}, {"hidden_size": 16}, "`replacing_rate`=0.3: the student has width 16 and the teacher 8"),
+    ({"replacing_rate": 0.3}, {"num_hidden_groups": 1, "num_hidden_layers": 3},
+     "`replacing_rate`=0.3: the student's layers share their weights"),
+])
+def test_students_that_cannot_be_compared_with_the_teacher(losses, student, message):
+    config = dataclasses.replace(TEACHER, **{"num_hidden_layers": 1, **student})
+    with pytest.raises(InputError, match=f"^{message}"):
+        check_sizes(LossSettings(**losses), config, TEACHER)
+
+
+@pytest.fixture(scope="module")
+def variants(teachers, tmp_path_factory):
+    """Directory with damaged or unusual copies of the teacher `sst`, and configs of students."""
+    folder = tmp_path_factory.mktemp("variants")
+    for name in ("no_task", "other_words", "frozen", "sharing"):
+        shutil.copytree(teachers / "sst", folder / name)
+    (folder / "no_task" / "task.json").unlink()
+    card = json.loads((folder / "frozen" / "task.json").read_text())
+    (folder / "frozen" / "task.json").write_text(json.dumps({**card, "kind": "frozen_token_classifier"}))
+    words = (folder / "other_words" / "vocab.txt").read_text().splitlines()
+    (folder / "other_words" / "vocab.txt").write_text("\n".join([*words[:-1], "elsewhere", ""]))
+    config = json.loads((folder / "sharing" / "bert_config.json").read_text())
+    (folder / "sharing" / "bert_config.json").write_text(json.dumps({**config, "num_hidden_groups": 1}))
+    (folder / "few.json").write_text(json.dumps({**config, "vocab_size": 100}))
+    shutil.copytree(teachers / "headless", folder / "headless")
+    shutil.copy(teachers / "sst" / "task.json", folder / "headless")
+    return folder
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"student_layers": None}, "`student_layers` is required without `student_checkpoint` or `student_config_file`"),
+    ({"student_layers": "0,4"}, "`student_layers`=0,4: the teacher has no layer 4, its layers are 0 to 2"),
+    ({"unlabeled_file": "texts.txt"}, "`unlabeled_file`=texts.txt: requires `label_weight`=0.0"),
+    ({"task_name": "mrpc"}, "`task_name`=mrpc: `teacher`=sst was trained for sst-2"),
+    ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: the teacher is a classifier, whose data are named by `task_name`"),
+    ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary is not "
+     "that of `teacher`=sst"),
+    ({"teacher": "no_such"}, "`teacher`=no_such: no such file or folder"),
+    ({"teacher": "{variants}/no_task"}, "no_task: is no fine-tuned model, there is no task.json beside it"),
+    ({"teacher": "{variants}/frozen"}, "frozen: is no fine-tuned model, its task.json says frozen_token_classifier"),
+    ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
+    ({"teacher": "{variants}/headless", "task_name": "sst-2"}, "headless: is no fine-tuned classifier, it lacks "
+     "output_bias, output_weights"),
+])
+@pytest.mark.usefixtures("in_teachers")
+def test_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):
+    flags = {"teacher": "sst", "student_layers": "0", "output_dir": tmp_path / "out", **toy_runs.DATA["sst"], **flags}
+    assert_rejected("run.run_distillation", variants, flags, message)
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"student_layers": "0,3"}, "`student_layers`=0,3: the teacher has no layer 3"),
+    ({"student_config_file": "{variants}/few.json"}, "`teacher`=pretrained: has 21558 vocabulary entries, the student "
+     "100"),
+    ({"teacher": "headless", "student_layers": "0"}, "`teacher`=headless: has no masked LM head"),
+    ({"student_layers": "0", "pack_sequences": True, "hidden_weight": 1}, "`hidden_weight`=1.0: cannot be combined "
+     "with `pack_sequences`"),
+])
+@pytest.mark.usefixtures("in_teachers")
+def test_general_students_and_teachers_that_are_rejected(variants, tmp_path, flags, message):
+    flags = {"teacher": "pretrained", "input_file": "texts.txt", "max_seq_length": 16, "output_dir": tmp_path / "out",
+             **flags}
+    assert_rejected("run.run_general_distillation", variants, flags, message)
+
+
+@pytest.mark.usefixtures("in_teachers")
+def test_labels_of_another_task(tmp_path):
+    (tmp_path / "places.txt").write_text("Rome B-LOC\n\n" * 4)
+    assert_rejected("run.run_distillation", "", {
+        "teacher": "tagger", "output_dir": tmp_path / "out", **toy_runs.DATA["tagger"], "student_layers": "0",
+        "train_file": tmp_path / "places.txt"}, "places.txt:1: label 'B-LOC' is unknown: the labels")
+
+
+@pytest.mark.parametrize(("flags", "message"), [
+    ({"init_checkpoint": "headless"}, "no task.json there says that it was fine-tuned for a task"),
+    ({"output_dir": "sst"}, "`output_dir`=sst: is the folder of `init_checkpoint`; give another"),
+    ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
+    ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty, and has no prune.json to resume from"),
+    ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
+     "`attention_weight`=1.0: heads that are taken out cannot be compared"),
+])
+@pytest.mark.usefixtures("in_teachers")
+def test_models_that_cannot_be_pruned(tmp_path, flags, message):
+    flags = {"init_checkpoint": "sst", "output_dir": tmp_path / "out", **toy_runs.DATA["sst"], **flags}
+    assert_rejected("run.prune_model", "", flags, message)
+
+
+@pytest.mark.usefixtures("in_teachers")
+def test_models_of_two_tasks_are_not_compared(tmp_path):
+    assert_rejected("run.compare_models", "", {
+        "models": "sst,tagger", "formats": "saved_model", "output_dir": tmp_path / "out", "data_dir": "sst-2"},
+        "`models`=tagger: is of a token_classifier, and sst of a classifier")
+
+
+def assert_rejected(script, variants, flags, message):
+    """Runs a script, with the directory of `variants` in its flags; asserts that it does not create an output_dir."""
+    existed = os.path.exists(flags["output_dir"])
+    flags = {name: value.format(variants=variants) if isinstance(value, str) else value
+             for name, value in flags.items()}
+    with pytest.raises(InputError, match=re.escape(message)):
+        scripts.run_here(script, **flags)
+    assert os.path.exists(flags["output_dir"]) == existed
+
+
+def test_the_table_of_int8_costs_does_not_overwrite_its_input(tmp_path):
+    (tmp_path / "dev.txt").write_text("x")
+    settings = QuantizationSettings(
+        ModelSettings(init_checkpoint="model"), TokenizerSettings(__file__),
+        DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
+    with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: is `dev_file`, which would be lost"):
+        places.check(settings)

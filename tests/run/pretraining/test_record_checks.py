@@ -1,0 +1,110 @@
+"""Checks of record files, before training and in it."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf.config import BertConfig
+from data_prep import records
+from data_prep.pretraining.instances import InstanceSettings
+from run.pretraining import inputs, record_checks
+from run.training.host_batches import HostShare
+from tests.run.pretraining.toy_records import write_numbered, write_records
+
+S, P = 7, 3
+FEATURES = records.pretraining_features(S, P)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Three files of ten records; the first IDs are 0 to 29."""
+    folder = tmp_path_factory.mktemp("records")
+    return [write_numbered(folder / f"{number}.tfrecord", FEATURES, 10 * number, 10) for number in range(3)]
+
+
+@pytest.fixture
+def damaged(files, tmp_path):
+    """Paths of the three files, the last with a flipped bit in its record 7, and the size of a record."""
+    with open(files[2], "rb") as file:
+        data = bytearray(file.read())
+    size = len(data) // 10
+    data[7 * size + 50] ^= 1
+    (tmp_path / "2.tfrecord").write_bytes(data)
+    return [*files[:2], str(tmp_path / "2.tfrecord")], size
+
+
+def test_numbers_and_lengths_that_do_not_match_the_model(files):
+    record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 20})
+    with pytest.raises(ValueError, match=r"1\.tfrecord: the record at byte [\d,]+ holds 19 in input_ids, the model has "
+                                         "room for 0 to 18"):
+        record_checks.check_pretraining_records(files[:2], FEATURES, {"input_ids": 19})
+    with pytest.raises(ValueError, match=r"0\.tfrecord: the record at byte 0 has 7 numbers in input_ids, 8 are "
+                                         "expected: it was made for other sizes"):
+        record_checks.check_pretraining_records(files, records.pretraining_features(8, P), {})
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", "holds no records"), (b"not a record file", "is no TFRecord file, or damaged")])
+def test_files_without_records(tmp_path, content, message):
+    (tmp_path / "a.tfrecord").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"a\.tfrecord: {message}"):
+        record_checks.check_pretraining_records([str(tmp_path / "a.tfrecord")], FEATURES, {})
+
+
+PACKED = {"objective": "doc_sentences", "pack_sequences": True}
+
+
+@pytest.mark.parametrize(("kind", "wanted", "message"), [
+    ({}, {"masking": "dynamic"}, "hold masks, and would be masked twice: give `masking`=static"),
+    ({}, {"objective": "full_sentences"}, "say of each pair whether the second part is the next"),
+    ({"objective": "full_sentences"}, {}, "do not say whether the second part is the next one"),
+    ({"objective": "sentence_order"}, {}, "say of each pair whether its parts are swapped"),
+    ({"objective": "segment_pairs"}, {"objective": "sentence_order"}, "do not say whether the parts are swapped"),
+    (PACKED, {"objective": "doc_sentences"}, "hold several sequences each: give `pack_sequences`"),
+    ({"objective": "doc_sentences"}, PACKED, "each hold one sequence: leave out `pack_sequences`"),
+    ({**PACKED, "objective": "sentence_order", "max_sequences_per_pack": 3},
+     {**PACKED, "objective": "sentence_order", "max_sequences_per_pack": 2}, "3 numbers in sentence_order_positions"),
+])
+def test_records_of_another_kind(tmp_path, kind, wanted, message):
+    kind, wanted = (InstanceSettings(**{"max_seq_length": S, "max_predictions_per_seq": P, **each})
+                    for each in (kind, wanted))
+    path = write_records(tmp_path / "a.tfrecord", kind.features, 1)
+    with pytest.raises(ValueError, match=rf"a\.tfrecord: .*{message}"):
+        record_checks.check_pretraining_records([path], wanted.features, {})
+
+
+def test_more_sequences_than_a_pack_may_hold(tmp_path):
+    settings = InstanceSettings(max_seq_length=S, max_predictions_per_seq=P, max_sequences_per_pack=2, **PACKED)
+    path = write_records(tmp_path / "a.tfrecord", settings.features, 1, input_mask=np.full([1, S], 3))
+    limits = record_checks.pretraining_limits(BertConfig(99), settings)
+    with pytest.raises(ValueError, match="holds 3 in input_mask, the model has room for 0 to 2"):
+        record_checks.check_pretraining_records([path], settings.features, limits)
+
+
+@pytest.mark.parametrize("share", [{}, {"share": HostShare(1, 2)}], ids=["one host", "two hosts"])
+def test_a_damaged_record_found_in_training_is_named_by_file_and_byte(damaged, share):
+    paths, size = damaged
+    data = inputs.pretraining_training_data(paths, FEATURES, 6, seed=1, **share)
+    with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is damaged or cut off"),
+          record_checks.bad_records_named(paths, FEATURES, {})):
+        list(data.take(6))
+
+
+def test_an_invalid_number_found_in_training_is_named_by_file_and_byte(damaged):
+    paths, size = damaged
+    limits = {"input_ids": 13}
+    data = inputs.pretraining_training_data(paths[:2], FEATURES, 5, seed=1, limits=limits)
+    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
+          record_checks.bad_records_named(paths[:2], FEATURES, limits)):
+        list(data.take(4))
+    with (pytest.raises(tf.errors.InvalidArgumentError, match="mine"),
+          record_checks.bad_records_named(paths[:2], FEATURES, {})):
+        tf.debugging.Assert(False, ["mine"])
+
+
+def test_records_are_counted(files, tmp_path):
+    assert record_checks.count_records(files) == [10, 10, 10]
+    with open(files[0], "rb") as file:
+        (tmp_path / "short.tfrecord").write_bytes(file.read()[:-3])
+    with pytest.raises(ValueError, match=r"short\.tfrecord: is damaged or cut off: record 10 does not end"):
+        record_checks.count_records([str(tmp_path / "short.tfrecord")])
