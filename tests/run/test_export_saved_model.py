@@ -16,7 +16,7 @@ from tests import remote_folders, scripts, toy_runs
 EXPORT = "run.export_saved_model"
 CONTEXT = "The debugger stops at the first line. " * 9
 TERMINAL = {  # Directory -> task, script, and its flags.
-    "pretrained": ("masked_lm", "run.fill_mask", {"text": ("a [MASK]", "word " * 11 + "[MASK]")}),
+    "pretrained": ("masked_lm", "run.fill_mask", {"text": ("a [MASK]", "word " * 40 + "[MASK]")}),
     "squad": ("span_labeler", "run.answer", {"context": CONTEXT, "question": ("What stops?", "Where? " * 9)}),
 }
 
@@ -95,13 +95,16 @@ def test_the_terminal_prints_the_same_for_all_formats(name, capsys):
     for flags, limit in (({"model": lite}, lite), ({"saved_model": f"whole/{name}"}, whole),
                          ({"init_checkpoint": name, "max_seq_length": 29}, "--max_seq_length=29")):
         capsys.readouterr()
-        scripts.run_here(script, top_k=4, **flags, **request)
-        printed.append(capsys.readouterr().out.replace(limit, "LIMIT"))
+        scripts.run_here(script, top_k=4, latency=True, **flags, **request)
+        output, latency, _ = capsys.readouterr().out.rpartition("an answer takes ")
+        assert latency
+        printed.append(output.replace(limit, "LIMIT"))
     assert printed[0] == printed[1] == printed[2]
     lines = printed[0].splitlines()
     if name == "pretrained":
         assert lines[0] == "a [MASK]"
         assert len(lines[1].split("   ")) == 4
+        assert lines[-1] == "  the text was cut, and perhaps a [MASK] with it: LIMIT allows fewer pieces"
         return
     assert lines[0] == "What stops?"
     answer, span = lines[1].strip().split("  ")
@@ -110,14 +113,6 @@ def test_the_terminal_prints_the_same_for_all_formats(name, capsys):
     scores = [float(line.split()[0]) for line in lines[2:6]]
     assert scores == sorted(scores, reverse=True)
     assert lines[-1] == "  the question or the context is longer than LIMIT allows, and was cut"
-
-
-@pytest.mark.usefixtures("exported")
-def test_a_truncated_text_and_the_latency(capsys):
-    scripts.run_here("run.fill_mask", saved_model="whole/pretrained", text="word " * 40 + "[MASK]", latency=True)
-    lines = capsys.readouterr().out.splitlines()
-    assert "  the text was cut, and perhaps a [MASK] with it: whole/pretrained/1 allows fewer pieces" in lines
-    assert lines[-1].startswith("an answer takes ")
 
 
 @pytest.mark.usefixtures("exported")

@@ -74,14 +74,6 @@ def test_logits_equal_those_of_transformers(folder, expected, name, kind, labels
         np.testing.assert_allclose(value, wanted, rtol=0, atol=1e-5, err_msg=key)
 
 
-def test_the_tokenizer_of_the_directory(folder):
-    assert model_folder.find_tokenizer(str(folder / "classifier")).do_lower_case is True
-    tagger, _ = checkpoint.load(of_checkpoint(str(folder / "tagger"), max_seq_length=11))
-    assert (tagger.tokenizer.lower_case, tagger.tokenizer.strip_accents) == (True, False)
-    pieces = tagger.tokenizer.convert_ids_to_tokens(tagger.tokenizer.tokenize(["Größe GROẞE Straße"]))
-    assert [piece.decode() for piece in pieces[0].numpy()] == ["größe", "g", "##r", "##o", "##ße", "straße"]
-
-
 @pytest.mark.usefixtures("current_directory")
 def test_labels_in_the_order_of_the_model(tmp_path, capsys):
     """On files of MNLI with the labels that the model predicts, the accuracy is 1, although its order differs."""
@@ -131,11 +123,11 @@ def test_a_directory_is_enough_from_training_to_export(folder, tmp_path, monkeyp
     scripts.run_here(CLASSIFY, **run)
     assert (tmp_path / "out" / "eval_results.txt").read_text() == results
 
-    (tmp_path / "input.txt").write_text("Größe\n", encoding="utf-8")
+    (tmp_path / "input.txt").write_text("Größe GROẞE\n", encoding="utf-8")
     scripts.run_here("run.extract_features", init_checkpoint="out/best", input_file="input.txt",
                      output_file="vectors.jsonl", layers="-1", **LENGTH)
     features = json.loads((tmp_path / "vectors.jsonl").read_text())["features"]
-    assert [feature["token"] for feature in features] == ["[CLS]", "größe", "[SEP]"]
+    assert [feature["token"] for feature in features] == ["[CLS]", "größe", "g", "##r", "##o", "##ße", "[SEP]"]
     scripts.run_here(EXPORT, init_checkpoint="out/best", export_dir="served")
     assert "labels a, b" in capsys.readouterr().out
     scripts.run_here("run.convert_checkpoint", input="out/best", output="hf", format="huggingface")

@@ -142,6 +142,6 @@ def test_files_and_directories_may_be_remote():
     assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
     assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
     places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
-    for output, message in (("data", "is not empty; give another folder"), ("new/", "is the folder of `input`")):
+    for source, message in (("other", "is not empty; give another folder"), ("data", "is the folder of `input`")):
         with pytest.raises(InputError, match=message):
-            ConversionSettings(f"{folder}/new", f"{folder}/{output}").check_files()
+            ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

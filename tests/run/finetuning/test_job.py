@@ -6,13 +6,11 @@ from unittest import mock
 import pytest
 
 from bert_tf.model_folder import task_metadata
-from bert_tf.serving import settings as served_settings
-from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from data_prep.tasks import classifier, multiple_choice, span_labeler, token_classifier
 from run.finetuning import job
 from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.settings import OptimizerSettings, StepSettings, TrainingSettings
-from run.tasks import TASKS, ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
+from run.tasks import ClassifierTask, MultipleChoiceTask, SpanLabelerTask, TokenClassifierTask, base
 from run.training import strategies
 from run.training.optimizer import make_optimizer
 
@@ -65,10 +63,6 @@ XNLI = {"task_name": "xnli", "xnli_language": "zh", "xnli_train_language": "zh"}
 ])
 def test_a_resumed_run_has_equal_settings_of_features(task_class, settings, expected):
     assert task_class(FineTuningSettings(task=settings), None).kept_settings == expected
-
-
-def test_settings_list_every_kind_of_task():
-    assert set(served_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS)
 
 
 def test_the_optimizer_of_the_settings():
