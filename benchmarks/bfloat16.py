@@ -38,10 +38,10 @@ class Bfloat16Settings(measurements.KeptResults):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    vocab_file: str = setting(measurements.VOCAB_FILE, "A vocabulary for the exports; the tests' own unless given.")
-    batch_sizes: tuple[str, ...] = setting(("1", "1", "8"), "Examples in a batch, for each of --lengths.")
-    lengths: tuple[str, ...] = setting(("32", "128", "128"), "Tokens in an example.")
-    rounds: int = setting(5, "How often each has its turn; small batches have more turns.", lower=1)
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary of the exports. Defaults to that of the tests.")
+    batch_sizes: tuple[str, ...] = setting(("1", "1", "8"), "Batch sizes, each with every value of --lengths.")
+    lengths: tuple[str, ...] = setting(("32", "128", "128"), "Sequence length in tokens.")
+    rounds: int = setting(5, "Number of turns; more for small batches.", lower=1)
 
     def check(self):
         """See Settings."""
@@ -73,7 +73,7 @@ def measure(settings):
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores{has_instructions}")
     torch_call = make_torch(config)
     if torch_call is None:
-        print("PyTorch is left out: pip install -e '.[peers]'")
+        print("PyTorch is not installed, so it is skipped: pip install -e '.[peers]'")
     peer = encoder_benchmark.garden_encoder(config)
     official = tf.function(lambda inputs: peer(inputs)["sequence_output"], autograph=False)
     with tempfile.TemporaryDirectory() as folder:

@@ -31,13 +31,13 @@ SEED = 1
 class DynamicMaskingSettings(Settings):
     """Settings for the measurement."""
 
-    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
-    batch_size: int = setting(256, "Examples in a batch.", lower=1)
-    batches: int = setting(100, "Batches in a turn.", lower=1)
-    rounds: int = setting(5, "How often each has its turn.", lower=1)
-    records: int = setting(20_000, "Records in the file.", lower=1)
-    cores: int = setting(2, "Cores to use.", lower=1)
+    max_seq_length: int = setting(128, "Sequence length of a record in tokens.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
+    batch_size: int = setting(256, "Batch size.", lower=1)
+    batches: int = setting(100, "Number of batches per turn.", lower=1)
+    rounds: int = setting(5, "Number of turns.", lower=1)
+    records: int = setting(20_000, "Number of records in the file.", lower=1)
+    cores: int = setting(2, "Number of cores to use.", lower=1)
 
 
 def define_flags():

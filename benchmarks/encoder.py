@@ -37,20 +37,20 @@ class EncoderSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    parts: tuple[str, ...] = setting(PARTS, f"What to measure: {', '.join(PARTS)}.")
-    batch_sizes: tuple[str, ...] = setting(("8", "1", "1", "8"), "Examples in a batch of the forward pass, for each "
-                                                                 "of --lengths.")
-    lengths: tuple[str, ...] = setting(("128", "128", "32", "384"), "Tokens in an example of the forward pass.")
-    train_batch_size: int = setting(8, "Examples in a training step, and in a batch with padding.", lower=1)
-    max_seq_length: int = setting(128, "Tokens in an example of a training step.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in such an example.", lower=1)
-    rounds: int = setting(5, "How often each has its turn; small batches have more turns.", lower=1)
+    parts: tuple[str, ...] = setting(PARTS, f"Parts to measure: {', '.join(PARTS)}.")
+    batch_sizes: tuple[str, ...] = setting(
+        ("8", "1", "1", "8"), "Batch sizes of the forward pass, each with every value of --lengths.")
+    lengths: tuple[str, ...] = setting(("128", "128", "32", "384"), "Sequence lengths of the forward pass in tokens.")
+    train_batch_size: int = setting(8, "Batch size of a training step, and of a batch with padding.", lower=1)
+    max_seq_length: int = setting(128, "Sequence length of a training step in tokens.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per example.", lower=1)
+    rounds: int = setting(5, "Number of turns; more for small batches.", lower=1)
 
     def check(self):
         """See Settings."""
         for part in self.parts:
             if part not in PARTS:
-                raise InputError(f"`parts`={part}: the parts are {', '.join(PARTS)}")
+                raise InputError(f"`parts`={part}: must be one of {', '.join(PARTS)}")
         measurements.shapes(self.batch_sizes, self.lengths)
 
     @property

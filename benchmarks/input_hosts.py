@@ -37,15 +37,15 @@ WIDTH = 40  # First column.
 class InputHostsSettings(Settings):
     """Settings for the measurement."""
 
-    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
-    batch_size: int = setting(1024, "Examples in a batch, over all hosts.", lower=1)
-    batches: int = setting(100, "Batches in a turn.", lower=1)
-    rounds: int = setting(3, "How often each has its turn.", lower=1)
-    records: int = setting(40_000, "Records, in all files together.", lower=1)
-    files: int = setting(8, "Files of records.", lower=1)
-    hosts: tuple[str, ...] = setting(("1", "2", "4"), "Hosts that run together.")
-    parts: tuple[str, ...] = setting(("16", "64"), "Hosts of which one alone is run.")
+    max_seq_length: int = setting(128, "Sequence length of a record in tokens.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
+    batch_size: int = setting(1024, "Batch size, over all hosts.", lower=1)
+    batches: int = setting(100, "Number of batches per turn.", lower=1)
+    rounds: int = setting(3, "Number of turns.", lower=1)
+    records: int = setting(40_000, "Total number of records in all files.", lower=1)
+    files: int = setting(8, "Number of record files.", lower=1)
+    hosts: tuple[str, ...] = setting(("1", "2", "4"), "Number of hosts that run together.")
+    parts: tuple[str, ...] = setting(("16", "64"), "Numbers of hosts; for each, only one host runs.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +112,7 @@ def measure(settings, processes=SPAWN):
             turns = {(f"{count} hosts, {way}", way): [turn(count, index, way) for index in range(count)]
                      for way in WAYS for count in hosts}
             turns |= {(f"one of {count} alone, {ROWS}", ROWS): [turn(count, count // 2, ROWS)] for count in parts}
-            print(f"\n{title}{'':{WIDTH - len(title)}}examples/s of the whole   CPU us of a host for each", flush=True)
+            print(f"\n{title:<{WIDTH}}{'examples/s':>15}{'relative':>9}{'CPU us/example':>16}", flush=True)
             print_rates(team.medians(turns, settings), settings)
 
 

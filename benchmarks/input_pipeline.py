@@ -30,15 +30,15 @@ SEED = 1
 class InputPipelineSettings(Settings):
     """Settings for the measurement."""
 
-    input_file: str | None = setting(None, "Record files: comma-separated glob patterns; random ones unless given.")
-    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
-    records: int = setting(40_000, "Random records, in all files together.", lower=1)
-    files: int = setting(4, "Files of random records.", lower=1)
-    batch_size: int = setting(256, "Examples in a batch of the pipeline.", lower=1)
-    train_batch_size: int = setting(8, "Examples in a training step.", lower=1)
-    rounds: int = setting(3, "Training steps that are timed.", lower=1)
-    sizes: tuple[str, ...] = setting(("small", "base"), "Published sizes of the models that are trained.")
+    input_file: str | None = setting(None, "Record files: comma-separated glob patterns. Defaults to random records.")
+    max_seq_length: int = setting(128, "Sequence length of a record in tokens.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
+    records: int = setting(40_000, "Total number of random records in all files.", lower=1)
+    files: int = setting(4, "Number of files of random records.", lower=1)
+    batch_size: int = setting(256, "Batch size of the pipeline.", lower=1)
+    train_batch_size: int = setting(8, "Batch size of a training step.", lower=1)
+    rounds: int = setting(3, "Number of training steps to time.", lower=1)
+    sizes: tuple[str, ...] = setting(("small", "base"), "Published sizes of the models to train.")
 
 
 def define_flags():

@@ -33,14 +33,15 @@ SEED = 1
 class LengthGroupsSettings(Settings):
     """Settings for the measurement."""
 
-    data_dir: str | None = setting(None, "Folder of MRPC's train.tsv; lengths like MRPC's are drawn unless given.")
-    vocab_file: str = setting(measurements.VOCAB_FILE, "With --data_dir: the vocabulary, one WordPiece a line.")
+    data_dir: str | None = setting(
+        None, "Directory of MRPC's train.tsv. By default, samples lengths similar to MRPC's.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "With --data_dir: vocabulary, one token per line.")
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    max_seq_length: int = setting(128, "WordPieces that examples are padded to.", lower=16)
-    examples: int = setting(3668, "Examples that are drawn; MRPC has 3,668.", lower=1)
-    batch_size: int = setting(32, "Examples in a step.", lower=1)
-    steps: int = setting(3, "Steps in a turn.", lower=1)
-    rounds: int = setting(5, "How often each has its turn.", lower=1)
+    max_seq_length: int = setting(128, "Length in tokens to which examples are padded.", lower=16)
+    examples: int = setting(3668, "Number of examples to sample; MRPC has 3,668.", lower=1)
+    batch_size: int = setting(32, "Batch size.", lower=1)
+    steps: int = setting(3, "Number of steps per turn.", lower=1)
+    rounds: int = setting(5, "Number of turns.", lower=1)
 
 
 def define_flags():
@@ -59,7 +60,7 @@ def measure(settings):
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     arrays = read_mrpc(settings) if settings.data_dir else draw_examples(config.vocab_size, settings)
     print(f"{len(arrays['input_ids']):,} examples, {arrays['input_mask'].mean():.1%} of their "
-          f"{settings.max_seq_length} positions are real")
+          f"{settings.max_seq_length} positions are not padding")
     trainers = {name: make_trainer(config, arrays, settings.batch_size, static_shapes=name == PADDED)
                 for name in (PADDED, GROUPED)}
     turns = {name: functools.partial(trainer.train, tf.constant(settings.steps))

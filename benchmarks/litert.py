@@ -44,14 +44,17 @@ PEERS = {"official": "tf-models-official, float32", "ONNX int8": "ONNX Runtime, 
 class LiteRTSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
-    text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
-    vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
+    text_file: str | None = setting(
+        None, "File with one sentence per line. Defaults to sentences of CPython's documentation.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.")
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    batch_sizes: tuple[int, ...] = setting((1, 1, 8, 8), "Rows of ids in a request, for each of --lengths.", lower=1)
-    lengths: tuple[int, ...] = setting((32, 128, 128, 384), "Ids in a row.", lower=8)
-    max_seq_length: int = setting(128, "WordPieces that texts are cut to, and that the peer pads them to.", lower=4)
-    sentences: tuple[int, ...] = setting((1, 32), "Sentences in a request.", lower=1)
-    rounds: int = setting(20, "How often each has its turn; large batches have fewer.", lower=1)
+    batch_sizes: tuple[int, ...] = setting(
+        (1, 1, 8, 8), "Numbers of rows in a request, each with every value of --lengths.", lower=1)
+    lengths: tuple[int, ...] = setting((32, 128, 128, 384), "Row lengths in tokens.", lower=8)
+    max_seq_length: int = setting(
+        128, "Length in tokens to which texts are truncated, and to which the peer pads them.", lower=4)
+    sentences: tuple[int, ...] = setting((1, 32), "Number of sentences in a request.", lower=1)
+    rounds: int = setting(20, "Number of turns; fewer for large batches.", lower=1)
 
     def check(self):
         """See Settings."""
@@ -78,7 +81,7 @@ def measure(settings):
     texts = serving.read_sentences(settings.text_file, max(settings.sentences))
     missing = [name for name in ONNX_PACKAGES if importlib.util.find_spec(name) is None]
     if missing:
-        print(f"ONNX Runtime is left out, {', '.join(missing)} cannot be imported: pip install -e '.[peers]'")
+        print(f"ONNX Runtime is skipped, since {', '.join(missing)} cannot be imported: pip install -e '.[peers]'")
     with tempfile.TemporaryDirectory() as folder:
         path = write_litert(config, settings, folder)
         print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {config.num_hidden_layers} layers; "

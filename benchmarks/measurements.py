@@ -56,8 +56,8 @@ class Comparison:
 class KeptResults(Settings):
     """Settings for a benchmark with a peer: the directory for its comparisons."""
 
-    results_dir: str = setting(RESULTS_DIR, "Folder for the comparisons with peers, NAME.json, of which "
-                                            "benchmarks.page makes a page.")
+    results_dir: str = setting(
+        RESULTS_DIR, "Directory for the comparisons with peers, NAME.json, from which benchmarks.page writes a page.")
 
 
 def keep(name, settings, comparisons, left_out=()):
@@ -84,7 +84,7 @@ def read_results(results_dir):
     """Reads the dicts that `keep` wrote to a directory, in order of file name; raises InputError if there are none."""
     results = [read_json_object(path) for path in sorted(glob.glob(os.path.join(results_dir, "*.json")))]
     if not any(result["comparisons"] for result in results):
-        raise InputError(f"`results_dir`={results_dir}: there are no measurements: run the benchmarks first")
+        raise InputError(f"`results_dir`={results_dir}: contains no measurements; run the benchmarks first")
     return results
 
 
@@ -149,5 +149,5 @@ def whole_numbers(name, values):
     """Parses the strings of the setting `name` to ints of at least 1; raises InputError for an invalid one."""
     for value in values:
         if not (value.isdecimal() and int(value)):
-            raise InputError(f"`{name}`={value}: it must be whole numbers of at least 1, separated by commas")
+            raise InputError(f"`{name}`={value}: must be integers of at least 1, separated by commas")
     return [int(value) for value in values]

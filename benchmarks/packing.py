@@ -35,13 +35,13 @@ class PackingSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    train_batch_size: int = setting(4, "Rows in a step.", lower=1)
-    max_seq_length: int = setting(512, "Tokens in a row.", lower=16)
-    max_predictions_per_seq: int = setting(77, "Masked positions in a row.", lower=1)
+    train_batch_size: int = setting(4, "Batch size in rows.", lower=1)
+    max_seq_length: int = setting(512, "Sequence length of a row in tokens.", lower=16)
+    max_predictions_per_seq: int = setting(77, "Maximum number of masked tokens per row.", lower=1)
     max_sequences_per_pack: int = setting(
-        InstanceSettings.max_sequences_per_pack, "Most sequences in a row.", lower=1, upper=255)
-    mixed_precision: str = setting("float32", "Type to compute in.", choices=tuple(DTYPE_POLICIES))
-    rounds: int = setting(5, "How often each has its turn.", lower=1)
+        InstanceSettings.max_sequences_per_pack, "Maximum number of sequences per row.", lower=1, upper=255)
+    mixed_precision: str = setting("float32", "Type of the computations.", choices=tuple(DTYPE_POLICIES))
+    rounds: int = setting(5, "Number of turns.", lower=1)
 
 
 def define_flags():
@@ -74,12 +74,12 @@ def measure(settings):
         for name, features in batches.items()}, settings.rounds)
     print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, {settings.mixed_precision}; steps of "
           f"{settings.train_batch_size} x {settings.max_seq_length}")
-    print(f"{'rows':<10}{'full':>8}{'sequences a row':>18}{'step':>10}{'sequences a second':>20}")
+    print(f"{'rows':<10}{'full':>8}{'sequences per row':>18}{'step':>10}{'sequences per second':>21}")
     rates = []
     for name, full, count in zip(batches, fullness, (1.0, len(lengths) / rows), strict=True):
         rates.append(count * settings.train_batch_size / times[name])
-        print(f"{name:<10}{full:>8.1%}{count:>18.3f}{times[name]:>9.3f}s{rates[-1]:>20.3f}", flush=True)
-    print(f"packed: {rates[1] / rates[0]:.2f} times the sequences a second")
+        print(f"{name:<10}{full:>8.1%}{count:>18.3f}{times[name]:>9.3f}s{rates[-1]:>21.3f}", flush=True)
+    print(f"packed: {rates[1] / rates[0]:.2f} times the sequences per second")
     measurements.keep("packing", settings, [Comparison(
         f"Pre-training at {settings.max_seq_length} tokens with fixed shapes, packed", "this project, padded",
         *rates[::-1], "sequences/s", True)])

@@ -27,8 +27,9 @@ INSTRUCTION_SETS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_int8",
 class PageSettings(measurements.KeptResults):
     """Settings for the results to read and the files to write."""
 
-    page_file: str = setting("docs/benchmarks.md", "The page, with the two marks that the measurements go between.")
-    chart_file: str = setting("docs/peers.png", "The picture, a PNG file.")
+    page_file: str = setting(
+        "docs/benchmarks.md", "Page with two marks; the script writes the measurements between them.")
+    chart_file: str = setting("docs/peers.png", "Chart to write, a PNG file.")
 
 
 def define_flags():
@@ -72,7 +73,7 @@ def versions_of(results, results_dir):
     """Describes the package versions of all results; raises InputError if they differ."""
     made_with = {(*result["versions"].items(), ("CPU cores", result["cores"])) for result in results}
     if len(made_with) > 1:
-        raise InputError(f"`results_dir`={results_dir}: its measurements are of several versions or numbers of cores: "
+        raise InputError(f"`results_dir`={results_dir}: contains measurements of several versions or numbers of cores; "
                          "run all benchmarks again")
     *versions, (_, cores) = made_with.pop()
     return f"{', '.join(f'{package} {version}' for package, version in versions)}; {cores} CPU cores"
@@ -83,7 +84,7 @@ def around_marks(path):
     before, begin, rest = read_text(path).partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise InputError(f"`page_file`={path}: lacks the marks {BEGIN} and {END}")
+        raise InputError(f"`page_file`={path}: must contain the marks {BEGIN} and {END}")
     return before, after
 
 

@@ -35,14 +35,16 @@ SEED = 12345
 class PretrainingDataSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
-    input_file: str | None = setting(None, "Text, a sentence a line, a blank line after each document; CPython's "
-                                           "documentation topics unless given.")
-    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, lower case; the tests' own unless given.")
-    max_seq_length: int = setting(128, "Tokens in a record.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in a record.", lower=1)
-    dupe_factor: int = setting(10, "How often each document is gone through.", lower=1)
-    num_output_shards: int = setting(64, "Shards that one and two workers make, each of the whole text once.", lower=2)
-    rounds: int = setting(3, "How often each makes the records.", lower=1)
+    input_file: str | None = setting(
+        None, "Text with one sentence per line and a blank line after each document. Defaults to CPython's "
+              "documentation topics.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.")
+    max_seq_length: int = setting(128, "Sequence length of a record in tokens.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per record.", lower=1)
+    dupe_factor: int = setting(10, "Number of times to use each document.", lower=1)
+    num_output_shards: int = setting(64, "Number of shards for one and two workers, each of the complete text once.",
+                                     lower=2)
+    rounds: int = setting(3, "Number of times to create the records.", lower=1)
 
     @property
     def instances(self):

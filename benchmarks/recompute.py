@@ -20,10 +20,10 @@ class RecomputeSettings(Settings):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    batch_size: int = setting(8, "Examples in a step.", lower=1)
-    max_seq_length: int = setting(512, "Tokens in an example.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in an example.", lower=1)
-    rounds: int = setting(3, "Steps that are timed.", lower=1)
+    batch_size: int = setting(8, "Batch size.", lower=1)
+    max_seq_length: int = setting(512, "Sequence length in tokens.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per example.", lower=1)
+    rounds: int = setting(3, "Number of steps to time.", lower=1)
 
 
 def define_flags():

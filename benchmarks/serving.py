@@ -44,14 +44,17 @@ FEWEST_TURNS = 5  # With a large batch.
 class ServingSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
-    text_file: str | None = setting(None, "One sentence a line; sentences of CPython's documentation unless given.")
-    vocab_file: str = setting(measurements.VOCAB_FILE, "The vocabulary, lower case; the tests' own unless given.")
+    text_file: str | None = setting(
+        None, "File with one sentence per line. Defaults to sentences of CPython's documentation.")
+    vocab_file: str = setting(measurements.VOCAB_FILE, "Lowercase vocabulary. Defaults to the vocabulary of the tests.")
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    max_seq_length: int = setting(128, "WordPieces that texts are cut to, and that the peer pads them to.", lower=4)
-    batch_sizes: tuple[str, ...] = setting(("1", "8", "32"), "Sentences in a request.")
-    rounds: int = setting(20, f"How often each answers one sentence; a batch as many sentences, and at least "
-                              f"{FEWEST_TURNS} times.", lower=1)
-    threads: int = setting(8, "Concurrent callers.", lower=1)
+    max_seq_length: int = setting(
+        128, "Length in tokens to which texts are truncated, and to which the peer pads them.", lower=4)
+    batch_sizes: tuple[str, ...] = setting(("1", "8", "32"), "Number of sentences in a request.")
+    rounds: int = setting(
+        20, "Number of requests with one sentence; batches have as many sentences in total, and at least "
+            f"{FEWEST_TURNS} requests.", lower=1)
+    threads: int = setting(8, "Numbers of concurrent callers.", lower=1)
 
 
 def define_flags():
@@ -91,7 +94,7 @@ def read_sentences(path, count):
         sentences = [sentence for _, section in held_out for sentence in section if len(sentence.split()) in WORDS]
         sentences = sentences[:: max(1, len(sentences) // count)]
     if len(sentences) < count:
-        raise InputError(f"`text_file`={path}: has {len(sentences)} sentences, {count} are needed for a batch")
+        raise InputError(f"`text_file`={path}: has {len(sentences)} sentences, but a batch requires {count}")
     return sentences[:count]
 
 
@@ -181,7 +184,7 @@ def measure_concurrency(call, texts, threads, rounds):
             answers[callers] = list(pool.map(answer, sentences))
             rates[callers] = len(sentences) / (time.perf_counter() - start)
     difference = np.abs(np.array(answers[1]) - np.array(answers[threads])).max()
-    print(f"\n{threads} callers at a time: {rates[threads]:.1f} sentences a second, one caller {rates[1]:.1f} "
+    print(f"\n{threads} callers at a time: {rates[threads]:.1f} sentences per second, one caller {rates[1]:.1f} "
           f"({rates[threads] / rates[1]:.2f} times); their answers differ by at most {difference:.1e}")
 
 
@@ -198,7 +201,7 @@ def print_fused_operations(path, texts):
             kinds["with " + "+".join(name.decode() for name in node.attr["fused_ops"].list.s)] += 1
         elif node.op in ("MatMul", "_MklMatMul"):
             kinds["alone"] += 1
-    print("matrix products with weights in the optimised graph: "
+    print("matrix multiplications with weights in the optimized graph: "
           + ", ".join(f"{count} {kind}" for kind, count in kinds.items()))
 
 

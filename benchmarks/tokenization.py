@@ -30,15 +30,17 @@ PLAIN_PYTHON_BYTES = 200_000  # Approximate size of the text for the plain rules
 class TokenizationSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
-    vocab_file: str = setting(measurements.VOCAB_FILE, "Vocabulary, one WordPiece a line; the tests' own unless given.")
-    english_file: str | None = setting(None, "English text, UTF-8; CPython's documentation topics unless given.")
-    korean_file: str | None = setting(None, "Korean text, UTF-8; random Hangul words unless given, which have more "
-                                            "unknown ones than real text.")
-    do_lower_case: bool = setting(True, "Whether to lower-case and strip accents.")
-    batch_size: int = setting(1000, "Lines given to a tokenizer at once.", lower=1)
-    turn_bytes: int = setting(2_000_000, "Bytes that a tokenizer has in a turn, at least: a text is repeated up to "
-                                         "this, so that a turn takes longer than the clock's jitter.", lower=1)
-    rounds: int = setting(7, "How often each has its turn.", lower=1)
+    vocab_file: str = setting(
+        measurements.VOCAB_FILE, "Vocabulary, one token per line. Defaults to the vocabulary of the tests.")
+    english_file: str | None = setting(None, "English text in UTF-8. Defaults to CPython's documentation topics.")
+    korean_file: str | None = setting(
+        None, "Korean text in UTF-8. Defaults to random Hangul words, more of which are unknown than in real text.")
+    do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
+    batch_size: int = setting(1000, "Number of lines per call of a tokenizer.", lower=1)
+    turn_bytes: int = setting(
+        2_000_000, "Minimum number of bytes per turn: the text is repeated, so that a turn takes longer than the "
+                   "clock's jitter.", lower=1)
+    rounds: int = setting(7, "Number of turns.", lower=1)
 
 
 def define_flags():

@@ -38,11 +38,11 @@ class TrainingStepSettings(measurements.KeptResults):
     """Settings for the measurement."""
 
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    kinds: tuple[str, ...] = setting(tuple(KINDS), f"Which steps to measure: {', '.join(KINDS)}.")
-    train_batch_size: int = setting(8, "Examples in a step.", lower=1)
-    max_seq_length: int = setting(128, "Tokens in an example, padding included.", lower=8)
-    max_predictions_per_seq: int = setting(20, "Masked positions in an example of pre-training.", lower=1)
-    rounds: int = setting(5, "How often each has its turn.", lower=1)
+    kinds: tuple[str, ...] = setting(tuple(KINDS), f"Steps to measure: {', '.join(KINDS)}.")
+    train_batch_size: int = setting(8, "Batch size.", lower=1)
+    max_seq_length: int = setting(128, "Sequence length in tokens, including padding.", lower=8)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per pre-training example.", lower=1)
+    rounds: int = setting(5, "Number of turns.", lower=1)
 
     def check(self):
         """See Settings."""
@@ -67,7 +67,7 @@ def measure(settings):
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     strategy = tf.distribute.get_strategy()
     rates = {dtype: utilisation.matmul_rate(strategy, dtype) / 1e9 for dtype in ("float32", "bfloat16")}
-    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, matrix products in GFLOP/s: "
+    print(f"TensorFlow {tf.__version__}, {os.cpu_count()} cores, matrix multiplications in GFLOP/s: "
           + ", ".join(f"{dtype} {rate:.0f}" for dtype, rate in rates.items()))
     print(f"\n{f'step of {settings.train_batch_size} x {settings.max_seq_length}':<34}{'float32':>10}{'bfloat16':>10}"
           f"{'official':>10}{'official/float32':>18}{'float32/bfloat16':>18}")

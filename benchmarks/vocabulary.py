@@ -21,7 +21,7 @@ from bert_tf.tokenization import read_vocabulary
 from bert_tf.tokenization.words import words_of_text
 from data_prep.vocabulary import counts, learner
 
-COLUMNS = "{:<26} {:>8} {:>8} {:>9} {:>15} {:>8} {:>7}"
+COLUMNS = "{:<26} {:>9} {:>8} {:>9} {:>15} {:>8} {:>7}"
 OURS, PEER = "tokenizers (ours)", "tensorflow_text"
 SPECIAL_ENTRIES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -30,12 +30,12 @@ SPECIAL_ENTRIES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 class VocabularySettings(measurements.KeptResults):
     """Settings for the measurement."""
 
-    input_file: str | None = setting(None, "Text file, UTF-8; CPython's documentation topics unless given.")
-    vocab_sizes: tuple[str, ...] = setting(("4000",), "Sizes to learn, number of entries.")
-    other_vocab: str | None = setting(None, "An existing vocabulary to measure beside the learned ones.")
-    do_lower_case: bool = setting(True, "Whether to lower-case and strip accents.")
-    peer: bool = setting(True, "Whether to run TensorFlow Text's learner, which takes the longest.")
-    rounds: int = setting(2, "How often each learns each vocabulary.", lower=1)
+    input_file: str | None = setting(None, "Text file in UTF-8. Defaults to CPython's documentation topics.")
+    vocab_sizes: tuple[str, ...] = setting(("4000",), "Vocabulary sizes to learn.")
+    other_vocab: str | None = setting(None, "Existing vocabulary to compare with the learned ones.")
+    do_lower_case: bool = setting(True, "Lowercase the text and strip accents.")
+    peer: bool = setting(True, "Run TensorFlow Text's learner, which takes the longest.")
+    rounds: int = setting(2, "Number of times to learn each vocabulary.", lower=1)
 
 
 def define_flags():
@@ -55,7 +55,7 @@ def measure(settings):
     lines = (tokenization.read_lines("input_file", settings.input_file) if settings.input_file
              else tokenization.topic_lines())
     training, held_out = count_words(lines, settings.do_lower_case)
-    print(COLUMNS.format("learner", "asked", "entries", "seconds", "pieces a word", "[UNK]", "same"))
+    print(COLUMNS.format("learner", "requested", "entries", "seconds", "tokens/word", "[UNK]", "same"))
     if settings.other_vocab:
         print_row(os.path.basename(settings.other_vocab), "", read_vocabulary(settings.other_vocab), "", held_out, "")
     learners = {OURS: learn, PEER: learn_with_tensorflow_text} if settings.peer else {OURS: learn}

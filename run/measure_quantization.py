@@ -9,7 +9,8 @@ and a span labeler --predict_file, instead of --data_dir.
 from bert_tf.cli import script
 from run.compression.settings import QuantizationSettings
 
-COMMAND = script.Command(QuantizationSettings(), "run.compression.int8_report")
+SETTINGS = QuantizationSettings()
+COMMAND = script.Command(SETTINGS, "run.compression.int8_report", only=SETTINGS.values().keys() - {"train_file"})
 
 if __name__ == "__main__":
     COMMAND.run()

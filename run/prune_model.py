@@ -12,7 +12,9 @@ instead of --data_dir. The output is a normal fine-tuned model: use its director
 from bert_tf.cli import script
 from run.compression.settings import PruneModelSettings
 
-COMMAND = script.Command(PruneModelSettings(), "run.compression.pruning")
+SETTINGS = PruneModelSettings()
+NOT_ASKED = {"replacing_rate", "replacing_proportion"}  # No layer replaces one of the teacher.
+COMMAND = script.Command(SETTINGS, "run.compression.pruning", only=SETTINGS.values().keys() - NOT_ASKED)
 
 if __name__ == "__main__":
     COMMAND.run()

@@ -1,16 +1,14 @@
-"""A process that has imported what the scripts import, and forks a child for each script that a test runs.
+"""A server that has imported TensorFlow and this project, and forks a child for each script that a test runs.
 
-To import TensorFlow, TensorFlow Text and tf-models-official takes some five seconds of a core, and the tests run some
-150 scripts. Here it is done once, and so is what takes most of a second of theirs: to import this project's modules,
-and to make the tokenizer's tables of all characters. The server has run no operation of TensorFlow, so it has no
-threads that a fork would lose. A child runs the script itself as `python -m` does. `tests.scripts` starts the server
-and asks it.
+To import TensorFlow, TensorFlow Text, tf-models-official, and this project takes about six seconds of a core. The
+server has run no operation of TensorFlow, so it has no threads, which a fork would lose. A child runs a script as
+`python -m` does. `tests.scripts` starts the server and sends the requests.
 
-Children see as `sys.executable` a program of the server's that does as Python does, but hands `-m` of a script of ours
-to the server: the demo, which runs the other scripts, is as quick.
+In a child, `sys.executable` is a program that behaves like Python, but lets the server run `-m` of this project's
+scripts. So scripts that start other scripts are fast too.
 
-The server ends, and its children with it, when its standard input does: when the process that started it is gone.
-A child is killed when its client closes the connection before it has ended.
+The server and its children end when the server's standard input is closed, which means that its parent has ended. The
+server kills a child when its client closes the connection.
 """
 
 import atexit
@@ -31,46 +29,45 @@ import sys
 import tempfile
 import types
 
-# What the scripts import directly or, as matplotlib's canvas, when they need it.
+# Modules that the scripts import.
 PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distribute_utils",
              "official.modeling.optimization", "official.nlp.modeling", "matplotlib.backends.backend_agg",
              "matplotlib.figure", "sklearn.metrics", "scipy.stats", "seqeval.metrics", "safetensors.numpy",
              "tensorflow_serving.apis.prediction_log_pb2", "tokenizers", "tqdm", "absl.app", "tensorboard.summary.v1")
-# Python's collector looks through all that a traced graph is made of, for a tenth of a script's time; so less often.
+# Thresholds of Python's garbage collector. With the defaults it takes a tenth of a script's time, since traced graphs
+# consist of many objects.
 COLLECTION = 100_000, 50, 100
-OURS = ("bert_tf", "data_prep", "run", "benchmarks")
+PACKAGES = ("bert_tf", "data_prep", "run", "benchmarks")
 
-ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # the environment variable with the path of the socket
+ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # Environment variable: path of the socket.
 
-exit_status = None  # of a child whose script has ended
+exit_status = None  # Of a child whose script has ended.
 
 
 def main():
-    """Serves on the listening socket whose file descriptor is the one argument; with others, is a child's Python."""
+    """Serves on a listening socket, the file descriptor in the argument; with more arguments, acts as Python."""
     if len(sys.argv) != 2:
         run_python(sys.argv[1:])
-    atexit.register(leave)  # the first registered is the last called
+    atexit.register(leave)  # The first registered function is called last.
     listener = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for name in PRELOADED:
-        importlib.import_module(name)
-    for name in packages():
+    for name in (*PRELOADED, *find_modules()):
         importlib.import_module(name)
     sys.modules["bert_tf.tokenization.wordpiece"].make_tables(lower_case=True)
-    sys.modules["data_prep.records.frames"].compute_checksum(b"")  # numba takes half a second for its first function
-    draw_letters()
+    sys.modules["data_prep.records.frames"].compute_checksum(b"")  # Numba takes half a second for its first function.
+    load_fonts()
     measure_toy_products()
     sys.executable = write_python(os.path.dirname(listener.getsockname()))
     gc.collect()
-    gc.freeze()  # the collector of a child need not touch, and so copy, what is here
+    gc.freeze()  # The collector of a child would touch, and so copy, these objects.
     gc.set_threshold(*COLLECTION)
-    asked = serve(listener)
-    if asked:
-        become(*asked)
+    request = serve(listener)
+    if request:
+        become(*request)
 
 
-def packages():
-    """The names of this project's modules that are no scripts."""
+def find_modules():
+    """Yields the names of this project's modules that are not scripts."""
     for top in ("bert_tf", "data_prep", "run"):
         package = importlib.import_module(top)
         for found in pkgutil.walk_packages(package.__path__, f"{top}."):
@@ -79,8 +76,8 @@ def packages():
                 yield found.name
 
 
-def draw_letters():
-    """Has matplotlib look for its fonts and read them."""
+def load_fonts():
+    """Lets matplotlib find and read its fonts."""
     figure = sys.modules["matplotlib.figure"].Figure(figsize=(1, 1), layout="constrained")
     panel = figure.subplots()
     panel.plot([0, 1], label="loss")
@@ -89,18 +86,14 @@ def draw_letters():
 
 
 def measure_toy_products():
-    """Has the machine's rate of matrix products, beside which a training's is shown, measured in a moment."""
+    """Shortens the measurement of the machine's matmul rate, with which training compares its own."""
     rate = sys.modules.get("run.training.utilisation")
     if rate is not None:
         rate.MATRIX_WIDTHS, rate.TIMED_SECONDS = {**rate.MATRIX_WIDTHS, "CPU": 64}, 0.001
 
 
-def is_ours(module):
-    return module.split(".")[0] in OURS
-
-
 def write_python(folder):
-    """Writes the program that is Python to the children; returns its path."""
+    """Writes the program that acts as Python in the children; returns its path."""
     path = os.path.join(folder, "python")
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS {shlex.quote(__file__)} "
@@ -110,45 +103,40 @@ def write_python(folder):
 
 
 def run_python(command):
-    """Does what a command does that begins with the path of Python, and ends this process."""
-    if command[1] != "-m" or not is_ours(command[2]):
+    """Runs a command that begins with the path of Python, and ends this process."""
+    if command[1] != "-m" or command[2].split(".")[0] not in PACKAGES:
         os.execv(command[0], command)
     with socket.socket(socket.AF_UNIX) as server:
-        ask(server, os.environ[ADDRESS], request(command[1:], os.curdir, dict(os.environ)), range(3))
+        send_request(server, os.environ[ADDRESS], make_request(command[1:], os.curdir, dict(os.environ)), range(3))
         with server.makefile() as answers:
             _, status = answers
             os._exit(int(status) & 0xFF)
 
 
-def request(arguments, folder, environment):
-    """What to ask the server for; arguments: those of Python, which begin with -m."""
+def make_request(arguments, folder, environment):
+    """Returns a request, a dict; arguments: those of Python, beginning with "-m"."""
     option, module, *others = arguments
     assert option == "-m", arguments
     return {"module": module, "arguments": [str(each) for each in others], "folder": os.path.abspath(folder),
             "environment": environment}
 
 
-def ask(server, address, wanted, files):
-    """Sends a request by a new socket, with what is to be standard input, output and error.
+def send_request(server, address, request, files):
+    """Connects a socket to the server and sends a request, with the descriptors of the three standard files.
 
-    The server answers with the id of the child and, when it has ended, its exit status as in subprocess, a line each.
+    The server answers with two lines: the ID of the child, and its exit status as in subprocess when it has ended.
     """
     sys.audit("tests.start_process")
     server.connect(address)
-    send(server, wanted, files)
-
-
-def send(server, wanted, files):
-    """Sends a request, with what is to be standard input, output and error."""
-    message = json.dumps(wanted).encode() + b"\n"
-    sent = socket.send_fds(server, [message], [each if isinstance(each, int) else each.fileno() for each in files])
-    if sent < len(message):  # a script may have ended already, and the server closed the connection
+    message = json.dumps(request).encode() + b"\n"
+    sent = socket.send_fds(server, [message], list(files))
+    if sent < len(message):  # After the complete message, the server may have closed the connection already.
         server.sendall(message[sent:])
 
 
 def serve(listener):
-    """Forks for each request; returns the request and its file descriptors in a child, None when it is to end."""
-    children = {}  # connection -> its child's id and the file descriptor that tells of the child's end
+    """Forks for each request. In a child, returns the request and its file descriptors; at the end, returns None."""
+    children = {}  # Connection -> (ID of its child, file descriptor of the child's process).
     with selectors.DefaultSelector() as selector:
         selector.register(0, selectors.EVENT_READ)
         selector.register(listener, selectors.EVENT_READ)
@@ -160,95 +148,94 @@ def serve(listener):
                     return None
                 if key.fileobj is listener:
                     connection, _ = listener.accept()
-                    wanted, files = receive(connection)
+                    request, files = receive(connection)
                     pid = os.fork()
                     if not pid:
-                        close([listener, connection, *children], [end for _, end in children.values()])
-                        return wanted, files
+                        close([listener, connection, *children], [process for _, process in children.values()])
+                        return request, files
                     close([], files)
-                    end = os.pidfd_open(pid)
-                    children[connection] = pid, end
-                    selector.register(end, selectors.EVENT_READ, connection)
+                    process = os.pidfd_open(pid)
+                    children[connection] = pid, process
+                    selector.register(process, selectors.EVENT_READ, connection)
                     selector.register(connection, selectors.EVENT_READ, connection)
-                    tell(connection, pid)
-                elif key.fileobj is key.data:  # the client has gone, nothing else is ever sent
+                    send_number(connection, pid)
+                elif key.fileobj is key.data:  # The client has closed the connection; it never sends anything else.
                     os.kill(children[key.data][0], signal.SIGKILL)
                     selector.unregister(key.data)
                 else:
-                    pid, end = children.pop(key.data)
+                    pid, process = children.pop(key.data)
                     _, status = os.waitpid(pid, 0)
-                    tell(key.data, os.waitstatus_to_exitcode(status))
-                    selector.unregister(end)
+                    send_number(key.data, os.waitstatus_to_exitcode(status))
+                    selector.unregister(process)
                     if key.data in selector.get_map():
                         selector.unregister(key.data)
-                    close([key.data], [end])
+                    close([key.data], [process])
 
 
 def receive(connection):
-    """A request and the three file descriptors that come with it; None and none where the client has gone."""
+    """Returns a request and its three file descriptors."""
     text, files, _, _ = socket.recv_fds(connection, 1 << 16, 3)
-    while text and not text.endswith(b"\n"):
+    while not text.endswith(b"\n"):
         text += connection.recv(1 << 16)
-    return (json.loads(text) if text else None), files
+    return json.loads(text), files
 
 
-def tell(connection, number):
-    with contextlib.suppress(OSError):  # of a client that has gone
+def send_number(connection, number):
+    """Sends a number, if the client has not closed the connection."""
+    with contextlib.suppress(OSError):
         connection.sendall(b"%d\n" % number)
 
 
-def close(connections, files):
+def close(connections, descriptors):
+    """Closes sockets and file descriptors."""
     for connection in connections:
         connection.close()
-    for file in files:
-        os.close(file)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
-def become(wanted, files):
-    """Turns this process into `python -m module arguments`; to return is to end as that would.
+def become(request, files):
+    """Turns this process into `python -m module arguments`.
 
-    wanted: a request. files: the file descriptors that are to be standard input, output and error.
+    Args:
+      request: Dict from `make_request`.
+      files: File descriptors of standard input, output, and error.
     """
-    os.environ.clear()
-    os.environ.update(wanted["environment"])
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     global exit_status
     exit_status = 1
-    try:
-        run(wanted, files)
-    except SystemExit as ending:
-        exit_status = ending.code if isinstance(ending.code, int) else int(ending.code is not None)
-        raise
-    exit_status = 0
-
-
-def run(wanted, files):
-    """Runs a script in this process, with these standard files."""
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for target, file in enumerate(files):
         os.dup2(file, target)
         os.close(file)
-    os.chdir(wanted["folder"])
-    tempfile.tempdir = None  # which may have been looked for
+    os.chdir(request["folder"])
+    tempfile.tempdir = None  # A library may have looked for it.
     random.seed()
     sys.modules["numpy"].random.seed()
-    multiprocessing.process.ORIGINAL_DIR = sys.path[0] = wanted["folder"]
+    multiprocessing.process.ORIGINAL_DIR = sys.path[0] = request["folder"]
     importlib.invalidate_caches()
 
-    spec = importlib.util.find_spec(wanted["module"])
+    spec = importlib.util.find_spec(request["module"])
     if spec.submodule_search_locations is not None:
-        spec = importlib.util.find_spec(f"{wanted['module']}.__main__")
+        spec = importlib.util.find_spec(f"{request['module']}.__main__")
     script = types.ModuleType("__main__")
     script.__dict__.update(__spec__=spec, __file__=spec.origin, __loader__=spec.loader, __package__=spec.parent,
                            __cached__=spec.cached, __builtins__=__builtins__)
     sys.modules["__main__"] = script
-    sys.argv = [spec.origin, *wanted["arguments"]]
-    exec(spec.loader.get_code(spec.name), script.__dict__)
+    sys.argv = [spec.origin, *request["arguments"]]
+    try:
+        exec(spec.loader.get_code(spec.name), script.__dict__)
+    except SystemExit as error:
+        exit_status = error.code if isinstance(error.code, int) else int(error.code is not None)
+        raise
+    exit_status = 0
 
 
 def leave():
-    """Ends a child when threads and exit functions have, without what Python does next.
+    """Ends a child after its threads and exit functions, without the rest of Python's shutdown.
 
-    That takes a third of a second: to destroy all objects is to copy all memory that is shared with the server.
+    To destroy all objects takes a third of a second, because it copies the memory that is shared with the server.
     """
     if exit_status is not None:
         sys.stdout.flush()
@@ -257,11 +244,11 @@ def leave():
 
 
 def switch_autotuning_off():
-    """Lets this process make all tf.data iterators without autotuning.
+    """Lets this process create all tf.data iterators without autotuning.
 
-    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes it before it marks
-    the iterator as cancelled, so that the thread may find nothing to do and sleep on: as long as the iterator has
-    lived, at most a minute. All threads stand still when Python's collector so ends an iterator of an earlier test.
+    The end of an iterator waits for the thread that tunes its pipeline. TensorFlow 2.20 wakes the thread before it
+    marks the iterator as canceled, so the thread may sleep again: for as long as the iterator has existed, at most a
+    minute. If Python's collector ends the iterator, all threads wait.
     """
     import tensorflow as tf
     from tensorflow.python.data.ops import dataset_ops
@@ -271,7 +258,7 @@ def switch_autotuning_off():
         options.autotune.enabled = False
         return dataset.with_options(options)
 
-    # All iterators pass through this, those that a strategy makes for each replica too, which know no options.
+    # All iterators call this method, also those that a strategy creates for each replica without options.
     dataset_ops.DatasetV2._apply_debug_options = without_autotuning
 
 

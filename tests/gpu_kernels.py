@@ -1,7 +1,7 @@
-"""What TensorFlow would do with a traced function on a GPU, told on any machine by its registry of kernels.
+"""The GPU kernels of a traced function, from TensorFlow's registry of kernels, on any machine.
 
-TensorFlow's Linux wheel is the CUDA build: its kernels are registered whether or not there is a GPU. An operation that
-has none for a GPU runs on the host, and TensorFlow says nothing: its inputs are copied there, and its outputs back.
+TensorFlow's Linux wheel registers its CUDA kernels even if there is no GPU. Without a GPU kernel, an operation runs on
+the host. Then TensorFlow copies its inputs and outputs without a message.
 """
 
 import functools
@@ -12,21 +12,21 @@ from tensorflow.core.protobuf import config_pb2, device_properties_pb2, meta_gra
 from tensorflow.python.framework import kernels, op_def_registry
 from tensorflow.python.grappler import cluster, tf_optimizer
 
-SMALL = 16  # elements: shapes, seeds, learning rates; copying them costs a few microseconds
-DEVICES = ("GPU", "DEFAULT")  # TensorFlow looks for a kernel of the device, then for one that any device can use
+SMALL = 16  # Elements of a shape, seed, or learning rate, which take a few microseconds to copy.
+DEVICES = ("GPU", "DEFAULT")  # TensorFlow prefers a kernel of the device to a kernel for any device.
 
-# What TensorFlow makes of a loop or branch before it runs, for each value that goes in and out.
+# Control flow operation -> the operations that TensorFlow replaces it with, for each of its values.
 LOWERED = {"While": ("Enter", "Merge", "Switch", "Exit", "NextIteration"), "If": ("Switch", "Merge")}
 LOWERED |= {f"Stateless{name}": value for name, value in LOWERED.items()}
 GPU = device_properties_pb2.NamedDevice(
     name="/job:localhost/replica:0/task:0/device:GPU:0", properties=device_properties_pb2.DeviceProperties(
         type="GPU", vendor="NVIDIA", num_cores=108, frequency=1410, memory_size=40 * 2**30, bandwidth=1555 * 10**6,
-        environment={"architecture": "8.0", "cuda": "12050", "cudnn": "90300"}))  # about an A100
+        environment={"architecture": "8.0", "cuda": "12050", "cudnn": "90300"}))  # Similar to an A100.
 INLINED = {"PartitionedCall", "StatefulPartitionedCall"}
 
 
 def operations(graph):
-    """Yields the tf.Operations of a graph and of all functions that it calls: loop bodies, branches, gradients."""
+    """Yields the tf.Operations of a graph and of the functions that it calls: loop bodies, branches, gradients."""
     graphs, seen = [graph], set()
     while graphs:
         graph = graphs.pop()
@@ -39,15 +39,15 @@ def operations(graph):
 
 
 def without_kernel(operations):
-    """The operations that no GPU kernel fits: dict of type and what its kernels depend on, a str -> operation."""
+    """Returns the operations without a GPU kernel: dict of description (type and attributes) -> operation."""
     return {_described(operation): operation for operation in operations if not _has_kernel(operation)}
 
 
 def large_in_host_memory(operations):
-    """What a GPU's kernel wants in host memory: dict of a description with argument, type and shape -> operation.
+    """Returns the tensors that GPU kernels require in host memory: dict of description -> operation.
 
-    Counted are tensors of the numbers that activations, gradients and random bits are made of, floating or unsigned,
-    with more than SMALL elements, or of an unknown size.
+    Only tensors of a floating or unsigned type (activations, gradients, random bits) with more than SMALL elements, or
+    of unknown size.
     """
     return {f"{_described(operation)}: {argument} {tensor.dtype.name} {tensor.shape}": operation
             for operation in operations for argument, tensor in _in_host_memory(operation)
@@ -55,10 +55,10 @@ def large_in_host_memory(operations):
 
 
 def copied_to_host(operations):
-    """What a GPU's kernel makes in its memory and another one wants in the host's: dict as of `large_in_host_memory`.
+    """Returns the outputs of GPU kernels that others require in host memory: dict of description -> operation.
 
-    Each such copy lets the host wait for the GPU. Tensors of any type count that have more than SMALL elements; those
-    that come into the function do not.
+    Each such copy lets the host wait for the GPU. Includes tensors of any type with more than SMALL elements, except
+    the arguments of the function.
     """
     found = {}
     for operation in operations:
@@ -72,7 +72,7 @@ def copied_to_host(operations):
 
 
 def kernel_of(operation):
-    """The KernelDef by which a GPU would run a tf.Operation, None if there is none."""
+    """Returns the KernelDef with which a GPU runs a tf.Operation, or None."""
     values = tuple(_hashable(operation.get_attr(name)) for name in _constrained(operation.type))
     return _find(operation.type, values)
 
@@ -85,7 +85,7 @@ def _kernels(kind):
 
 @functools.cache
 def _constrained(kind):
-    """The names of the attributes that the kernels of an operation depend on."""
+    """Returns the names of the attributes that the kernels of an operation depend on."""
     return tuple(sorted({constraint.name for kernel in _kernels(kind) for constraint in kernel.constraint}))
 
 
@@ -99,7 +99,7 @@ def _find(kind, values):
 
 
 def _allows(allowed, value):
-    """Whether a kernel's constraint, an AttrValue.ListValue of types, strings or numbers, allows an attribute."""
+    """Returns whether a kernel's constraint, an AttrValue.ListValue, allows the value of an attribute."""
     values = {*map(tf.as_dtype, allowed.type), *allowed.s, *allowed.i, *allowed.b}
     return set(value) <= values if isinstance(value, tuple) else value in values
 
@@ -109,9 +109,9 @@ def _hashable(value):
 
 
 def optimized(graph):
-    """A graph of one function as TensorFlow's graph optimizer leaves it for a GPU: fused, folded, inlined.
+    """Returns the graph of a function as TensorFlow's graph optimizer transforms it for GPU: fused, folded, inlined.
 
-    It is told of a GPU that is not here. What it keeps is what writes a variable, and what the graph returns.
+    The optimizer retains the operations that write variables, and the outputs of the graph.
     """
     meta_graph = meta_graph_pb2.MetaGraphDef(graph_def=graph.as_graph_def(add_shapes=True))
     for nodes in (meta_graph.graph_def.node, *(f.node_def for f in meta_graph.graph_def.library.function)):
@@ -121,7 +121,7 @@ def optimized(graph):
     kept += [tensor.op.name for tensor in graph.outputs]
     meta_graph.collection_def["train_op"].node_list.value.extend(kept)
     config = config_pb2.ConfigProto()
-    config.graph_options.rewrite_options.min_graph_nodes = -1  # it passes over small graphs
+    config.graph_options.rewrite_options.min_graph_nodes = -1  # It ignores small graphs.
     result = tf.Graph()
     with result.as_default():
         tf.graph_util.import_graph_def(tf_optimizer.OptimizeGraph(
@@ -142,7 +142,7 @@ def _definition(kind):
 
 
 def _called(operation):
-    """The names of the functions that an operation calls."""
+    """Yields the names of the functions that an operation calls."""
     for attribute in _definition(operation.type).attr:
         if attribute.type == "func":
             yield operation.get_attr(attribute.name).name
@@ -151,7 +151,7 @@ def _called(operation):
 
 
 def _in_host_memory(operation):
-    """(name of the argument, tensor) for what a GPU's kernel of an operation wants in host memory, as a list."""
+    """Returns a list of (name of the argument, tensor) for the host memory of an operation's GPU kernel."""
     kernel = kernel_of(operation)
     return [(name, tensor) for name, tensor in _tensors(operation) if kernel and name in kernel.host_memory_arg]
 
@@ -172,7 +172,7 @@ def _tensors(operation):
 
 
 def _is_small(tensor):
-    """Whether a tensor has at most SMALL elements, or is a handle of a variable or the like, not numbers."""
+    """Returns whether a tensor has at most SMALL elements, or is a handle of a variable or list."""
     size = tensor.shape.num_elements()
     return tensor.dtype in (tf.resource, tf.variant) or (size is not None and size <= SMALL)
 

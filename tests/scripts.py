@@ -1,9 +1,8 @@
-"""Runs the project's scripts as a user does, in processes of their own.
+"""Runs the project's scripts in separate processes, as a user does, or in this process.
 
-They are forked by a server (`tests.fork_server`) that has imported TensorFlow for all of them; those that are only to
-run to their end share a process, one after another (`tests.script_worker`), which costs a quarter less. Where the start
-of a process is itself the subject, or where two processes must agree although Python hashes strings differently in
-each, `run_anew` starts Python.
+A fork server that has imported TensorFlow (`tests.fork_server`) starts the processes. `run_anew` starts Python instead,
+for tests of the start of a process, and of two processes that must agree although Python hashes strings differently in
+each.
 """
 
 import atexit
@@ -19,18 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import ClassVar
 
 import absl.flags
 
 from tests import fork_server
 
 ROOT = pathlib.Path(__file__).parent.parent
-SECONDS = 300  # for a script at toy size
-ALONE = ("run.demo",)  # scripts that fork
-DEVICE_FLAGS = tuple(f"--{name}" for name in (
-    "distribution_strategy", "num_cpu_devices", "num_gpus", "use_tpu", "allow_tf32", "noallow_tf32"))
-MOST_IN_A_PROCESS = 40  # whose variables TensorFlow partly keeps
+SECONDS = 300  # Limit for a script with a toy model.
 
 
 def run_script(module, folder=None, **flags):
@@ -45,7 +39,7 @@ def run_anew(module, folder=None, **flags):
 
 
 def command(module, **flags):
-    """The command line of a script; a flag with the value None is left out, a tuple gives it several times."""
+    """Returns the command line of a script; omits flags with the value None, and repeats those with a tuple."""
     arguments = [f"--{name}={each}" for name, value in flags.items() if value is not None
                  for each in (value if isinstance(value, tuple) else (value,))]
     return [sys.executable, "-m", module, *arguments]
@@ -59,7 +53,7 @@ def succeed(module, folder=None, **flags):
 
 
 def fail(module, folder=None, **flags):
-    """Runs a script that must refuse its input; returns the one line that it prints on standard error."""
+    """Runs a script that must reject its input; returns the one line that it prints on standard error."""
     done = run_script(module, folder, **flags)
     assert done.returncode == 1, done.stderr[-3000:]
     lines = done.stderr.strip().splitlines()
@@ -107,7 +101,7 @@ def run_here(module, **flags):
 
 
 def last_error(module, folder=None, **flags):
-    """Runs a script that must refuse its input after some progress was shown; returns its last line of error."""
+    """Runs a script that must reject its input after it printed progress; returns the last line of standard error."""
     done = run_script(module, folder, **flags)
     assert done.returncode == 1, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
@@ -115,35 +109,14 @@ def last_error(module, folder=None, **flags):
 
 
 def run(command_line, folder=None, text="", environment=None):
-    """Runs what `command` gives to its end, in a process of its own where that can matter.
-
-    Args:
-      command_line, folder, text, environment: see Process.
-
-    Returns:
-      CompletedProcess.
-    """
-    if can_share(command_line, environment):
-        return SharedProcess.running().run(command_line, folder, text, environment)
+    """Runs a command line to its end; returns the CompletedProcess. Args: see Process."""
     with Process(command_line, folder, text, environment) as process:
         output, errors = process.communicate(SECONDS)
         return subprocess.CompletedProcess(command_line, process.returncode, output, errors)
 
 
-def can_share(command_line, environment=None):
-    """Whether a script may run in a process that has run others.
-
-    It neither sets up devices nor forks; and TensorFlow's client of Cloud Storage remembers for seconds what it was
-    told, though another process may have changed it.
-    """
-    module, *arguments = command_line[2:]
-    return (module.startswith("run.") and module not in ALONE
-            and not any(each.startswith(DEVICE_FLAGS) or "gs://" in each for each in arguments)
-            and set(environment or {}) <= {"TMPDIR"} and "TF_CONFIG" not in os.environ)
-
-
 def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
-    """Starts what `command` gives and sends it a signal as soon as `is_time()`; returns its status and its errors."""
+    """Starts a command line and sends it a signal as soon as `is_time()`; returns its status and standard error."""
     deadline = time.monotonic() + SECONDS
     with Process(command_line, folder) as process:
         while not is_time():
@@ -156,17 +129,17 @@ def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
 
 
 def server_address():
-    """The path of the fork server's socket; starts one unless the environment names one."""
+    """Returns the path of the fork server's socket; starts a server if the environment does not name one."""
     if fork_server.ADDRESS not in os.environ:
         os.environ[fork_server.ADDRESS] = start_server()
     return os.environ[fork_server.ADDRESS]
 
 
 def start_server(within=()):
-    """Starts a fork server that lives as long as this process; returns the path of its socket.
+    """Starts a fork server, which ends with this process; returns the path of its socket.
 
     Args:
-      within: the beginning of a command that runs the command that follows, such as env's.
+      within: Beginning of a command that runs the rest of the command, as `env` does.
     """
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "fork_server")
@@ -177,109 +150,48 @@ def start_server(within=()):
                                   cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                   pass_fds=[listener.fileno()])
     atexit.register(shutil.rmtree, folder)
-    atexit.register(server.communicate)  # which ends its standard input, and so the server
+    atexit.register(server.communicate)  # Closes its standard input, which ends the server.
     return path
 
 
-class SharedProcess:
-    """A process of the fork server's that runs scripts one after another: `tests.script_worker`."""
-
-    _of_server: ClassVar = {}  # address of a fork server -> the one that it has forked last
-
-    @classmethod
-    def running(cls):
-        """The one of this process's fork server that may run another script; a new one where there is none."""
-        address = server_address()
-        there = cls._of_server.get(address)
-        if there is None or there.left == 0:
-            if there:
-                there.end()
-            there = cls._of_server[address] = cls()
-            atexit.register(there.end)
-        return there
-
-    def __init__(self):
-        self.left = MOST_IN_A_PROCESS
-        self._open = contextlib.ExitStack()
-        self._server = self._open.enter_context(socket.socket(socket.AF_UNIX))
-        self._worker, theirs = socket.socketpair()
-        self._open.enter_context(self._worker)
-        with theirs, open(os.devnull, "wb") as nowhere:
-            request = fork_server.request(["-m", "tests.script_worker"], ROOT, dict(os.environ))
-            fork_server.ask(self._server, server_address(), request, (theirs, nowhere, nowhere))
-
-    def end(self):
-        """Ends it; as the server does when it finds that nobody is left to be told of its end."""
-        self._open.close()
-
-    def run(self, command_line, folder, text, environment):
-        """As `scripts.run`."""
-        sys.audit("tests.start_process")
-        self.left -= 1
-        with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-            given.write(text if isinstance(text, bytes) else text.encode())
-            given.seek(0)
-            request = fork_server.request(command_line[1:], folder or os.curdir, {**os.environ, **(environment or {})})
-            fork_server.send(self._worker, request, (given, output, errors))
-            status = self._status()
-            output.seek(0)
-            errors.seek(0)
-            return subprocess.CompletedProcess(command_line, status, output.read().decode(), errors.read().decode())
-
-    def _status(self):
-        """The exit status of the script; where it has ended its process, that of the process."""
-        self._worker.settimeout(SECONDS)
-        try:
-            answer = self._worker.recv(64)
-        except TimeoutError:
-            self.left = 0
-            raise
-        if not answer:
-            self.left = 0
-            with self._server.makefile() as answers:
-                _, answer = answers
-        return int(answer)
-
-
 class Process:
-    """A script that runs, forked by the server: what subprocess.Popen is, as far as tests need it.
+    """A running script, forked by the server. Has the part of subprocess.Popen's interface that tests need.
 
-    As a context manager it kills the script at the end, if it has not ended. Standard output and error go to files,
-    so that a script never waits for its reader.
+    As a context manager, it kills the script at the end. Standard output and standard error are files, so that the
+    script never waits for a reader.
+
+    Args:
+      command_line: List from `command`.
+      folder: Working directory. If None, that of this process.
+      text: str or bytes. Standard input.
+      environment: Dict of variables, in addition to those of this process.
     """
 
     def __init__(self, command_line, folder=None, text="", environment=None):
-        """Starts it.
-
-        Args:
-          command_line: what `command` gives.
-          folder: to run it in; None is this process's.
-          text: its standard input, str or bytes.
-          environment: dict of variables to set; the others are this process's.
-        """
         python, *arguments = command_line
         assert python == sys.executable, command_line
         self.args, self.returncode, self._received = command_line, None, b""
-        self._open = contextlib.ExitStack()
-        self._server = self._open.enter_context(socket.socket(socket.AF_UNIX))
-        address = server_address()
-        request = fork_server.request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
-        with tempfile.TemporaryFile() as given:
-            given.write(text if isinstance(text, bytes) else text.encode())
-            given.seek(0)
-            self._output = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (`__exit__` closes it)
-            self._errors = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
-            fork_server.ask(self._server, address, request, (given, self._output, self._errors))
+        self._resources = contextlib.ExitStack()
+        self._server = self._resources.enter_context(socket.socket(socket.AF_UNIX))
+        address = server_address()  # Sets a variable of the environment.
+        request = fork_server.make_request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
+        with tempfile.TemporaryFile() as standard_input:
+            standard_input.write(text if isinstance(text, bytes) else text.encode())
+            standard_input.seek(0)
+            self._output = self._resources.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (see __exit__)
+            self._errors = self._resources.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            files = [file.fileno() for file in (standard_input, self._output, self._errors)]
+            fork_server.send_request(self._server, address, request, files)
         self.pid = self._read_number(None)
 
     def poll(self):
-        """The exit status, minus the signal's number if one ended it; None while the script runs."""
+        """Returns the exit status, or minus the number of a signal that ended the script; None if it is running."""
         if self.returncode is None:
             self.returncode = self._read_number(0)
         return self.returncode
 
     def wait(self, timeout=None):
-        """Waits for the exit status; subprocess.TimeoutExpired after `timeout` seconds."""
+        """Waits for the exit status; raises subprocess.TimeoutExpired after `timeout` seconds."""
         if self.returncode is None:
             self.returncode = self._read_number(timeout)
         if self.returncode is None:
@@ -289,21 +201,21 @@ class Process:
     def communicate(self, timeout=None):
         """Waits; returns the texts of standard output and standard error."""
         self.wait(timeout)
-        self._output.seek(0)
-        self._errors.seek(0)
+        for file in (self._output, self._errors):
+            file.seek(0)
         return self._output.read().decode(), self._errors.read().decode()
 
     def send_signal(self, number):
-        """Sends a signal to the script, if it still runs."""
+        """Sends a signal to the script, if it is running."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
     def kill(self):
-        """Kills the script, if it still runs."""
+        """Kills the script, if it is running."""
         self.send_signal(signal.SIGKILL)
 
     def _read_number(self, timeout):
-        """The next number that the server sends; None if it sends none within `timeout` seconds."""
+        """Returns the next number from the server, or None if there is none within `timeout` seconds."""
         while b"\n" not in self._received:
             if not select.select([self._server], [], [], timeout)[0]:
                 return None
@@ -319,4 +231,4 @@ class Process:
     def __exit__(self, *_):
         self.kill()
         self.wait()
-        self._open.close()
+        self._resources.close()

@@ -1,7 +1,4 @@
-"""Every training step, prediction and served model has a GPU kernel for each of its operations, and keeps its
-activations in the GPU's memory: see gpu_kernels.
-"""
-
+"""Training steps, predictions, and served models have a GPU kernel for each operation, and activations on the GPU."""
 
 import functools
 
@@ -34,17 +31,17 @@ PRETRAINING = {
     "masked_lm_weights": tf.TensorSpec([B, P]), "next_sentence_labels": tf.TensorSpec([B, 1], tf.int32)}
 
 
-def inputs(length, choices=()):
-    """The features that a model reads."""
-    shape = [B, *choices, length]
-    return {name: tf.TensorSpec(shape, tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
+def inputs(length, kind=""):
+    """Returns the specs of the features that a model of a kind of task reads."""
+    shape = [B, C, length] if kind == "multiple_choice" else [B, length]
+    return {name: tf.TensorSpec(shape, tf.int32) for name in FEATURES}
 
 
 def labels(*shape):
     return tf.TensorSpec(shape, tf.int32)
 
 
-# What is fine-tuned: kind of task, number of labels, features beside the model's inputs by the length S, loss.
+# Fine-tuning tasks: kind, number of labels, function of the sequence length that returns the label features, loss.
 CLASSIFIER = ("classifier", 3, lambda length: {"label_ids": labels(B)}, losses.classification_loss)
 REGRESSION = ("classifier", 0, lambda length: {"label_ids": tf.TensorSpec([B])}, losses.regression_loss)
 MULTI_LABEL = ("classifier", 3, lambda length: {"label_ids": labels(B, 3)}, losses.multi_label_loss)
@@ -60,10 +57,6 @@ def metadata(kind, num_labels):
     return TaskMetadata(kind, S, True, tuple("xyz"[:num_labels]), doc_stride=2, max_query_length=4)
 
 
-def task_inputs(kind, length):
-    return inputs(length, [C] if kind == "multiple_choice" else [])
-
-
 def task_model(kind, num_labels, **options):
     return GRAPHS[kind].model(make_encoder(CONFIG, **options), metadata(kind, num_labels))
 
@@ -72,12 +65,8 @@ def pretrainer(**options):
     return models.BertPretrainer(make_encoder(CONFIG, **options))
 
 
-def adamw_of(dtype, optimizer="adamw"):
-    return create_optimizer(1e-3, 9, 2, optimizer, scale_loss=dtype == "mixed_float16")
-
-
 class NoUpdate:
-    """An optimizer that changes nothing: the update is the same whatever is trained, and costs half of a trace."""
+    """An optimizer that changes nothing, because the update takes half of a trace and is the same for all tasks."""
 
     def __init__(self, dtype):
         self.iterations = tf.constant(1, tf.int64)
@@ -91,7 +80,7 @@ class NoUpdate:
 
 
 def training_step(strategy, make_model, optimizer, loss, features, accumulate_steps=1):
-    """The graph of a step as run.training.loop runs it."""
+    """Returns the graph of a step as run.training.loop runs it."""
     with strategy.scope():
         model = make_model()
         optimizer.build(model.trainable_variables)
@@ -102,11 +91,11 @@ def training_step(strategy, make_model, optimizer, loss, features, accumulate_st
 
 
 def check(graph):
-    """That a graph of a model would run on a GPU."""
+    """Asserts that a GPU can run the graph of a model; returns its operations."""
     operations = list(gpu_kernels.operations(graph))
     assert {"MatMul", "_FusedMatMul"} & {operation.type for operation in operations}
     on_host = gpu_kernels.without_kernel(operations)
-    assert [name for name, operation in on_host.items() if not has_strings(operation)] == []  # messages of assertions
+    assert [name for name, operation in on_host.items() if not has_strings(operation)] == []  # Messages of assertions.
     assert gpu_kernels.large_in_host_memory(operations) == {}
     return operations
 
@@ -126,7 +115,7 @@ def one_device():
 ])
 def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_device):
     with one_device.scope():
-        optimizer = adamw_of(dtype, optimizer)
+        optimizer = create_optimizer(1e-3, 9, 2, optimizer, scale_loss=dtype == "mixed_float16")
     graph = training_step(one_device, functools.partial(pretrainer, dtype=dtype, **options), optimizer,
                           losses.pretraining_loss, {**inputs(S), **PRETRAINING}, accumulate_steps)
     assert gpu_kernels.copied_to_host(check(graph)) == {}
@@ -134,12 +123,12 @@ def test_pretraining_steps(dtype, optimizer, accumulate_steps, options, one_devi
         check(gpu_kernels.optimized(graph))
 
 
-def test_a_step_on_two_devices(two_replicas):
-    """With the sums over GPUs, which NCCL computes."""
+def test_step_on_two_devices(two_replicas):
+    """Includes the sums over GPUs, which NCCL computes."""
     features = {name: tf.zeros([B, *spec.shape[1:]], spec.dtype) for name, spec in {**inputs(S), **PRETRAINING}.items()}
-    of_replicas = two_replicas.experimental_distribute_values_from_function(lambda context: features)
+    features = two_replicas.experimental_distribute_values_from_function(lambda context: features)
     operations = check(training_step(
-        two_replicas, pretrainer, NoUpdate("float32"), losses.pretraining_loss, of_replicas))
+        two_replicas, pretrainer, NoUpdate("float32"), losses.pretraining_loss, features))
     assert "CollectiveReduceV2" in {operation.type for operation in operations}
 
 
@@ -148,9 +137,9 @@ def test_a_step_on_two_devices(two_replicas):
                          ids=TASK_OF)
 def test_fine_tuning_steps(tuned, number, one_device):
     kind, num_labels, more_features, loss = tuned[number]
-    length = (None, S, None)[number]  # not fixed where padding is removed
+    length = (None, S, None)[number]  # Dynamic if padding is removed.
     make_model = functools.partial(task_model, kind, num_labels, dtype=DTYPES[number], remove_padding=not length)
-    features = {**task_inputs(kind, length), **more_features(length)}
+    features = {**inputs(length, kind), **more_features(length)}
     operations = check(training_step(one_device, make_model, NoUpdate(DTYPES[number]), loss, features))
     assert gpu_kernels.copied_to_host(operations) == {}
 
@@ -160,7 +149,7 @@ def test_fine_tuning_steps(tuned, number, one_device):
 def test_predictions(kind, dtype):
     model = task_model(*TASK_OF[kind], dtype=dtype, remove_padding=True)
     predictor = Predictor(tf.distribute.get_strategy(), model)
-    graph = predictor._run.get_concrete_function(task_inputs(kind, None)).graph
+    graph = predictor._run.get_concrete_function(inputs(None, kind)).graph
     assert gpu_kernels.copied_to_host(check(graph)) == {}
     if dtype == "mixed_float16":
         check(gpu_kernels.optimized(graph))
@@ -180,7 +169,7 @@ def test_extraction():
 
 
 class WordTokenizer(BertTokenizer):
-    """Each word is one piece: in a tenth of the operations. What texts become is not the GPU's work."""
+    """A tokenizer with a tenth of the operations, which makes each word one token. The host runs tokenizers."""
 
     def tokenize(self, texts):
         words = tf.strings.split(texts)
@@ -200,7 +189,7 @@ def tokenizer(tmp_path_factory):
 
 @pytest.mark.parametrize("kind", GRAPHS)
 def test_served_models(kind, tokenizer):
-    """From texts, and from ids of one length. Texts and labels are the host's, and so is the layout of answers."""
+    """Serves texts, and IDs of one length. The host processes texts, labels, and the layout of predictions."""
     kind, num_labels = SERVED_AS[kind]
     from_texts, from_ids = (GRAPHS[kind].servable(
         task_model(kind, num_labels, remove_padding=not static_length), tokenizer, metadata(kind, num_labels),
@@ -229,7 +218,7 @@ def operations_of(function, spec):
     return list(gpu_kernels.operations(tf.function(function, autograph=False).get_concrete_function(spec).graph))
 
 
-# The check itself.
+# Tests of gpu_kernels.
 
 ROWS = tf.TensorSpec([None, 24], tf.bfloat16)
 
@@ -240,11 +229,11 @@ ROWS = tf.TensorSpec([None, 24], tf.bfloat16)
     (lambda x: tf.math.top_k(x, 2, index_type=tf.int64).indices, tf.TensorSpec([3]),
      ["TopKV2 T=float32, index_type=int64"]),
     (lambda x: tf.strings.length(x), tf.TensorSpec([3], tf.string), ["StringLength "]),
-    # Allowed by strings, not by types alone.
+    # The kernel depends on a string.
     (lambda x: tf.gather_nd(x, [[1]]), ROWS, []),
     (lambda x: tf.gather_nd(x, [[1]], bad_indices_policy="ERROR"), ROWS,
      ["GatherNd Tindices=int32, Tparams=bfloat16, bad_indices_policy=b'ERROR'"]),
-    # In the body of a loop, in a branch, in a function, and in the gradient of one.
+    # In the body of a loop, in a branch, in a function, and in the gradient of a function.
     (lambda x: tf.while_loop(lambda y: True, lambda y: [tf.math.multiply_no_nan(y, y)], [x]), ROWS,
      ["MulNoNan T=bfloat16"]),
     (lambda x: tf.cond(tf.size(x) > 1, lambda: tf.math.multiply_no_nan(x, x), lambda: x), ROWS,
@@ -265,8 +254,8 @@ def test_floats_in_host_memory_are_found():
     assert list(gpu_kernels.copied_to_host(operations)) == ["Neg to Assert : data bfloat16 (None, 24)"]
 
 
-def test_positions_that_a_gpu_would_slice_on_the_host_are_found():
-    """A GPU keeps int32 numbers in its memory where they come from a Cast, and slices them on the host."""
+def test_copies_to_the_host_are_found():
+    """A GPU has int32 numbers from a Cast in its memory, and slices int32 numbers on the host."""
     def slice_of(dtype):
         return operations_of(lambda mask: tf.cast(tf.where(mask), dtype)[:, 0], tf.TensorSpec([24], tf.bool))
     assert list(gpu_kernels.copied_to_host(slice_of(tf.int32))) == [
@@ -274,8 +263,8 @@ def test_positions_that_a_gpu_would_slice_on_the_host_are_found():
     assert gpu_kernels.copied_to_host(slice_of(tf.int64)) == {}
 
 
-def test_what_the_graph_optimizer_makes_is_seen():
-    """It replaces x * x by a Square of x."""
+def test_graph_is_optimized():
+    """TensorFlow's graph optimizer replaces x * x by a Square of x."""
     graph = tf.function(lambda x: x * x).get_concrete_function(ROWS).graph
     before, after = ({operation.type for operation in gpu_kernels.operations(each)}
                      for each in (graph, gpu_kernels.optimized(graph)))

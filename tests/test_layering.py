@@ -1,7 +1,7 @@
-"""Which package may import which, and what no file of the project does.
+"""The imports between packages, and rules for all files.
 
-Data goes one way, text -> records -> model -> checkpoint -> SavedModel, and so do imports: the table ALLOWED has every
-arrow between packages. A new package, or a new arrow, has to be written there, and stands out in a review.
+Data goes in one direction, text -> records -> model -> checkpoint -> SavedModel, and so do imports. The table ALLOWED
+lists every permitted import between packages.
 """
 
 import ast
@@ -13,11 +13,11 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOP = ("bert_tf", "data_prep", "run")
-MOST_LINES = 400  # of a file
+MAX_LINES = 400  # Of a file.
 
-# Package, or module at the root of bert_tf -> those that it may import beside itself, lower floors first. "x.*" are x
-# and all that is below it. A package's __init__ may also import the packages inside it, to hand them out.
-# "data_prep (scripts)" and "run (scripts)" are the files at the top of these folders.
+# Package, or module at the root of bert_tf -> packages that it may import. Lower layers are first. "x.*" means x and
+# all packages in it. The __init__ of a package may also import the packages in it. "data_prep (scripts)" and
+# "run (scripts)" are the files at the top of these directories.
 ROOT_MODULES = ("bert_tf.errors", "bert_tf.files", "bert_tf.config", "bert_tf.losses", "bert_tf.encoder",
                 "bert_tf.models")
 ALLOWED = {
@@ -95,157 +95,137 @@ ALLOWED = {
                       "run.finetuning", "run.inference.*", "run.compression", "run.inside"),
 }
 
-# Modules that import inside functions, and what: they must start, or serve, without it. (Scripts may in `main`, so
-# that --help and a misspelt flag answer at once.)
+# Module -> imports inside its functions, without which it must start or serve. Scripts may also import in `main`, so
+# that --help and an unknown flag take no time.
 LATE_IMPORTS = {
     "bert_tf.files.remote": {"tensorflow"},
-    "bert_tf.export.saved_model": {"tensorflow_serving"},  # a package that need not be installed
+    "bert_tf.export.saved_model": {"tensorflow_serving"},  # An optional package.
     "data_prep.machine.compilation": {"numba"},
     "data_prep.records.schema": {"tensorflow"},
     "data_prep.pretraining.job": {"bert_tf.tokenization", "data_prep.pretraining.local_runner",
                                   "data_prep.pretraining.beam_runner"},
-    "bert_tf": {"bert_tf.serving"},  # `import bert_tf` costs nothing
+    "bert_tf": {"bert_tf.serving"},  # `import bert_tf` is fast.
     "bert_tf.cli.model_settings": {"bert_tf.tokenization"},
-    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # import TensorFlow
+    "bert_tf.serving.loading": {"bert_tf.serving.saved_model", "bert_tf.serving.checkpoint"},  # TensorFlow.
 }
 
 
-def modules():
-    """{dotted name: path} of the project's modules; a package is its __init__."""
-    found = {}
+@functools.cache
+def get_modules():
+    """Returns a dict of the name of each module of the project -> its path; a package is its __init__."""
+    modules = {}
     for path in sorted(path for top in TOP for path in (ROOT / top).rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return modules
 
 
 @functools.cache
-def tree_of(path):
+def parse(path):
+    """Returns the syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
-def is_script(name):
-    """Whether a module is one that is run by hand, in data_prep/, run/ or run/demo/."""
-    path = modules()[name]
+def is_script(path):
+    """Returns whether a path is a script in data_prep/, run/, or run/demo/."""
     return path.name != "__init__.py" and path.parent.relative_to(ROOT).as_posix() in ("data_prep", "run", "run/demo")
 
 
-def place_of(name, path):
-    """The key of ALLOWED that a module belongs to, whether or not it is there."""
+def find_place(name, path):
+    """Returns the key of ALLOWED for a module, even if the table does not contain it."""
     if name in ALLOWED or path.name == "__init__.py":
         return name
     package = name.rpartition(".")[0]
     return f"{package} (scripts)" if package in ("data_prep", "run") else package
 
 
-def imported(node, known):
-    """The modules that an import statement names: those of the project in full, others by their top package."""
-    if isinstance(node, ast.Import):
-        names = [alias.name for alias in node.names]
-    else:
-        assert node.level == 0, "relative import"
-        names = [f"{node.module}.{alias.name}" for alias in node.names]
-        names = [name if name in known else node.module for name in names]
-    return [name if name.split(".")[0] in (*TOP, "tests") else name.split(".")[0] for name in names]
+def find_imports(tree, known):
+    """Returns the modules that a syntax tree imports: full names in this project, else the names of packages."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            targets = {f"{node.module}.{alias.name}" for alias in node.names}
+            names |= {target if target in known else node.module for target in targets}
+    return {name if name.split(".")[0] in (*TOP, "tests") else name.split(".")[0] for name in names}
 
 
-def imports(tree, known):
-    """The modules that a file imports, wherever in the file."""
-    return {name for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)
-            for name in imported(node, known)}
+def find_late_imports(tree, known):
+    """Returns a set of (function, module) of the imports inside functions."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return {(function.name, name) for function in functions for name in find_imports(function, known)}
 
 
-def late_imports(tree, known):
-    """(function, module) of each import inside a function."""
-    found = set()
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            found |= {(function.name, name) for node in ast.walk(function)
-                      if isinstance(node, ast.Import | ast.ImportFrom) for name in imported(node, known)}
-    return found
+def find_allowed(place):
+    """Returns the keys of ALLOWED that a key may import, including itself."""
+    allowed = {place}
+    for entry in ALLOWED[place]:
+        base = entry.removesuffix(".*")
+        allowed |= {other for other in ALLOWED if other == base or (base != entry and other.startswith(f"{base}."))}
+    return allowed
 
 
-def allowed_places(place):
-    """The places that a place of ALLOWED may import, itself among them."""
-    found = {place}
-    for each in ALLOWED[place]:
-        base = each.removesuffix(".*")
-        found |= {other for other in ALLOWED if other == base or (base != each and other.startswith(f"{base}."))}
-    return found
-
-
-def wrong_arrows(name, path, tree, known):
-    """What a module imports against the table, in words."""
-    place = place_of(name, path)
+def find_violations(name, path, tree, known):
+    """Returns messages about the imports of a module that the table does not list."""
+    place = find_place(name, path)
     if place not in ALLOWED:
         return [f"{name}: {place} is not in the table"]
-    return [f"{name} ({place}) imports {target}" for target in sorted(imports(tree, known))
+    allowed = find_allowed(place)
+    return [f"{name} ({place}) imports {target}" for target in sorted(find_imports(tree, known))
             if target.split(".")[0] in (*TOP, "tests")
             and not (path.name == "__init__.py" and name.split(".")[1:] and target.startswith(f"{name}."))
-            and (target not in known or place_of(target, known[target]) not in allowed_places(place))]
+            and (target not in known or find_place(target, known[target]) not in allowed)]
 
 
-def test_the_table_has_every_package_and_no_other():
-    places = {place_of(name, path) for name, path in modules().items()}
-    assert places == set(ALLOWED)
-
-
-def test_the_table_has_no_circle_and_names_lower_floors_alone():
+def test_table_lists_the_packages_in_order():
+    assert {find_place(name, path) for name, path in get_modules().items()} == set(ALLOWED)
     order = list(ALLOWED)
-    for place in ALLOWED:
-        for each in ALLOWED[place]:
-            assert each.removesuffix(".*") in ALLOWED, f"{place}: {each} is no package"
-        later = [each for each in allowed_places(place) if order.index(each) > order.index(place)]
-        assert not later, f"{place} may import {later}, which the table has above it"
+    for place, entries in ALLOWED.items():
+        assert {entry.removesuffix(".*") for entry in entries} <= set(ALLOWED)
+        assert [other for other in find_allowed(place) if order.index(other) > order.index(place)] == []
 
 
 @pytest.mark.parametrize("top", TOP)
-def test_every_arrow_is_in_the_table(top):
-    known = modules()
-    wrong = [line for name, path in known.items() if name.split(".")[0] == top
-             for line in wrong_arrows(name, path, tree_of(path), known)]
-    assert wrong == []
+def test_imports_are_in_the_table(top):
+    known = get_modules()
+    assert [line for name, path in known.items() if name.split(".")[0] == top
+            for line in find_violations(name, path, parse(path), known)] == []
 
 
-def test_modules_do_not_import_each_other_in_a_circle():
-    known = modules()
-    graph = {name: {target for target in imports(tree_of(path), known) if target in known and target != name}
-             for name, path in known.items()}
-    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+def test_no_import_cycles():
+    known = get_modules()
+    graph = {name: (find_imports(parse(path), known) & set(known)) - {name} for name, path in known.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # Raises CycleError, which names the cycle.
 
 
 def test_keras_is_tf_keras():
-    for name, path in modules().items():
-        attributes = {(node.value.id, node.attr) for node in ast.walk(tree_of(path))
+    for name, path in get_modules().items():
+        attributes = {(node.value.id, node.attr) for node in ast.walk(parse(path))
                       if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)}
         assert not {("tf", "keras"), ("tensorflow", "keras")} & attributes, name
-        assert "keras" not in imports(tree_of(path), {}), name
+        assert "keras" not in find_imports(parse(path), {}), name
 
 
-def test_flags_are_of_scripts_and_of_the_package_that_makes_them():
-    known = modules()
-    wrong = {name for name, path in known.items() if "absl" in imports(tree_of(path), known)
-             and not (is_script(name) or name.startswith("bert_tf.cli."))}
-    assert wrong == set()
+def test_only_scripts_and_bert_tf_cli_import_absl():
+    known = get_modules()
+    assert {name for name, path in known.items() if "absl" in find_imports(parse(path), known)
+            and not (is_script(path) or name.startswith("bert_tf.cli."))} == set()
 
 
-def test_imports_stand_at_the_top():
-    known = modules()
-    wrong = {(name, function, target) for name, path in known.items()
-             for function, target in late_imports(tree_of(path), known)
-             if target not in LATE_IMPORTS.get(name, ()) and not (is_script(name) and function == "main")}
-    assert wrong == set()
+def test_late_imports():
+    known, late_imports = get_modules(), {}
+    for name, path in known.items():
+        for function, target in find_late_imports(parse(path), known):
+            if not (is_script(path) and function == "main"):
+                late_imports.setdefault(name, set()).add(target)
+    assert late_imports == LATE_IMPORTS
 
 
-def test_late_imports_are_there():
-    known = modules()
-    for name, targets in LATE_IMPORTS.items():
-        assert {target for _, target in late_imports(tree_of(known[name]), known)} == targets, name
-
-
-def test_a_file_can_be_read_in_one_sitting():
-    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
-    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+def test_files_are_short():
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in get_modules().items()}
+    assert {name: length for name, length in lengths.items() if length > MAX_LINES} == {}
 
 
 KNOWN = {name: pathlib.Path(f"{name.replace('.', '/')}{suffix}") for name, suffix in (
@@ -255,7 +235,7 @@ KNOWN = {name: pathlib.Path(f"{name.replace('.', '/')}{suffix}") for name, suffi
     ("data_prep.tasks.tables", ".py"), ("data_prep.secrets", "/__init__.py"), ("bert_tf", "/__init__.py"))}
 
 
-@pytest.mark.parametrize(("name", "code", "wrong"), [
+@pytest.mark.parametrize(("name", "code", "expected"), [
     ("bert_tf.config", "from bert_tf.files import new_file\nimport json", []),
     ("bert_tf.config", "def f():\n    from run.training import step", ["imports run.training.step"]),
     ("bert_tf.config", "import run.training.step as s", ["imports run.training.step"]),
@@ -271,13 +251,12 @@ KNOWN = {name: pathlib.Path(f"{name.replace('.', '/')}{suffix}") for name, suffi
     ("run.training.step", "from bert_tf.cli import a\nfrom run.training import b", []),
     ("run.training.step", "from data_prep import records", ["imports data_prep.records"]),
 ])
-def test_a_wrong_arrow_would_be_seen(name, code, wrong):
-    found = wrong_arrows(name, KNOWN[name], ast.parse(code), KNOWN)
-    assert len(found) == len(wrong)
-    for line, end in zip(found, wrong, strict=True):
-        assert line.endswith(end)
+def test_violations_are_found(name, code, expected):
+    found = find_violations(name, KNOWN[name], ast.parse(code), KNOWN)
+    assert len(found) == len(expected)
+    assert all(line.endswith(end) for line, end in zip(found, expected, strict=True))
 
 
-def test_a_late_import_would_be_seen():
+def test_late_imports_are_found():
     tree = ast.parse("import os\ndef f():\n    def g():\n        import tensorflow as tf\n    from absl import flags\n")
-    assert late_imports(tree, {}) == {("f", "tensorflow"), ("g", "tensorflow"), ("f", "absl")}
+    assert find_late_imports(tree, {}) == {("f", "tensorflow"), ("g", "tensorflow"), ("f", "absl")}

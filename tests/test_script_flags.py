@@ -40,3 +40,10 @@ def test_fine_tuning_has_the_optimizer_flags_of_pretraining(script):
     for name in ("optimizer", "weight_decay_rate", "no_weight_decay", "clip_norm", "decay_power"):
         assert flags[name]["default"] == SCRIPTS["run.run_pretraining"][name]["default"]
     assert ("pack_sequences" in flags) == (script in ("run.run_classifier", "run.run_tagger"))
+
+
+@pytest.mark.parametrize(("script", "flag"), [
+    ("run.prune_model", "replacing_rate"), ("run.prune_model", "replacing_proportion"),
+    ("run.run_general_distillation", "replacing_rate"), ("run.measure_quantization", "train_file")])
+def test_a_flag_that_a_script_would_reject_or_ignore_does_not_exist(script, flag):
+    assert flag not in describe_flags(script)

@@ -1,7 +1,12 @@
-"""Servables of a toy model for each task, and a request of each, for tests of exports."""
+"""A toy model for each task: its servable, its checkpoint, its exports, and a request."""
 
-from bert_tf import models
+import tensorflow as tf
+
+from bert_tf import export, models
 from bert_tf.config import BertConfig
+from bert_tf.export import litert
+from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.tasks import graphs
 from bert_tf.tokenization import BertTokenizer
 from tests.encoders import make_encoder
@@ -14,7 +19,7 @@ CONFIG = BertConfig(len(PIECES.split()) + 2, 16, 1, 4, 28, max_position_embeddin
 
 
 def make_model(name, **options):
-    """The model of a task, with the same weights each time."""
+    """Creates the model of a task, with the same weights each time."""
     encoder = make_encoder(CONFIG, **options)
     return {"encoder": lambda: encoder,
             "classifier": lambda: models.BertClassifier(encoder, 3),
@@ -36,6 +41,12 @@ def make_servable(name, tokenizer, remove_padding=True, **options):
             }[name]()
 
 
+TASKS = {  # TaskMetadata of the fine-tuned models
+    "classifier": TaskMetadata("classifier", MAX_SEQ_LENGTH, True, ("x", "y", "z"), pairs=True),
+    "tagger": TaskMetadata("token_classifier", MAX_SEQ_LENGTH, True, tuple("ABCDE")),
+    "choice": TaskMetadata("multiple_choice", MAX_SEQ_LENGTH, True),
+    "squad": TaskMetadata("span_labeler", MAX_SEQ_LENGTH, True, max_query_length=6, doc_stride=4),
+}
 LONG = "the lazy dog jumps over the quick brown fox . " * 4
 TEXTS = ["The dog, jumping.", "", LONG, "Mary SHELLEY went  to London"]
 REQUESTS = {
@@ -49,7 +60,34 @@ REQUESTS = {
 
 
 def make_tokenizer(folder):
-    """The BertTokenizer of PIECES; its vocabulary goes into a folder, a pathlib.Path."""
+    """Creates the BertTokenizer of PIECES; writes its vocabulary to a directory, a pathlib.Path."""
     path = folder / "vocab.txt"
     path.write_text("\n".join(PIECES.split()) + "\n")
     return BertTokenizer(str(path))
+
+
+def write_checkpoints(folder):
+    """Writes the directory NAME of a run for each task."""
+    for name in REQUESTS:
+        (folder / name).mkdir()
+        make_tokenizer(folder / name)
+        (folder / name / "bert_config.json").write_text(CONFIG.to_json())
+        if name in TASKS:
+            task_metadata.keep(folder / name, TASKS[name])
+        tf.train.Checkpoint(model=make_model(name)).write(str(folder / name / "ckpt-3"))
+        (folder / name / "checkpoint").write_text('model_checkpoint_path: "ckpt-3"\n')
+
+
+def write_saved_models(folder, tokenizer):
+    """Writes the SavedModel NAME/1 of each task."""
+    for name in REQUESTS:
+        export.save(make_servable(name, tokenizer), str(folder / name))
+
+
+def write_litert_files(folder, tokenizer):
+    """Writes NAME.tflite of each task, with two row lengths: 31 is over MAX_SEQ_LENGTH."""
+    for name in REQUESTS:
+        servable = make_servable(name, tokenizer, remove_padding=False, static_length=True)
+        batch_sizes = (1, 3) if name == "encoder" else (2,)
+        content = litert.convert(servable, lengths=(7, 31), batch_sizes=batch_sizes)
+        (folder / f"{name}.tflite").write_bytes(content)

@@ -34,14 +34,14 @@ def measure(settings):
         return
     config = read_config(settings.bert_config_file, settings.max_seq_length)
     predictions = f", {settings.max_predictions_per_seq} predictions" * (settings.workload in (PRETRAINING, PEER))
-    print(f"BERT of {config.num_hidden_layers} layers, width {config.hidden_size}; {settings.batch_size} x "
+    print(f"BERT with {config.num_hidden_layers} layers, hidden size {config.hidden_size}; {settings.batch_size} x "
           f"{settings.max_seq_length} tokens{predictions}; "
           f"{'float32' if settings.workload == SERVED else 'mixed_bfloat16'}; one chip of {settings.topology}",
           flush=True)
     for lookup in settings.lookups:
         measurement = measure_step(settings, lookup)
         print(f"\nwords looked up by {lookup}: traced and lowered in {measurement.lowering_seconds:.0f} s, compiled in "
-              f"{measurement.compiling_seconds:.0f} s; operations refused: none")
+              f"{measurement.compiling_seconds:.0f} s; rejected operations: none")
         if not measurement.fits:
             raise InputError(f"`batch_size`={settings.batch_size}: the step needs "
                              f"{measurement.needed_memory / 2**30:.2f} GiB, more than the chip has")

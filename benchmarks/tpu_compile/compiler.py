@@ -66,7 +66,7 @@ def lower(step, *arguments):
     except ValueError as error:
         names = re.findall(r"\w+(?= \(No registered)|(?<= with op )\w+", str(error))
         reason = str(error).splitlines()[0]
-        raise ValueError(f"XLA refuses {', '.join(dict.fromkeys(names)) or 'the step'}: {reason}") from error
+        raise ValueError(f"XLA rejects {', '.join(dict.fromkeys(names)) or 'the step'}: {reason}") from error
     module = re.sub(r"mhlo\.copy (%\S+) : (tensor<\S+>)", r"stablehlo.reshape \1 : (\2) -> \2", module)
     return re.sub(
         r"(%\w+), (%\w+) = stablehlo\.rng_bit_generator (%\w+), algorithm = +PHILOX : "
@@ -94,7 +94,7 @@ def compile_for_tpu(module, device):
                                          compile_options=xla_client.CompileOptions())
     except (RuntimeError, ir.MLIRError) as error:
         check_memory(str(error))
-        raise ValueError(f"the TPU compiler refuses the step: {error}") from error
+        raise ValueError(f"the TPU compiler rejects the step: {error}") from error
 
 
 def check_memory(message):

@@ -32,32 +32,34 @@ class TpuCompileSettings(Settings):
     """Settings for the step to compile and the TPU."""
 
     workload: str = setting(
-        PRETRAINING, "What is compiled: a training step of run_pretraining, one of run_classifier, the forward pass "
+        PRETRAINING, "Computation to compile: a training step of run_pretraining or run_classifier, the forward pass "
                      "of a served classifier, or the pre-training step of tf-models-official's masked LM task.",
         choices=WORKLOADS)
     bert_config_file: str = setting("base", "bert_config.json of the model, or the name of a published size.")
-    batch_size: int = setting(32, "Examples in a step on one chip.", lower=1)
+    batch_size: int = setting(32, "Batch size of one chip.", lower=1)
     max_seq_length: int = setting(128, "Sequence length in tokens.", lower=4)
-    max_predictions_per_seq: int = setting(20, "Masked positions in a sequence.", lower=1)
+    max_predictions_per_seq: int = setting(20, "Maximum number of masked tokens per sequence.", lower=1)
     max_sequences_per_pack: int = setting(
-        0, "Sequences that a row of a pre-training step can hold, packed; 0 for one.", lower=0)
-    optimizer: str = setting("adamw", "The optimizer of a training step.", choices=OPTIMIZERS)
-    accumulate_steps: int = setting(1, "Micro-batches into which the batch is cut.", lower=1)
-    recompute_activations: bool = setting(False, "Compute activations again in the backward pass.")
-    lookup: tuple[str, ...] = setting(LOOKUPS, "How words are looked up: by a gather, or by a product with one-hot "
-                                               "vectors; each is compiled.")
+        0, "Maximum number of packed sequences per row of a pre-training step; 0 for unpacked rows.", lower=0)
+    optimizer: str = setting("adamw", "Optimizer of a training step.", choices=OPTIMIZERS)
+    accumulate_steps: int = setting(1, "Number of micro-batches per batch.", lower=1)
+    recompute_activations: bool = setting(False, "Recompute activations in the backward pass.")
+    lookup: tuple[str, ...] = setting(
+        LOOKUPS, "Lookup of word embeddings: a gather, or a multiplication with one-hot vectors. The script compiles "
+                 "each.")
     topology: str = setting("v5e:2x2", "TPU to compile for: kind (" + ", ".join(CHIPS) + ") and layout of its chips, "
                                        "of which the step uses one.")
-    top: int = setting(10, "How many of the costliest operations to list.", lower=0)
+    top: int = setting(10, "Number of the most expensive operations to list.", lower=0)
     table: bool = setting(
-        False, "Compile every row of the table of what fits, and print it; takes hours. Rows that are kept in "
-               "`table_dir` are not compiled again. Of the other flags `topology` alone counts.")
-    table_dir: str = setting(TABLE_DIR, "Folder for the rows of the table, a JSON file each.")
-    only: str = setting("", "Compile those rows of the table alone in whose name this is found; the printed table has "
-                            "all that are kept.")
-    tries: int = setting(0, "At most so many compilations in each search for the largest batch; 0 for as many as it "
-                            "takes to be sure.", lower=0)
-    format: str = setting("text", "How the table is printed.", choices=("text", "markdown"))
+        False, "Compile every row of the table of memory and speed, and print it; takes hours. Rows that `table_dir` "
+               "contains are not compiled again. All other flags except `topology` are ignored.")
+    table_dir: str = setting(TABLE_DIR, "Directory for the rows of the table, one JSON file each.")
+    only: str = setting(
+        "", "Compile only the rows of the table whose name contains this text. The printed table has all rows in "
+            "`table_dir`.")
+    tries: int = setting(
+        0, "Maximum number of compilations in each search for the largest batch; 0 for an exact search.", lower=0)
+    format: str = setting("text", "Format of the printed table.", choices=("text", "markdown"))
 
     def check(self):
         """See Settings."""

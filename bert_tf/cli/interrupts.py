@@ -7,6 +7,8 @@ import contextlib
 import os
 import signal
 import sys
+import threading
+import time
 
 INTERRUPTED = 130  # Status in a shell of a process that Ctrl-C ended.
 TERMINATED = 143  # Status in a shell of a process that SIGTERM ended.
@@ -19,15 +21,17 @@ class Terminated(BaseException):
 ENDINGS = {KeyboardInterrupt: (INTERRUPTED, "interrupted"), Terminated: (TERMINATED, "ended by SIGTERM")}
 _SIGNALS = {signal.SIGINT: (KeyboardInterrupt, signal.default_int_handler),
             signal.SIGTERM: (Terminated, signal.SIG_DFL)}  # the exception, and the handler that raising it replaces
+PATIENCE = 10  # Seconds after which a process ends if a library has not returned.
 
 
 @contextlib.contextmanager
 def raised():
     """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Terminated, within a context, unless handled.
 
-    A second SIGTERM ends the process at once. An error that is raised after a signal follows from it, since libraries
-    replace exceptions: TensorFlow does while it reports its own error. The context raises the signal's exception
-    instead.
+    A second SIGTERM ends the process at once. So does a signal that is not handled within PATIENCE seconds: Python
+    handles it after the current call into a library, and TensorFlow's gs:// client repeats a failing request for
+    minutes. An error that is raised after a signal follows from it, since libraries replace exceptions: TensorFlow does
+    while it reports its own error. The context raises the signal's exception instead.
     """
     received = []
 
@@ -43,7 +47,8 @@ def raised():
         if before[number] is default:
             signal.signal(number, receive)
     try:
-        yield
+        with _watched(receive, received):
+            yield
     except Exception as error:
         if received:
             raise received[0] from error
@@ -51,6 +56,44 @@ def raised():
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def _watched(handler, received):
+    """Ends the process if, within a context, a signal of `handler` is not in `received` after PATIENCE seconds."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def is_unhandled(number):
+        return number in _SIGNALS and not received and signal.getsignal(number) is handler
+
+    def watch():
+        while number := os.read(reader, 1)[0]:
+            deadline = time.monotonic() + PATIENCE
+            while is_unhandled(number):
+                if time.monotonic() > deadline:
+                    status, message = ENDINGS[_SIGNALS[number][0]]
+                    print(f"\n{os.path.basename(sys.argv[0])}: {message}", file=sys.stderr, flush=True)
+                    os._exit(status)
+                time.sleep(0.1)
+        os.close(reader)
+
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)  # Python writes there when a signal arrives
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.write(writer, b"\0")  # ends the thread
+        os.close(writer)
+
+
+def _forget_parent():
+    """Prevents a forked process from reporting its signals to the thread of its parent."""
+    signal.set_wakeup_fd(-1)
+
+
+os.register_at_fork(after_in_child=_forget_parent)
 
 
 def _hook(kind, error, traceback, before=sys.excepthook):

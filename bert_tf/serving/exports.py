@@ -5,6 +5,8 @@ import os
 from bert_tf import files
 from bert_tf.errors import InputError
 from bert_tf.model_folder import find_config
+from bert_tf.serving import saved_model_file
+from bert_tf.tasks import KINDS
 
 LITERT_SUFFIX = ".tflite"
 SAVED_MODEL_FILE = "saved_model.pb"
@@ -24,6 +26,26 @@ def newest_version(folder, argument="saved_model"):
         raise InputError(f"holds no SavedModel (looked for {SAVED_MODEL_FILE})"
                          + f"; of the LiteRT model there give the file, {alone}" * bool(alone), argument, folder)
     return path
+
+
+def find_kind(outputs):
+    """Returns the kind of task whose serving_default has these output names; None if it is none of KINDS."""
+    return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
+
+
+def read_inputs(path, argument):
+    """Returns the names of an export's texts, in their order, without loading it; None if they cannot be read.
+
+    Args:
+      path: str. An export that exists.
+      argument: str. Name of the argument with the path, for error messages.
+    """
+    if path.endswith(LITERT_SUFFIX) or files.is_remote(path):  # a LiteRT file loads fast; TensorFlow reads remote files
+        return None
+    signature = saved_model_file.read_signature(os.path.join(newest_version(path, argument), SAVED_MODEL_FILE))
+    inputs, outputs = signature or ((), ())
+    kind = find_kind(outputs)
+    return tuple(KINDS[kind].inputs("text_b" in inputs)) if kind else None
 
 
 def _find_version(folder):

@@ -48,7 +48,7 @@ def open_model(settings):
     if settings.exported:
         from bert_tf.serving.saved_model import LoadedSavedModel
 
-        return LoadedSavedModel(newest_version(path, name), settings.task, top_k, path)
+        return LoadedSavedModel(newest_version(path, name), settings.task, top_k, path, name)
     from bert_tf.serving.checkpoint import LoadedCheckpoint
 
     return LoadedCheckpoint(settings)

@@ -7,6 +7,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of an export's tokenizer
 
 from bert_tf.errors import InputError
+from bert_tf.serving import exports
 from bert_tf.serving.model import LoadedModel
 from bert_tf.tasks import KINDS
 from bert_tf.tokenization.model_inputs import FEATURES
@@ -15,7 +16,7 @@ from bert_tf.tokenization.model_inputs import FEATURES
 class LoadedSavedModel(LoadedModel):
     """A SavedModel of any kind of task."""
 
-    def __init__(self, path, kind=None, top_k=None, given=None):
+    def __init__(self, path, kind=None, top_k=None, given=None, argument="saved_model"):
         """Loads a SavedModel.
 
         Args:
@@ -23,6 +24,7 @@ class LoadedSavedModel(LoadedModel):
           kind: str or None. Required kind of task.
           top_k: int or None. Required number of candidates.
           given: str or None. Directory from the user, for error messages.
+          argument: str. Name of the argument with the directory, for error messages.
 
         Raises:
           InputError: If it is corrupted, was not exported by this project, or does not meet the requirements.
@@ -30,9 +32,9 @@ class LoadedSavedModel(LoadedModel):
         self._loaded = load_whole(path)  # keeps the variables
         self._signature = self._loaded.signatures.get("serving_default")
         outputs = self._signature.structured_outputs if self._signature else {}
-        found = kind_of(outputs)
+        found = exports.find_kind(outputs)
         if found is None or kind not in (None, found):
-            raise InputError(f"`saved_model`={given or path}: is not of a {kind or 'model of these scripts'}")
+            raise InputError(f"is not of a {kind or 'model of these scripts'}", argument, given or path)
         candidates = outputs.get(KINDS[found].candidates)
         if top_k and candidates is not None and top_k > candidates.shape[-1]:
             raise InputError(f"`top_k`={top_k}: {path} was exported with `top_k`={candidates.shape[-1]}")
@@ -50,11 +52,6 @@ class LoadedSavedModel(LoadedModel):
 
     def _answer(self, texts):
         return call_signature(self._signature, texts, self._ranks)
-
-
-def kind_of(outputs):
-    """Returns the kind of task whose serving_default has these output names; None if it is none of KINDS."""
-    return next((name for name, kind in KINDS.items() if not kind.signature.isdisjoint(outputs)), None)
 
 
 def load_whole(path):

@@ -77,6 +77,10 @@ class PruneModelSettings(FineTunedSettings):
         """See Settings."""
         if self.losses.replacing_rate is not None:
             raise InputError("is of run_distillation alone", "replacing_rate", self.losses.replacing_rate)
+        micro_batches, batch_size = self.step.accumulate_steps, self.training.train_batch_size
+        if self.pruning.num_train_epochs and batch_size % micro_batches:
+            raise InputError(f"must be a multiple of `accumulate_steps`={micro_batches}", "train_batch_size",
+                             batch_size)
 
     def check_files(self):
         """See Settings. Also raises InputError if output_dir is the model's directory, or contains a training run."""

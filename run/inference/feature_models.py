@@ -30,7 +30,7 @@ class SavedModelOfFeatures:
     def __init__(self, path):
         loaded = saved_model.load_whole(exports.newest_version(path, "model"))
         signature = loaded.signatures.get("serving_default")
-        self.kind = saved_model.kind_of(signature.structured_outputs if signature else {})
+        self.kind = exports.find_kind(signature.structured_outputs if signature else {})
         if self.kind is None or "ids" not in loaded.signatures:
             raise InputError(f"`model`={path}: is not of a model of these scripts")
         self._loaded, self._signature = loaded, loaded.signatures["ids"]  # `_loaded` keeps the variables alive.

@@ -14,6 +14,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
+from bert_tf.serving import exports
 from bert_tf.serving.settings import (
     AnyModelSettings,
     CheckpointSettings,
@@ -174,8 +175,12 @@ class PredictionSettings(LoadSettings):
     batch_size: int = setting(32, "Batch size.", lower=1)
 
     def check_files(self):
-        """See Settings. The inputs of an export are not known before it is loaded."""
-        inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
+        """See Settings."""
+        if self.exported:
+            argument, path = self.exported
+            inputs = exports.read_inputs(path, argument)
+        else:
+            inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
         request_files.check(self.input_file, inputs, self.columns, self.input_format)
 
     @property

@@ -80,7 +80,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
         if schedule.do_train:
             results = training_run.train([
                 loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size,
-                           _flops_of(phase.settings, model.encoder))
+                           count_flops(phase.settings, model.encoder))
                 for phase, each in zip(parts, data, strict=True)], evaluate if schedule.eval_steps else None)
         if schedule.do_eval:
             results = results or evaluate()
@@ -124,7 +124,7 @@ def sentence_label(settings):
     return settings.records.instances.what.sentence_label
 
 
-def _flops_of(settings, encoder):
+def count_flops(settings, encoder):
     """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
     return lambda tokens: utilisation.pretraining_flops(
         encoder.config, tokens, settings.records.max_predictions_per_seq, encoder.last_where_read)

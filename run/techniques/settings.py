@@ -186,10 +186,10 @@ class AnswerSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(
-        True, "Compute the teacher outputs once, and store them on disk for all epochs. --nokeep_answers computes "
-              "them in each step.")
+        True, "During the runs: compute the teacher outputs once, and read them from disk in all epochs. "
+              "--nokeep_answers computes them in each step.")
     keep_teacher_answers: bool = setting(
-        False, "Keep OUTPUT_DIR/answers after the last run. By default, the script deletes it.",
+        False, "After the runs: keep the teacher outputs in OUTPUT_DIR/answers. By default, the script deletes them.",
         needs="keep_answers=true")
     answers_dir: str | None = setting(
         None, "Directory for the outputs of one teacher, reused by later runs; each combination of data and settings "

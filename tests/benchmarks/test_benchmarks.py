@@ -64,7 +64,8 @@ SHAPES = {"batch_sizes": ("2", "1"), "lengths": ("7", "9")}
 PRETRAINING_STEP = {"train_batch_size": 3, "max_seq_length": 10, "max_predictions_per_seq": 4}
 CASES = {
     bfloat16: Case(
-        SHAPES, {"2 x 7": 7, "1 x 9": 7}, (r"PyTorch is left out: pip install -e '\.\[peers\]'",),
+        SHAPES, {"2 x 7": 7, "1 x 9": 7},
+        (r"PyTorch is not installed, so it is skipped: pip install -e '\.\[peers\]'",),
         {(f"Export in bfloat16, {shape} tokens", f"{peer} in float32")
          for shape in ("2 x 7", "1 x 9") for peer in ("this project", OFFICIAL)}),
     dynamic_masking: Case(
@@ -96,11 +97,11 @@ CASES = {
     length_groups: Case(
         {"max_seq_length": 20, "examples": 50, "batch_size": 4, "steps": 2},
         {"padded ": 1, "grouped by length ": 1, "ratio ": 1},
-        (r"50 examples, 4\d\.\d% of their 20 positions are real",)),
+        (r"50 examples, 4\d\.\d% of their 20 positions are not padding",)),
     litert: Case(
         {"batch_sizes": (1, 3), "lengths": (9, 8), "max_seq_length": 10, "sentences": (1, 3)},
         {"1 x 9 ": 8, "3 x 8 ": 8, "1 sentences": 5, "3 sentences": 5},
-        (r"ONNX Runtime is left out, no_such_package cannot be imported: pip install -e '\.\[peers\]'",),
+        (r"ONNX Runtime is skipped, since no_such_package cannot be imported: pip install -e '\.\[peers\]'",),
         {("LiteRT int8, 1 x 9", f"{OFFICIAL}, float32"), ("LiteRT int8, 3 x 8", f"{OFFICIAL}, float32"),
          ("LiteRT int8 from text, 1 sentence", f"{OFFICIAL}'s export"),
          ("LiteRT int8 from text, 3 sentences", f"{OFFICIAL}'s export")}),
@@ -108,7 +109,7 @@ CASES = {
         {"train_batch_size": 3, "max_seq_length": 24, "max_predictions_per_seq": 6},
         {"padded ": 4, "packed  ": 4},
         (r"padded +[45]\d\.\d% +1\.000 .*", r"packed +9\d\.\d% +1\.[5-9]\d* .*",
-         f"packed: {NUMBER} times the sequences a second"),
+         f"packed: {NUMBER} times the sequences per second"),
         {("Pre-training at 24 tokens with fixed shapes, packed", "this project, padded")}),
     pretraining_data: Case(
         {"max_seq_length": 13, "max_predictions_per_seq": 3, "dupe_factor": 2, "num_output_shards": 2},
@@ -124,7 +125,7 @@ CASES = {
     serving: Case(
         {"max_seq_length": 10, "batch_sizes": ("1", "3"), "threads": 2}, {"1 sentences": 9, "3 sentences": 9},
         (r".*their answers differ by at most (0|\d\S*e-(0[7-9]|[1-9]\d)).*",
-         r"matrix products with weights in the optimised graph: \d+ .*"),
+         r"matrix multiplications with weights in the optimized graph: \d+ .*"),
         {("Served classifier, 1 sentence", f"{OFFICIAL}'s export"),
          ("Served classifier, 3 sentences", f"{OFFICIAL}'s export")}),
     tokenization: Case(
@@ -212,5 +213,5 @@ def test_served_sentences(paths):
     sentences = serving.read_sentences(None, 32)
     assert len(set(sentences)) == 32
     assert all(4 <= len(sentence.split()) <= 45 for sentence in sentences)
-    with pytest.raises(InputError, match="has 40 sentences, 41 are needed"):
+    with pytest.raises(InputError, match="has 40 sentences, but a batch requires 41"):
         serving.read_sentences(paths["text_file"], 41)

@@ -43,7 +43,7 @@ def test_a_row_and_a_bar_for_each_comparison(settings, tmp_path, capsys):
 def test_a_page_without_marks_is_left_alone(settings, tmp_path):
     measurements.keep("tokens", settings, [FASTER])
     (tmp_path / "page.md").write_text("# Speed\n")
-    with pytest.raises(InputError, match=r"`page_file`=.*page\.md: lacks the marks"):
+    with pytest.raises(InputError, match=r"`page_file`=.*page\.md: must contain the marks"):
         page.write(settings, "A machine.")
     assert (tmp_path / "page.md").read_text() == "# Speed\n"
     assert not (tmp_path / "peers.png").exists()
@@ -64,10 +64,10 @@ def test_bars_and_labels(settings):
 
 
 def test_nothing_is_drawn_without_measurements(settings, tmp_path):
-    with pytest.raises(InputError, match=r"`results_dir`=.*: there are no measurements"):
+    with pytest.raises(InputError, match=r"`results_dir`=.*: contains no measurements"):
         page.write(settings, "")
     measurements.keep("none", settings, [])
-    with pytest.raises(InputError, match=r"`results_dir`=.*: there are no measurements"):
+    with pytest.raises(InputError, match=r"`results_dir`=.*: contains no measurements"):
         page.write(settings, "")
     assert not (tmp_path / "peers.png").exists()
 
@@ -101,5 +101,5 @@ def test_turns_are_taken(monkeypatch):
 @pytest.mark.parametrize("values", [("3", "0"), ("x",), ("-1",), ("",)])
 def test_whole_numbers(values):
     assert measurements.whole_numbers("batch_sizes", ("3", "12")) == [3, 12]
-    with pytest.raises(InputError, match=f"`batch_sizes`={values[-1]}: it must be whole numbers of at least 1"):
+    with pytest.raises(InputError, match=f"`batch_sizes`={values[-1]}: must be integers of at least 1"):
         measurements.whole_numbers("batch_sizes", values)

@@ -1,4 +1,4 @@
-"""The one line of an error, and the same error about another argument."""
+"""InputError: its message, and the same error for another argument."""
 
 import pickle
 
@@ -16,7 +16,7 @@ from bert_tf.errors import InputError, renamed
 ])
 def test_messages(arguments, message):
     assert str(InputError(*arguments)) == message
-    assert str(pickle.loads(pickle.dumps(InputError(*arguments)))) == message  # from a process of a pool
+    assert str(pickle.loads(pickle.dumps(InputError(*arguments)))) == message  # As from a process of a pool.
 
 
 def test_another_argument():

@@ -1,4 +1,4 @@
-"""Hooks of layers: their order, that Keras does not track them, and what the encoder's hooks may change."""
+"""Hooks of layers and of the encoder: their order, and that they end with their context."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,13 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.errors import InputError
 from bert_tf.layers import Hook, Projection, WeightInitializer, attach, attached, detach, hooks
-from bert_tf.techniques.masks import masked
 from tests.encoders import make_encoder
 
 T, K, M = 3, 5, 7
 
 
 class Scale(Hook):
-    """Multiplies a kernel by a factor, and notes its name at each product."""
+    """Multiplies a kernel by a factor, and records each call."""
 
     def __init__(self, factor, called):
         self._factor, self._called = factor, called
@@ -32,7 +31,7 @@ def projection():
     return Projection(K, M, WeightInitializer(0.02, 1), name="dense")
 
 
-def test_the_last_hook_is_outermost_and_keras_tracks_none(projection):
+def test_the_last_hook_is_outermost_and_untracked(projection):
     x, called = tf.ones([T, K]), []
     plain, weights = projection(x), len(projection.weights)
     inner, outer = Scale(2.0, called), Scale(3.0, called)
@@ -47,7 +46,7 @@ def test_the_last_hook_is_outermost_and_keras_tracks_none(projection):
     np.testing.assert_allclose(projection(x), 3 * plain, rtol=1e-6)
 
 
-def test_hooks_of_a_context_end_with_it_and_after_an_error(projection):
+def test_a_context_detaches_its_hooks_also_after_an_error(projection):
     x = tf.ones([T, K])
     plain = projection(x)
     with attached([(projection, Scale(2.0, []))]):
@@ -59,7 +58,7 @@ def test_hooks_of_a_context_end_with_it_and_after_an_error(projection):
     assert projection.hooks == ()
 
 
-def test_a_product_that_no_kernel_gives_is_rejected(projection):
+def test_rejected_merge_of_a_nonlinear_hook(projection):
     class Inputs(Hook):
         def product(self, x, kernel, multiply):
             return multiply(x * x, kernel)
@@ -70,9 +69,8 @@ def test_a_product_that_no_kernel_gives_is_rejected(projection):
 
 
 @pytest.mark.parametrize("fast", [{}, {"remove_padding": True, "last_where_read": True}, {"recompute": True}])
-def test_a_hook_of_the_encoder_runs_around_each_layer(reference_config, reference_batches, fast):
-    """It skips the first layer and doubles what the second gives; both ways of a hook."""
-    batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
+def test_a_hook_of_the_encoder_runs_around_each_layer(reference_config, batch, fast):
+    """The hook skips the first layer and doubles the output of the second."""
     encoder = make_encoder(reference_config, **fast)
     numbers = []
 
@@ -93,12 +91,3 @@ def test_a_hook_of_the_encoder_runs_around_each_layer(reference_config, referenc
     expected = model.head(encoder.pooler(changed["sequence_output"][:, 0]))
     np.testing.assert_allclose(logits, expected, rtol=0, atol=2e-5)
     assert len(encoder.hooks) == ("recompute" in fast)
-
-
-def test_masks_are_hooks_that_end(reference_config, reference_batches):
-    batch = {name: tf.constant(values[0]) for name, values in reference_batches.items()}
-    encoder = make_encoder(reference_config)
-    with masked(encoder, heads=[tf.zeros([4]), tf.ones([4])]):
-        without = encoder(batch)["sequence_output"]
-    assert np.abs(without - encoder(batch)["sequence_output"]).max() > 1e-4
-    assert not any(layer.attention_output.hooks for layer in encoder.encoder_layers)

@@ -1,4 +1,4 @@
-"""What must start in a moment imports neither TensorFlow nor, where it is no command line, flags."""
+"""Modules that start quickly import neither TensorFlow nor, if they define no script, flags."""
 
 import os
 import subprocess
@@ -17,41 +17,38 @@ FREE_OF_FLAGS_TOO = ("bert_tf.cli.settings", "bert_tf.config", "bert_tf.errors",
                      "bert_tf.tokenization.unicode_rules", "bert_tf.tokenization.vocabulary")
 
 
-def loaded_by(*modules):
-    """The top-level packages that a fresh process has loaded after importing modules."""
-    code = f"import sys, {', '.join(modules)}\nprint(*{{name.split('.')[0] for name in sys.modules}})"
-    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                              cwd=scripts.ROOT).stdout.split())
+def run(code):
+    """Runs Python code in a fresh process; returns the words that it prints."""
+    environment = {name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=scripts.ROOT,
+                          env=environment)
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.split())
 
 
 @pytest.mark.parametrize(("modules", "unwanted"), [
     (FREE_OF_TENSORFLOW, {"tensorflow", "tf_keras", "keras", "numba"}),
     (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
 ])
-def test_imports_that_are_cheap(modules, unwanted):
-    loaded = loaded_by(*modules)
+def test_modules_without_tensorflow(modules, unwanted):
+    loaded = run(f"import sys, {', '.join(modules)}\nprint(*{{name.split('.')[0] for name in sys.modules}})")
     assert {"sys", "bert_tf"} <= loaded
     assert not unwanted & loaded, "find out which with python -X importtime"
 
 
 def test_tensorflow_does_not_import_keras_3():
-    code = ("import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\nimport tensorflow\n"
-            "print(*{'keras', 'tf_keras', 'sklearn', 'matplotlib'} & {*sys.modules})\n")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=scripts.ROOT,
-                          env={name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"})
-    assert done.stdout.split() == ["tf_keras"]
+    assert run("import sys\nfrom bert_tf.cli import script\nscript.prepare_tensorflow()\nimport tensorflow\n"
+               "print(*{'keras', 'tf_keras', 'sklearn', 'matplotlib'} & {*sys.modules})") == {"tf_keras"}
 
 
-def test_the_face_of_tokenization_imports_what_is_asked_for():
-    code = ("import sys\nfrom bert_tf import tokenization\n"
-            "assert tokenization.read_vocabulary.__module__ == 'bert_tf.tokenization.vocabulary'\n"
-            "assert tokenization.UNICODE_VERSION\n"
-            "assert 'tensorflow' not in sys.modules\n"
-            "assert all(hasattr(tokenization, name) for name in tokenization.__all__)\n"
-            "assert set(tokenization.__all__) <= set(dir(tokenization))\n"
-            "assert 'tensorflow' in sys.modules\n"
-            "assert not hasattr(tokenization, 'PieceSplitter')\n"
-            "from bert_tf.tokenization import *\n"
-            "assert BertTokenizer.__module__ == 'bert_tf.tokenization.tokenizer'\n")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=scripts.ROOT)
-    assert done.returncode == 0, done.stderr
+def test_tokenization_imports_names_on_first_use():
+    run("import sys\nfrom bert_tf import tokenization\n"
+        "assert tokenization.read_vocabulary.__module__ == 'bert_tf.tokenization.vocabulary'\n"
+        "assert tokenization.UNICODE_VERSION\n"
+        "assert 'tensorflow' not in sys.modules\n"
+        "assert all(hasattr(tokenization, name) for name in tokenization.__all__)\n"
+        "assert set(tokenization.__all__) <= set(dir(tokenization))\n"
+        "assert 'tensorflow' in sys.modules\n"
+        "assert not hasattr(tokenization, 'UnknownName')\n"
+        "from bert_tf.tokenization import *\n"
+        "assert BertTokenizer.__module__ == 'bert_tf.tokenization.tokenizer'\n")

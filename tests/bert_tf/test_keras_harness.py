@@ -1,4 +1,4 @@
-"""Every public layer and model passes one harness; every other public object of Keras' kinds passes a part of it."""
+"""Configs, training steps, graphs, and files of all public layers and models; configs of other objects."""
 
 import functools
 import importlib
@@ -20,7 +20,6 @@ from bert_tf.techniques import lora
 from tests.bert_tf import keras_cases
 from tests.bert_tf.keras_cases import CASES, OBJECTS
 
-DTYPES = ("float32", "mixed_bfloat16")
 PACKAGES = ("bert_tf.config", "bert_tf.encoder", "bert_tf.models", "bert_tf.losses", "bert_tf.layers", "bert_tf.fast",
             "bert_tf.optimization")
 KERAS_MODULES = (tf_keras.layers, tf_keras.models, tf_keras.optimizers, tf_keras.optimizers.schedules, tf_keras.losses,
@@ -70,11 +69,10 @@ def assert_equal(found, expected):
                           tf.nest.map_structure(np.asarray, expected))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", CASES)
-def test_layer(name, dtype, features, tmp_path, caplog):
+def test_layers_from_configs_and_a_training_step(name, features):
     case = CASES[name]
-    layer = case.make(dtype)
+    layer = case.make("mixed_bfloat16")
     assert type(layer).__name__ == name
     assert tf_keras.saving.get_registered_name(type(layer)) == f"bert_tf>{name}"
 
@@ -84,40 +82,41 @@ def test_layer(name, dtype, features, tmp_path, caplog):
     assert (again.name, again.dtype_policy.name) == (layer.name, layer.dtype_policy.name)
     assert [each.name for each in again.weights] == [each.name for each in layer.weights]
     assert_equal(again.weights, layer.weights)  # The seeds are equal, too.
-
     randomize(layer)
-    eager = case.call(layer, features, False)
-    graph = tf.function(lambda: case.call(layer, features, False))()
-    tolerance = 1e-5 if dtype == "float32" else 0.1
-    tf.nest.map_structure(lambda one, other: np.testing.assert_allclose(
-        tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance), eager, graph)
-
-    caplog.clear()  # A new function for each case is retracing, to TensorFlow.
-    holder = keras_cases.Holder(layer, name)
-    holder.save(tmp_path / "holder.keras")
-    loaded = tf_keras.models.load_model(tmp_path / "holder.keras")
-    assert_equal(loaded.layer.weights, layer.weights)
-    assert_equal(loaded(features), eager)
-    again = type(layer).from_config(config)
     again.set_weights(layer.get_weights())
-    assert_equal(case.call(again, features, False), eager)
-    assert caplog.records == []
+    assert_equal(case.call(again, features, False), case.call(layer, features, False))
 
-    if layer.trainable_variables:
-        take_a_step(layer, lambda: case.call(layer, features, True), case.unused)
-
-
-def take_a_step(layer, call, unused):
-    """Trains a layer a step: all trainable variables move, except for those that are not used."""
     variables, before = layer.trainable_variables, layer.get_weights()
+    if not variables:
+        return
     with tf.GradientTape() as tape:
-        outputs = tf.nest.flatten(call())
+        outputs = tf.nest.flatten(case.call(layer, features, True))
         loss = tf.add_n([tf.reduce_mean(tf.square(tf.cast(each, tf.float32) - 1.0)) for each in outputs])
     create_optimizer(0.1, 10, 0).apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
     for variable, old in zip(layer.weights, before, strict=True):
-        is_used = not any(part in variable.name for part in unused)
+        is_used = not any(part in variable.name for part in case.unused)
         assert np.isfinite(variable).all(), variable.name
         assert np.any(variable != old) == is_used, variable.name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+@pytest.mark.parametrize("name", CASES)
+def test_layers_in_graphs_and_files(name, dtype, features, tmp_path, caplog):
+    layer, call = CASES[name].make(dtype), CASES[name].call
+    randomize(layer)
+    eager = call(layer, features, False)
+    graph = tf.function(lambda features: call(layer, features, False), input_signature=[{
+        name: tf.TensorSpec([None, None, *value.shape[2:]], value.dtype) for name, value in features.items()}])
+    tolerance = 1e-5 if dtype == "float32" else 0.1
+    tf.nest.map_structure(lambda one, other: np.testing.assert_allclose(
+        tf.cast(one, tf.float32), tf.cast(other, tf.float32), rtol=tolerance, atol=tolerance), eager, graph(features))
+
+    caplog.clear()  # TensorFlow reports a new function for each case as retracing.
+    keras_cases.Holder(layer, name).save(tmp_path / "holder.keras")
+    loaded = tf_keras.models.load_model(tmp_path / "holder.keras")
+    assert_equal(loaded.layer.weights, layer.weights)
+    assert_equal(loaded(features), eager)
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("name", [name for name, value in OBJECTS.items() if value is not None])

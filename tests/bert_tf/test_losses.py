@@ -1,3 +1,5 @@
+"""Losses by hand, and partial losses of unequal parts of a batch."""
+
 import dataclasses
 
 import numpy as np
@@ -8,7 +10,7 @@ from bert_tf import losses
 from bert_tf.losses import Term, TotalLoss
 
 
-def test_masked_lm_loss_is_the_mean_over_real_predictions():
+def test_pretraining_loss_is_a_mean_over_predictions():
     logits = np.log([[[0.5, 0.25, 0.25], [0.2, 0.2, 0.6]], [[0.1, 0.8, 0.1], [0.9, 0.05, 0.05]]]).astype("f")
     outputs = {"masked_lm_logits": tf.constant(logits), "next_sentence_logits": tf.math.log([[0.75, 0.25]] * 2)}
     features = {"masked_lm_ids": tf.constant([[0, 2], [1, 0]]),
@@ -29,31 +31,37 @@ def test_a_batch_without_predictions_has_no_masked_lm_loss():
     assert float(losses.pretraining_loss(outputs, features)["masked_lm_loss"]) == 0
 
 
-def slice_of(tensors, rows):
-    return {name: value[rows] for name, value in tensors.items()}
+def normal(*shape):
+    return tf.constant(np.random.default_rng(7).normal(size=shape), tf.float32)
 
 
-def test_partial_losses_of_pieces_with_unequal_predictions_add_up_to_the_loss_of_the_batch():
-    generator = np.random.default_rng(7)
-    outputs = {"masked_lm_logits": tf.constant(generator.normal(size=[5, 3, 7]), tf.float32),
-               "next_sentence_logits": tf.constant(generator.normal(size=[5, 2]), tf.float32)}
-    features = {"masked_lm_ids": tf.constant(generator.integers(0, 7, [5, 3])),
-                "masked_lm_weights": tf.constant([[1.0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [1, 1, 1]]),
-                "next_sentence_labels": tf.constant([[1], [0], [0], [1], [1]])}
-    whole = losses.pretraining_loss(outputs, features)
-    pieces = [(slice_of(outputs, rows), slice_of(features, rows)) for rows in (slice(0, 2), slice(2, 5))]
-    normalizers = [sum(each) for each in zip(
-        *(losses.pretraining_loss.normalizers(piece) for _, piece in pieces), strict=True)]
-    assert normalizers == [10, 5]
-    partial = [losses.pretraining_loss.partial_losses(*piece, normalizers) for piece in pieces]
-    for name, value in whole.items():
+PARTITIONED = {
+    "pretraining": (losses.pretraining_loss, {
+        "masked_lm_logits": normal(5, 3, 7), "next_sentence_logits": normal(5, 2)}, {
+        "masked_lm_ids": tf.constant([[0, 1, 2], [3, 4, 5], [6, 0, 1], [2, 3, 4], [5, 6, 0]]),
+        "masked_lm_weights": tf.constant([[1.0, 0, 0], [1, 0, 0], [1, 1, 1], [1, 1, 0], [1, 1, 1]]),
+        "next_sentence_labels": tf.constant([[1], [0], [0], [1], [1]])}, [10, 5]),
+    "classification": (losses.classification_loss, {"logits": normal(5, 2)}, {
+        "label_ids": tf.constant([1, 1, 0, 0, 1])}, [5]),
+    "tokens": (losses.token_classification_loss, {"logits": normal(5, 4, 5)}, {
+        "label_ids": tf.constant([[0, -1, -1, -1], [2, 3, 1, -1], [4, 4, -1, -1], [-1] * 4, [1, 2, 3, 4]])}, [10]),
+}
+
+
+@pytest.mark.parametrize(("loss", "outputs", "features", "normalizers"), PARTITIONED.values(), ids=PARTITIONED)
+def test_partial_losses_of_unequal_parts_add_up(loss, outputs, features, normalizers):
+    expected = loss(outputs, features)
+    parts = [[{name: value[rows] for name, value in tensors.items()} for tensors in (outputs, features)]
+             for rows in (slice(0, 2), slice(2, 5))]
+    found = [sum(each) for each in zip(*(loss.normalizers(part) for _, part in parts), strict=True)]
+    assert found == normalizers
+    partial = [loss.partial_losses(*part, found) for part in parts]
+    for name, value in expected.items():
         assert float(sum(each[name] for each in partial)) == pytest.approx(float(value), rel=1e-6)
-    mean_of_means = np.mean([losses.pretraining_loss(*piece)["masked_lm_loss"] for piece in pieces])
-    assert abs(mean_of_means / whole["masked_lm_loss"] - 1) > 1e-2
 
 
 def test_terms_by_hand():
-    """Items 1, 2, 4, 8 with counts 1, 0, 3, 2; their sum counted as two items of each example; a name of two terms."""
+    """Items 1, 2, 4, 8 with counts 1, 0, 3, 2, or with two counts per example; two terms can share a name."""
     items = lambda outputs, features: outputs
     counted = Term("loss", items, lambda features: features["counts"])
     outputs, features = tf.constant([1.0, 2.0, 4.0, 8.0]), {"counts": tf.constant([1.0, 0.0, 3.0, 2.0])}
@@ -85,37 +93,10 @@ def test_counts_with_an_axis_of_size_1_sum_over_it():
     assert float(loss(items, {"counts": tf.constant([[1.0], [3.0]])})["loss"]) == pytest.approx((6 + 3 * 23) / 4)
 
 
-def test_counts_of_packed_rows():
-    """Three sequences in two rows."""
-    features = {"sequence_weights": tf.constant([[1.0, 1.0], [1.0, 0.0]])}
-    assert TotalLoss(Term("loss", None, 2)).normalizers(features) == [6]
-    outputs = {"logits": tf.constant([[[1.0], [4.0]], [[2.0], [99.0]]])}
-    found = losses.regression_loss(outputs, {**features, "label_ids": tf.constant([[3.0, 4.0], [1.0, 0.0]])})
-    assert float(found["loss"]) == pytest.approx(5 / 3)
-    outputs = {"logits": tf.math.log([[[0.5, 0.5], [0.1, 0.9]], [[0.25, 0.75], [0.5, 0.5]]])}
-    found = losses.classification_loss(outputs, {**features, "label_ids": tf.constant([[0, 1], [0, 1]])})
-    assert float(found["loss"]) == pytest.approx(-np.log(0.5 * 0.9 * 0.25) / 3, rel=1e-6)
-    outputs = {"logits": tf.zeros([2, 2, 3])}
-    found = losses.multi_label_loss(outputs, {**features, "label_ids": tf.ones([2, 2, 3], tf.int32)})
-    assert float(found["loss"]) == pytest.approx(np.log(2), rel=1e-6)
-
-
-def test_partial_losses_of_a_mean_over_examples():
-    loss = losses.classification_loss
-    outputs = {"logits": tf.constant([[0.0, 1.0], [2.0, 0.5], [0.25, 3.0]])}
-    features = {"label_ids": tf.constant([1, 1, 0])}
-    pieces = [(slice_of(outputs, rows), slice_of(features, rows)) for rows in (slice(0, 1), slice(1, 3))]
-    total = sum(loss.partial_losses(*piece, [3.0])["loss"] for piece in pieces)
-    assert float(total) == pytest.approx(float(loss(outputs, features)["loss"]), rel=1e-6)
-
-
-def test_classification_loss():
+def test_classification_and_regression_losses():
     outputs = {"logits": tf.math.log([[0.5, 0.5], [0.1, 0.9]])}
     found = losses.classification_loss(outputs, {"label_ids": tf.constant([0, 1])})["loss"]
     assert float(found) == pytest.approx(-(np.log(0.5) + np.log(0.9)) / 2, rel=1e-6)
-
-
-def test_regression_loss():
     outputs = {"logits": tf.constant([[1.0], [4.0], [2.0]])}
     found = losses.regression_loss(outputs, {"label_ids": tf.constant([3.0, 4.0, 1.0])})["loss"]
     assert float(found) == pytest.approx(5 / 3)
@@ -133,7 +114,7 @@ def test_span_loss_by_hand():
     outputs = {"start_logits": tf.constant([[0.0, np.log(3), 0, 0]]), "end_logits": tf.zeros([1, 4])}
     features = {"start_positions": tf.constant([[1]]), "end_positions": tf.constant([[2]]),
                 "input_mask": tf.constant([[1, 1, 1, 0]])}
-    # Probabilities of the right ones: 3/6 and 1/4; without the padding 3/5 and 1/3.
+    # The probabilities of the labels are 3/6 and 1/4; without the padding, 3/5 and 1/3.
     for ignore_padding, expected in ((False, np.log(8) / 2), (True, np.log(5) / 2)):
         loss = losses.create_span_loss(ignore_padding)
         assert loss.names == ("loss",)
@@ -141,7 +122,7 @@ def test_span_loss_by_hand():
 
 
 def test_token_loss_by_hand():
-    """Two labelled tokens; neither the logits of others nor more padding change the loss."""
+    """Two labeled tokens. The logits of others and more padding do not change the loss."""
     logits = np.zeros([2, 3, 4], np.float32)
     logits[0, 1] = [np.log(3), 0, 0, 0]  # probabilities 3/6, 1/6, 1/6, 1/6
     label_ids = np.array([[-1, 0, -1], [2, -1, -1]], np.int32)
@@ -159,15 +140,3 @@ def test_token_loss_by_hand():
         loss = losses.token_classification_loss({"logits": wider}, {"label_ids": tf.fill([2, 8], -1)})["loss"]
     assert loss == 0
     assert not tape.gradient(loss, wider).numpy().any()
-
-
-def test_partial_losses_of_pieces_with_unequal_labeled_tokens_add_up():
-    generator = np.random.default_rng(3)
-    outputs = {"logits": tf.constant(generator.normal(size=[3, 4, 5]), tf.float32)}
-    features = {"label_ids": tf.constant([[0, -1, -1, -1], [2, 3, 1, -1], [4, 4, -1, -1]])}
-    loss = losses.token_classification_loss
-    pieces = [(slice_of(outputs, rows), slice_of(features, rows)) for rows in (slice(0, 1), slice(1, 3))]
-    normalizers = [sum(each) for each in zip(*(loss.normalizers(piece) for _, piece in pieces), strict=True)]
-    assert normalizers == [6]
-    total = sum(loss.partial_losses(*piece, normalizers)["loss"] for piece in pieces)
-    assert float(total) == pytest.approx(float(loss(outputs, features)["loss"]), rel=1e-6)

@@ -1,4 +1,4 @@
-"""A batch of packs: the same losses and gradients as of the same sequences, each in a row of its own."""
+"""Packed rows: the same losses and gradients as for the same sequences in separate rows."""
 
 import dataclasses
 
@@ -9,8 +9,9 @@ import tensorflow as tf
 from bert_tf.losses import create_pretraining_loss
 from bert_tf.models import BertEncoder, BertPretrainer
 from tests.encoders import make_encoder
+from tests.gradients import compute_gradients
 
-# All different, so that no axis can stand for another: 7 sequences, in 3 rows of up to K = 4, S = 23 ids, P = 5 masks.
+# 7 sequences in 3 rows of up to K = 4 sequences, S = 23 tokens, and P = 5 predictions: all sizes are different.
 LENGTHS, K, S, P = (4, 17, 6, 9, 11, 5, 8), 4, 23, 5
 PACKS = ((1, 2), (3, 0, 5), (4, 6))
 MASKS = (1, 3, 2, 1, 4, 2, 1)  # of each sequence
@@ -18,7 +19,7 @@ MASKS = (1, 3, 2, 1, 4, 2, 1)  # of each sequence
 
 @pytest.fixture(scope="module")
 def batches():
-    """The features of the seven sequences apart, of S and P, and packed."""
+    """The features of the seven sequences in separate rows, and packed."""
     rng = np.random.default_rng(7)
     sequences = []
     for length, num_masks in zip(LENGTHS, MASKS, strict=True):
@@ -26,14 +27,14 @@ def batches():
             "input_ids": rng.integers(5, 120, length), "segment_ids": np.arange(length) >= length // 2,
             "masks": np.sort(rng.permutation(np.arange(1, length - 1))[:num_masks]),
             "masked_lm_ids": rng.integers(5, 120, num_masks), "label": rng.integers(0, 2)})
-    apart = _packed(sequences, [(number,) for number in range(len(LENGTHS))])
+    separate = pack(sequences, [(number,) for number in range(len(LENGTHS))])
     for name in ("positions", "next_sentence_positions", "next_sentence_weights"):
-        del apart[name]
-    apart["next_sentence_labels"] = apart["next_sentence_labels"][:, :1]
-    return apart, _packed(sequences, PACKS)
+        del separate[name]
+    separate["next_sentence_labels"] = separate["next_sentence_labels"][:, :1]
+    return separate, pack(sequences, PACKS)
 
 
-def _packed(sequences, packs):
+def pack(sequences, packs):
     features = {name: np.zeros((len(packs), width), np.float32 if name.endswith("weights") else np.int32)
                 for names, width in ((("input_ids", "input_mask", "segment_ids", "positions"), S),
                                      (("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"), P),
@@ -58,36 +59,25 @@ def _packed(sequences, packs):
     return features
 
 
-def losses_and_gradients(config, features, label, **options):
-    model = BertPretrainer(make_encoder(config, seed=3, **options), sentence_label=label)
-    with tf.GradientTape() as tape:
-        losses = create_pretraining_loss(label)(model(features, training=True), features)
-    variables = model.trainable_variables
-    return losses, dict(zip((variable.name for variable in variables), map(
-        tf.convert_to_tensor, tape.gradient(losses["loss"], variables)), strict=True))
-
-
 @pytest.mark.parametrize("label", ["next_sentence", None])
 @pytest.mark.parametrize("options", [
     {}, {"remove_padding": True}, {"last_where_read": True, "remove_padding": True},
     {"einsum": True, "one_hot": True, "last_where_read": True}])
-def test_losses_and_gradients_are_those_of_sequences_apart(reference_config, batches, options, label):
+def test_losses_and_gradients(reference_config, batches, options, label):
+    separate, packed = batches
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-    (losses, gradients), (expected_losses, expected) = (
-        losses_and_gradients(config, features, label, **options) for features in (batches[1], batches[0]))
-
-    assert losses.keys() == expected_losses.keys()
-    for name, loss in expected_losses.items():
-        np.testing.assert_allclose(losses[name], loss, rtol=1e-6)
-    assert gradients.keys() == expected.keys()
+    found, expected = (compute_gradients(
+        BertPretrainer(make_encoder(config, seed=3, **options), sentence_label=label), features,
+        create_pretraining_loss(label)) for features in (packed, separate))
+    np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-6)
+    assert found.keys() == expected.keys()
     assert any("pooler" in name for name in expected) == bool(label)
     for name, gradient in expected.items():
-        difference = tf.norm(gradients[name] - gradient) / tf.norm(gradient)
-        # What a bias of keys gets is rounding alone: it moves all scores of a row alike.
-        assert difference < 1e-6 or "qkv/bias" in name, name
+        # The gradient of the key bias is only rounding: it shifts all scores of a row equally.
+        assert "qkv/bias" in name or tf.norm(found[name] - gradient) / tf.norm(gradient) < 1e-6, name
 
 
-def test_sequences_of_a_pack_do_not_see_each_other(reference_config, batches):
+def test_packed_sequences_do_not_attend_to_each_other(reference_config, batches):
     encoder = BertEncoder(reference_config)
     features = {name: tf.constant(batches[1][name]) for name in ("input_ids", "input_mask", "segment_ids", "positions")}
     others = {**features, "input_ids": tf.where(features["input_mask"] == 2, 7, features["input_ids"])}

@@ -1,4 +1,4 @@
-"""Rows at positions: as tf.gather gives them, and its gradient, in fewer operations."""
+"""rows_at: the results and the gradient of tf.gather, in fewer operations."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ B, N, S, P, W = 3, 2, 5, 4, 6
 def test_rows_and_gradient_are_those_of_a_gather(sizes):
     generator = np.random.default_rng(3)
     x = tf.constant(generator.normal(size=(*sizes, S, W)), tf.float32)
-    positions = tf.constant(generator.integers(0, S, [B, P]), tf.int32)  # some come twice
+    positions = tf.constant(generator.integers(0, S, [B, P]), tf.int32)  # With repetitions.
     weights = tf.constant(generator.normal(size=(*sizes, P, W)), tf.float32)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(x)

@@ -1,3 +1,5 @@
+"""RunState: resuming with equal settings, changed settings, finished parts, and fingerprints of files."""
+
 import dataclasses
 import json
 
@@ -9,25 +11,25 @@ from bert_tf.errors import InputError
 from bert_tf.run_state import RunState
 
 
-def test_a_run_is_resumed_only_with_what_it_was_started_with(tmp_path):
+def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     folder = str(tmp_path / "out")
     state = RunState(folder, {"train_batch_size": 6, "layers": (1, 2)})
-    assert not (tmp_path / "out").exists()  # comparing writes nothing
+    assert not (tmp_path / "out").exists()  # Comparing writes nothing.
     state.begin()
-    RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()  # no checkpoint there: nothing to spoil
+    RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()  # Without a checkpoint, a new run replaces it.
     (tmp_path / "out" / "checkpoint").touch()
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"}).begin()
     with pytest.raises(InputError, match=r"`output_dir`=.*: holds a run with `train_batch_size` 7, not 8; choose"):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2) + "\n"
-    with pytest.raises(InputError, match="holds a run with `train_batch_size` 7, not 6"):  # begun by another process
+    with pytest.raises(InputError, match="holds a run with `train_batch_size` 7, not 6"):  # Begun by another process.
         state.begin()
     RunState(str(tmp_path / "of_nothing"), {}, {"learning_rate": 1}).begin()
     assert not (tmp_path / "of_nothing").exists()
 
 
-def test_settings_that_may_change_are_said(tmp_path):
+def test_changed_settings_are_reported(tmp_path):
     before = {"learning_rate": 0.25, "no_weight_decay": ("a", "b"), "num_train_steps": 9}
     now = {**before, "learning_rate": 0.5, "no_weight_decay": ("a",), "added_later": 1}
     RunState(str(tmp_path), {"train_batch_size": 7}, before).begin()
@@ -35,14 +37,14 @@ def test_settings_that_may_change_are_said(tmp_path):
     def resume(settings):
         return RunState(str(tmp_path), {"train_batch_size": 7}, settings)
 
-    assert resume(now).changes is None  # no checkpoint there: a new run
+    assert resume(now).changes is None  # Without a checkpoint: a new run.
     (tmp_path / "checkpoint").touch()
     assert resume(before).changes is None
     assert resume(now).changes == ("goes on with other settings than it was started with: `learning_rate` 0.5 (was "
                                    "0.25), `no_weight_decay` a (was a,b)")
     resume(now).begin()
     assert json.loads((tmp_path / "run.json").read_text())["changeable"]["learning_rate"] == 0.25
-    (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # of a run that kept none
+    (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # Of an earlier version.
     assert resume(now).changes is None
     (tmp_path / "run.json").write_text('{"changeable": [3]}')
     with pytest.raises(InputError, match=r"run.json: changeable is \[3\]: it must be an object"):
@@ -50,7 +52,7 @@ def test_settings_that_may_change_are_said(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "message"), [("{", "run.json: is not JSON"), ("[]", "expected a JSON object")])
-def test_a_run_file_that_is_damaged(tmp_path, content, message):
+def test_corrupted_files(tmp_path, content, message):
     (tmp_path / "checkpoint").touch()
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(InputError, match=message):
@@ -73,7 +75,7 @@ def test_finished_parts(tmp_path):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", alone=True)
 
 
-def test_runs_of_before_contents_were_compared(tmp_path):
+def test_files_of_versions_without_contents_in_fingerprints(tmp_path):
     (tmp_path / "data").write_bytes(b"xyz")
     now = run_state.fingerprint([str(tmp_path / "data")])
     (tmp_path / "checkpoint").touch()
@@ -100,7 +102,7 @@ class BatchSettings(Settings):
     batch: int = setting(7, "", resume=FIXED)
 
 
-def test_settings_that_a_run_keeps():
+def test_settings_to_compare():
     unused, used = PruningSettings(vocab_file="given"), PruningSettings(pruning="all", start=0, step=0)
     assert collect(FIXED, BatchSettings(), unused) == {"batch": 7, "pruning": None}
     assert list(collect(FIXED, used, BatchSettings()).items()) == [
@@ -109,7 +111,7 @@ def test_settings_that_a_run_keeps():
     assert collect(MAY_CHANGE, used) == {"rate": 0.1, "step": 0}
 
 
-def test_a_fingerprint_tells_names_sizes_and_contents_but_not_folders(tmp_path):
+def test_fingerprints_depend_on_names_sizes_and_contents(tmp_path):
     for name in ("a/1", "a/2", "b/1", "b/2"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * int(name[-1]))
@@ -123,7 +125,7 @@ def test_a_fingerprint_tells_names_sizes_and_contents_but_not_folders(tmp_path):
     assert first != run_state.fingerprint([str(tmp_path / "b" / "1"), str(tmp_path / "b" / "2")])
 
 
-def test_large_files_are_told_apart_by_a_sample(tmp_path, monkeypatch):
+def test_fingerprints_of_large_files_sample_blocks(tmp_path, monkeypatch):
     monkeypatch.setattr(run_state, "WHOLE_BYTES", 1000)
     monkeypatch.setattr(run_state, "BLOCK_BYTES", 10)
     path = tmp_path / "large"

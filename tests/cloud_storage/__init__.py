@@ -1,8 +1,9 @@
-"""A Cloud Storage of our own, for tests: TensorFlow's gs:// client talks to it as to Google's, without a network.
+"""A server of Cloud Storage for tests: TensorFlow's gs:// client talks to it as to Google's, without a network.
 
-`python -m tests.cloud_storage FOLDER COMMAND...` runs a command for which gs://BUCKET/... is a folder of FOLDER.
+`python -m tests.cloud_storage FOLDER COMMAND...` runs a command for which gs://BUCKET/... is a directory in FOLDER.
 """
 
-from tests.cloud_storage.cloud import CloudStorage, reason_to_skip
+from tests.cloud_storage.cloud import CloudStorage
+from tests.cloud_storage.namespace import reason_to_skip
 
 __all__ = ["CloudStorage", "reason_to_skip"]

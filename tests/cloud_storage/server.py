@@ -1,7 +1,8 @@
-"""The server: as much of Cloud Storage's JSON API as TensorFlow's gs:// client uses.
+"""The part of Cloud Storage's JSON API that TensorFlow's gs:// client uses.
 
-Google documents it at https://cloud.google.com/storage/docs/json_api: lists with prefix, delimiter and pages, metadata,
-ranged reads, uploads in one request or resumable, copies, deletion. An object appears when its upload has ended.
+Google documents it at https://cloud.google.com/storage/docs/json_api: lists with prefix, delimiter, and pages,
+metadata, ranged reads, uploads in one request or resumable, copies, and deletion. An object appears when its upload is
+complete.
 """
 
 import http.server
@@ -15,12 +16,12 @@ import urllib.parse
 import uuid
 
 API = "www.googleapis.com"
-READS = "storage.googleapis.com"  # the host of reads: https://READS/BUCKET/OBJECT
+READS = "storage.googleapis.com"  # The host of reads: https://READS/BUCKET/OBJECT
 HOSTS = (API, READS, "oauth2.googleapis.com")
-TOKEN = "a-token-of-the-tests"  # what a client must show
-POLL_SECONDS = 0.01  # between looks whether the server is to end, or an order to hold still stands
+TOKEN = "a-token-of-the-tests"  # The client must send it.
+POLL_SECONDS = 0.01
 
-# method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the path.
+# Method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the path.
 ROUTES = [(method, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), function) for method, path, function in (
     ("GET", "/storage/v1/b/{bucket}", "describe_bucket"),
     ("GET", "/storage/v1/b/{bucket}/storageLayout", "describe_layout"),
@@ -35,7 +36,7 @@ READ = re.compile("/(?P<bucket>[^/]+)/(?P<name>.+)")
 
 
 class RefusalError(Exception):
-    """An answer that is an error: HTTP status, and what the client is told."""
+    """An error answer: HTTP status and message."""
 
     def __init__(self, status, message):
         super().__init__(message)
@@ -43,19 +44,21 @@ class RefusalError(Exception):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves a Store.
+    """Serves a Store in its own threads, until the end of a `with` block.
 
-    A context manager: it serves in threads of its own until the end of the block.
+    Args:
+      store: Store.
+      address: Host and port, 0 for any.
+      tls: ssl.SSLContext. None serves plain HTTP.
     """
 
     request_queue_size = 64
 
     def __init__(self, store, address=("127.0.0.1", 0), tls=None):
-        """store: a Store. address: host and port, 0 for any. tls: an ssl.SSLContext; None serves in plain HTTP."""
         super().__init__(address, _Handler)
         self.store = store
-        self.uploads = {}  # id -> _Upload
-        self.was_cut = set()  # (bucket, name) of uploads that broke
+        self.uploads = {}  # ID -> _Upload.
+        self.was_cut = set()  # (bucket, name) of uploads that broke.
         self._tls = tls
 
     def __enter__(self):
@@ -69,20 +72,20 @@ class Server(http.server.ThreadingHTTPServer):
     def finish_request(self, request, client_address):
         if self._tls is None:
             super().finish_request(request, client_address)
-        else:  # here, in the thread of this connection: no other waits for the handshake
+        else:  # In the thread of this connection, so that no other connection waits for the handshake.
             with self._tls.wrap_socket(request, server_side=True) as secure:
                 super().finish_request(secure, client_address)
 
     def handle_error(self, request, client_address):
-        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # clients are killed
+        if not isinstance(sys.exception(), ConnectionError | ssl.SSLError):  # Clients are killed.
             super().handle_error(request, client_address)
 
 
 class _Upload:
-    """A resumable upload: what has come so far. `object` is the Object made of it, None before its end."""
+    """A resumable upload, with the bytes received to date."""
 
     def __init__(self, bucket, name):
-        self.bucket, self.name, self.content, self.object = bucket, name, b"", None
+        self.bucket, self.name, self.content, self.is_complete = bucket, name, b"", False
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
@@ -90,13 +93,13 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def log_message(self, *_):
-        """Nothing: the store has a list of requests."""
+        """Prints nothing: the store has a list of requests."""
 
     def answer_request(self):
         try:
             self.dispatch()
         except RefusalError as refusal:
-            self.close_connection = True  # the request may have a body, which nobody has read
+            self.close_connection = True  # The body of the request may not have been read.
             error = {"code": refusal.status, "message": str(refusal),
                      "errors": [{"message": str(refusal), "domain": "global"}]}
             self.answer(refusal.status, {"error": error})
@@ -115,49 +118,46 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                                                   for key, part in match.groupdict().items()})
         raise RefusalError(400, f"{self.command} {self.path} is not served")
 
-    def permit(self, bucket, *actions):
-        """Refuses what the client may not do with a bucket, or a bucket that is not there."""
+    def permit(self, bucket, action):
+        """Rejects forbidden actions, and buckets that do not exist."""
         authorization = self.headers.get("Authorization")
         if authorization != f"Bearer {TOKEN}":
             raise RefusalError(401, "Invalid Credentials" if authorization else
-                          f"Anonymous caller does not have storage.objects.{actions[0]} access to {bucket}.")
+                               f"Anonymous caller does not have storage.objects.{action} access to {bucket}.")
         if not self.store.has_bucket(bucket):
             raise RefusalError(404, "The specified bucket does not exist.")
-        for action in actions:
-            if action in self.store.orders().refused.get(bucket, ()):
-                raise RefusalError(403, f"tester@example.com does not have storage.objects.{action} access to the "
-                                        f"bucket {bucket}.\nPermission denied on resource (or it may not exist).")
+        if action in self.store.orders.refused.get(bucket, ()):
+            raise RefusalError(403, f"tester@example.com does not have storage.objects.{action} access to the bucket "
+                                    f"{bucket}.\nPermission denied on resource (or it may not exist).")
 
     # Buckets and lists.
 
     def describe_bucket(self, bucket):
         self.permit(bucket, "bucket")
-        self.store.note("bucket", bucket, "")
+        self.store.add_request("bucket", "")
         self.answer(200, {"kind": "storage#bucket", "id": bucket, "name": bucket, "location": "EUROPE-WEST4"})
 
     def describe_layout(self, bucket):
         self.permit(bucket, "list")
-        self.store.note("layout", bucket, "")
+        self.store.add_request("layout", "")
         self.answer(200, {"kind": "storage#storageLayout", "bucket": bucket, "location": "EUROPE-WEST4",
                           "hierarchicalNamespace": {"enabled": False}})
 
     def list_objects(self, bucket):
         self.permit(bucket, "list")
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter")
-        entries = {}  # name, or what names have in common up to the delimiter -> whether it is the latter
+        entries = {}  # Name, or the part of names up to the delimiter -> whether it is such a part.
         for name in self.store.names(bucket, prefix):
             start, found, _ = name[len(prefix):].partition(delimiter) if delimiter else (name, "", "")
             entries[prefix + start + found if found else name] = bool(found)
         left = sorted(each for each in entries if each > self.query.get("pageToken", ""))
-        page = left[: min(self.store.orders().page, int(self.query.get("maxResults", 1000)))]
-        answer = {"kind": "storage#objects"}
-        items = [self.metadata(bucket, self.store.object(bucket, each)) for each in page if not entries[each]]
-        prefixes = [each for each in page if entries[each]]
-        answer |= {"items": items} if items else {}
-        answer |= {"prefixes": prefixes} if prefixes else {}
-        answer |= {"nextPageToken": page[-1]} if len(page) < len(left) else {}
-        self.store.note("list", bucket, prefix)
-        self.answer(200, answer)
+        page = left[: min(self.store.orders.page, int(self.query.get("maxResults", 1000)))]
+        answer = {"kind": "storage#objects",
+                  "items": [self.metadata(bucket, each) for each in page if not entries[each]],
+                  "prefixes": [each for each in page if entries[each]],
+                  "nextPageToken": page[-1] if len(page) < len(left) else None}
+        self.store.add_request("list", prefix)
+        self.answer(200, {key: value for key, value in answer.items() if value})
 
     # Objects.
 
@@ -165,46 +165,39 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if self.query.get("alt") == "media":
             return self.read(bucket, name)
         self.permit(bucket, "read")
-        found = self.find(bucket, name)
-        self.store.note("metadata", bucket, name)
-        return self.answer(200, self.metadata(bucket, found))
+        answer = self.metadata(bucket, name)
+        self.store.add_request("metadata", name)
+        return self.answer(200, answer)
 
     def read(self, bucket, name):
         self.permit(bucket, "read")
-        self.find(bucket, name)
-        content = self.store.read(bucket, name)
-        wanted = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
-        if not wanted:
-            self.store.note("read", bucket, name, len(content))
+        content = self.find(bucket, name).read_bytes()
+        self.store.add_request("read", name)
+        requested = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if not requested:
             return self.answer(200, content)
-        first = int(wanted[1])
+        first = int(requested[1])
         if first >= len(content):
-            self.store.note("read", bucket, name)
             return self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
-        part = content[first : int(wanted[2]) + 1 if wanted[2] else None]
-        self.store.note("read", bucket, name, len(part))
-        return self.answer(206, part,
-                           {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"})
+        part = content[first : int(requested[2]) + 1 if requested[2] else None]
+        return self.answer(206, part, {"Content-Range": f"bytes {first}-{first + len(part) - 1}/{len(content)}"})
 
     def remove(self, bucket, name):
         self.permit(bucket, "write")
-        self.find(bucket, name)
-        self.store.remove(bucket, name)
-        self.store.note("remove", bucket, name)
+        self.find(bucket, name).unlink()
+        self.store.add_request("remove", name)
         self.answer(204)
 
     def copy(self, bucket, name, to_bucket, to_name):
         self.receive()
         self.permit(bucket, "read")
         self.permit(to_bucket, "write")
-        self.find(bucket, name)
-        self.wait_while_held(to_bucket, to_name)
-        content = self.store.read(bucket, name)
+        content = self.find(bucket, name).read_bytes()
+        self.wait_while_held(to_name)
         self.store.write(to_bucket, to_name, content)
-        self.store.note("copy", to_bucket, to_name, len(content))
+        self.store.add_request("copy", to_name)
         self.answer(200, {"kind": "storage#rewriteResponse", "done": True, "objectSize": str(len(content)),
-                          "totalBytesRewritten": str(len(content)),
-                          "resource": self.metadata(to_bucket, self.store.object(to_bucket, to_name))})
+                          "totalBytesRewritten": str(len(content)), "resource": self.metadata(to_bucket, to_name)})
 
     # Uploads.
 
@@ -218,9 +211,11 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             query = urllib.parse.urlencode({"uploadType": "resumable", "name": name, "upload_id": number})
             location = f"https://{API}/upload/storage/v1/b/{urllib.parse.quote(bucket)}/o?{query}"
             return self.answer(200, b"", {"Location": location})
-        if self.query.get("ifGenerationMatch") == "0" and name in self.store.names(bucket, name):
+        if self.query.get("ifGenerationMatch") == "0" and self.store.path(bucket, name).exists():
             raise RefusalError(412, "At least one of the pre-conditions you specified did not hold.")
-        return self.answer(200, self.metadata(bucket, self.make_object(bucket, name, content)))
+        self.store.write(bucket, name, content)
+        self.store.add_request("upload", name)
+        return self.answer(200, self.metadata(bucket, name))
 
     def upload(self, bucket):
         self.permit(bucket, "write")
@@ -228,51 +223,47 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if upload is None:
             raise RefusalError(404, "No such upload.")
         span = re.fullmatch(r"bytes (?:(\d+)-\d+|\*)/(\d+)", self.headers.get("Content-Range", ""))
-        if span and span[1] is None:  # it asks what has come
+        if span and span[1] is None:  # It asks how many bytes were received.
             self.receive()
-            self.store.note("status", bucket, upload.name)
+            self.store.add_request("status", upload.name)
         else:
             self.continue_upload(upload, int(span[1]) if span else 0)
-        if upload.object is None and len(upload.content) == (int(span[2]) if span else len(upload.content)):
-            upload.object = self.make_object(bucket, upload.name, upload.content)
-        if upload.object is not None:
-            return self.answer(200, self.metadata(bucket, upload.object))
-        come = {"Range": f"bytes=0-{len(upload.content) - 1}"} if upload.content else {}
-        return self.answer(308, b"", come)
+        if not upload.is_complete and len(upload.content) == (int(span[2]) if span else len(upload.content)):
+            self.store.write(bucket, upload.name, upload.content)
+            self.store.add_request("upload", upload.name)
+            upload.is_complete = True
+        if upload.is_complete:
+            return self.answer(200, self.metadata(bucket, upload.name))
+        received = {"Range": f"bytes=0-{len(upload.content) - 1}"} if upload.content else {}
+        return self.answer(308, b"", received)
 
     def continue_upload(self, upload, first):
-        """Takes what a client sends of an upload, from byte `first` on."""
+        """Receives the bytes of an upload, starting at byte `first`."""
         if first > len(upload.content):
             raise RefusalError(400, f"Byte {len(upload.content)} is the next.")
-        cut, place = self.store.orders().cut, (upload.bucket, upload.name)
+        cut, place = self.store.orders.cut, (upload.bucket, upload.name)
         if cut and re.search(cut, upload.name) and place not in self.server.was_cut:
             self.server.was_cut.add(place)
-            content = self.receive()  # TensorFlow's client sends it in chunks: half of the bytes need not be half of it
+            content = self.receive()
             upload.content = upload.content[:first] + content[: len(content) // 2]
-            self.store.note("cut", *place, len(upload.content))
+            self.store.add_request("cut", upload.name)
             raise ConnectionAbortedError
-        self.wait_while_held(*place)
+        self.wait_while_held(upload.name)
         upload.content = upload.content[:first] + self.receive()
 
-    def make_object(self, bucket, name, content):
-        """Makes an object of a whole upload; returns it."""
-        self.store.write(bucket, name, content)
-        self.store.note("upload", bucket, name, len(content))
-        return self.store.object(bucket, name)
-
-    def wait_while_held(self, bucket, name):
-        """Where writes to this name are held, waits for the end of that, and then drops the connection."""
-        hold = self.store.orders().hold
+    def wait_while_held(self, name):
+        """If writes to this name are held, waits until they are not, and then drops the connection."""
+        hold = self.store.orders.hold
         if hold and re.search(hold, name):
-            self.store.note("held", bucket, name)
-            while self.store.orders().hold == hold:
+            self.store.add_request("held", name)
+            while self.store.orders.hold == hold:
                 time.sleep(POLL_SECONDS)
             raise ConnectionAbortedError
 
-    # What requests and answers are made of.
+    # Parts of requests and answers.
 
     def receive(self):
-        """The body of the request."""
+        """Returns the body of the request."""
         if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
             size = int(self.headers.get("Content-Length", 0))
             content = self.rfile.read(size)
@@ -287,20 +278,21 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return b"".join(parts)
 
     def find(self, bucket, name):
-        """The Object of a name; refuses one that is not there."""
-        try:
-            return self.store.object(bucket, name)
-        except FileNotFoundError:
-            raise RefusalError(404, f"No such object: {bucket}/{name}") from None
+        """Returns the path of an object, which must exist."""
+        path = self.store.path(bucket, name)
+        if not path.exists():
+            raise RefusalError(404, f"No such object: {bucket}/{name}")
+        return path
 
-    def metadata(self, bucket, found):
-        seconds, nanoseconds = divmod(found.generation, 10**9)
+    def metadata(self, bucket, name):
+        status = self.find(bucket, name).stat()
+        seconds, nanoseconds = divmod(status.st_mtime_ns, 10**9)
         when = f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{nanoseconds // 10**6:03d}Z"
-        return {"kind": "storage#object", "bucket": bucket, "name": found.name, "size": str(found.size),
-                "generation": str(found.generation), "timeCreated": when, "updated": when}
+        return {"kind": "storage#object", "bucket": bucket, "name": name, "size": str(status.st_size),
+                "generation": str(status.st_mtime_ns), "timeCreated": when, "updated": when}
 
     def answer(self, status, content=b"", headers=None):
-        """Sends an answer; content: bytes, or what JSON can say."""
+        """Sends an answer; content: bytes, or values for JSON."""
         headers = dict(headers or {})
         if not isinstance(content, bytes):
             content = json.dumps(content, indent=2).encode()

@@ -2,7 +2,6 @@
 
 import random
 
-import absl.flags
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -113,7 +112,7 @@ def read_rows(path):
 def test_a_table_of_pairs(folder, capsys):
     flags = {"input_file": "mrpc.tsv", "task_name": "MRPC", "init_checkpoint": "model", "copies": 4, "batch_size": 3}
     scripts.run_here(SCRIPT, output_file="out.tsv", **flags)
-    rows, source = read_rows(folder / "out.tsv"), read_rows(folder / "mrpc.tsv")
+    rows, source = (read_rows(folder / name) for name in ("out.tsv", "mrpc.tsv"))
     assert rows[:2] == source[:2]
     assert [row[0] for row in rows[1:]] == ["0"] * 5 + ["1"] * 5
     assert all(row[1] == f"{row[0]}1" and len(row) == 5 for row in rows[1:])
@@ -148,19 +147,15 @@ def test_csv_and_word_embeddings(folder):
     ({"text_columns": "Quality"}, "`text_columns`=Quality: cannot be combined with `task_name`"),
     ({"task_name": None}, "nothing says where the texts are: give `text_columns`, names of Quality, #1 ID"),
     ({"task_name": "no"}, "'no' is no known task: the tasks are cola"),
-    ({"output_file": "mrpc.tsv"}, "`output_file`=mrpc.tsv: is `input_file`, which would be lost"),
     ({"output_file": "out.csv"}, "`output_file`=out.csv: must end as `input_file`=mrpc.tsv does"),
     ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: holds no example"),
-    ({"init_checkpoint": None}, "`init_checkpoint` is required"),
     ({"init_checkpoint": "nowhere"}, "`init_checkpoint`=nowhere"),
-    ({"replace_probability": "nan"}, "it must be at least 1e-06"),
     ({"input_file": "own.csv", "output_file": "out.csv"}, "own.csv:2: has 2 columns, column 5 is needed"),
 ])
 def test_invalid_input(folder, flags, message):
     before = sorted(path.name for path in folder.iterdir())
     flags = {"input_file": "mrpc.tsv", "output_file": "new.tsv", "task_name": "mrpc", "init_checkpoint": "model",
              **flags}
-    with pytest.raises((InputError, absl.flags.Error)) as raised:
+    with pytest.raises(InputError, match=message):
         scripts.run_here(SCRIPT, **flags)
-    assert message in str(raised.value)
     assert sorted(path.name for path in folder.iterdir()) == before

@@ -105,7 +105,7 @@ def pretrained(cloud, data):
 
 def latest_step(cloud):
     """The step of the latest checkpoint in the file `checkpoint`."""
-    return int(re.match(r'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.text(f"{CLOUD}/pretrained/checkpoint"))[1])
+    return int(re.match(rb'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.get(f"{CLOUD}/pretrained/checkpoint"))[1])
 
 
 def assert_same_tensors(prefix, other):

@@ -13,7 +13,7 @@ from bert_tf.serving import open_model
 from run.inference import predicting
 from run.inference.formats import answer_files, request_files
 from run.inference.settings import PredictionSettings
-from tests import scripts, toy_runs
+from tests import scripts, signature_files, toy_runs
 from tests.settings import resolved
 
 TEXTS = ["the debugger stops", "", "caf\u00e9 and na\u00efve \u4e2d\u6587", "line " * 40, "it prints\ta tab"]
@@ -103,10 +103,13 @@ def test_rows_of_each_task(folder, model, request_, keys):
     ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: a table is read from a file"),
     ("endings", {"input_file": "-"}, "`input_file`=-: the model takes text_a and choices, which a line of text cannot"),
     ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: there is no column 'z'"),
+    ("served", {}, "rows.tsv:1: there is no column 'text_a': the columns are x, y; `columns` says which to take"),
+    ("served", {"columns": ("x",)}, "`columns`=x: the model takes text_a, text_b; name 2"),
 ])
 def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, flags, message):
     (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
     (folder / "unread.tflite").write_bytes(b"")
+    signature_files.write(folder / "served", {"serving_default": (["text_a", "text_b"], ["label"])})
     settings = PredictionSettings(model=str(folder / model), output_file="-").with_values(
         {"input_file": str(folder / "rows.tsv"), **flags})
     with pytest.raises(InputError, match=message):

@@ -1,4 +1,4 @@
-"""Linear probes on vectors of which it is known what can be read off them."""
+"""Linear probes on states of which one layer determines the class."""
 
 import numpy as np
 import pytest
@@ -7,15 +7,15 @@ from bert_tf.analysis import probes
 from bert_tf.analysis.probes import Examples
 
 CLASSES, WIDTH, LAYERS = 3, 8, 4
-TOLD_BY = 2  # the layer that tells the class
+INFORMATIVE = 2  # The layer that determines the class.
 
 
 def make(count, seed):
-    """Words whose class is told by one layer alone; the first word of each pair by its own vector."""
+    """Returns states [count, LAYERS, WIDTH] and labels."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, CLASSES, count)
     vectors = rng.normal(size=[count, LAYERS, WIDTH])
-    vectors[np.arange(count), TOLD_BY, labels] += 8
+    vectors[np.arange(count), INFORMATIVE, labels] += 8
     return vectors, labels
 
 
@@ -26,30 +26,30 @@ def found():
     return probes.probe(Examples(*train), Examples(*dev), CLASSES, epochs=30, batch_size=64, learning_rate=0.02)
 
 
-def test_each_layer_is_judged_by_itself(found):
-    assert found.accuracy[TOLD_BY] > 0.99
-    others = np.delete(found.accuracy, TOLD_BY)
+def test_each_layer_has_its_own_probe(found):
+    assert found.accuracy[INFORMATIVE] > 0.99
+    others = np.delete(found.accuracy, INFORMATIVE)
     assert (others < 0.5).all()
 
 
-def test_the_mix_finds_the_layer_that_tells(found):
+def test_the_mix_prefers_the_informative_layer(found):
     assert found.mix_accuracy > 0.98
     assert found.weights.sum() == pytest.approx(1)
-    assert found.weights.argmax() == TOLD_BY
-    assert found.weights[TOLD_BY] > 0.5
+    assert found.weights.argmax() == INFORMATIVE
+    assert found.weights[INFORMATIVE] > 0.5
     assert found.centre == pytest.approx(sum(layer * weight for layer, weight in enumerate(found.weights)))
 
 
-def test_pairs_are_read_off_both_vectors():
-    """The class is that of the second word."""
+def test_probes_of_pairs_read_both_words():
+    """The class of a pair is that of its second word."""
     vectors, labels = make(400, 3)
     places = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
     examples = Examples(vectors.astype(np.float16), places, labels[places[:, 1]])
     found = probes.probe(examples, examples, CLASSES, epochs=30, batch_size=64, learning_rate=0.02)
-    assert found.accuracy[TOLD_BY] > 0.99
+    assert found.accuracy[INFORMATIVE] > 0.99
 
 
-def test_a_class_that_training_lacks_counts_as_wrong():
+def test_unknown_classes_count_as_errors():
     vectors, labels = make(100, 4)
     places = np.arange(100)[:, np.newaxis]
     unknown = Examples(vectors, places, np.full(100, -1))

@@ -55,3 +55,21 @@ def test_ctrl_c_during_imports(tmp_path):
     done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
                           env=ENVIRONMENT)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "\ntoy.py: interrupted\n")
+
+
+@pytest.mark.parametrize(("number", "status", "message"), [
+    (signal.SIGTERM, 143, "ended by SIGTERM"), (signal.SIGINT, 130, "interrupted")])
+def test_a_signal_ends_a_script_whose_library_does_not_return(tmp_path, number, status, message):
+    """Python handles signals after calls into libraries; the second lock of a mutex never returns."""
+    (tmp_path / "toy.py").write_text(
+        "import ctypes, os, threading\n"
+        "from bert_tf.cli import interrupts, script\n"
+        "interrupts.PATIENCE = 0.3\n"
+        "def main(argv):\n"
+        "    mutex, libc = ctypes.create_string_buffer(64), ctypes.CDLL(None)\n"
+        f"    threading.Timer(0.2, os.kill, (os.getpid(), {int(number)})).start()\n"
+        "    libc.pthread_mutex_lock(mutex)\n    libc.pthread_mutex_lock(mutex)\n"
+        "script.run(main, lambda: None)\n")
+    done = subprocess.run([sys.executable, "toy.py"], cwd=tmp_path, capture_output=True, text=True, check=False,
+                          env=ENVIRONMENT, timeout=60)
+    assert (done.returncode, done.stderr) == (status, f"\ntoy.py: {message}\n")

@@ -1,4 +1,4 @@
-"""Word tables that are factorised or have fewer pieces, and layers that share their weights."""
+"""Word embeddings that are factorized or have fewer tokens, and layers that share their weights."""
 
 import dataclasses
 
@@ -29,8 +29,8 @@ def features():
             "masked_lm_positions": tf.constant([[1, 2], [0, 3], [5, 1]])}
 
 
-def loaded(folder, tensors, config):
-    """A pretrainer of tensors, by way of files."""
+def load(folder, tensors, config):
+    """Writes tensors to files and loads them into a pretrainer."""
     FORMATS["tf1"].write(str(folder), tensors, config)
     model = models.BertPretrainer(models.BertEncoder(config))
     report = load_pretrained(model, str(folder))
@@ -39,44 +39,43 @@ def loaded(folder, tensors, config):
     return model
 
 
-def test_a_table_of_that_rank_is_factorised_without_loss(features, tmp_path):
+def test_factorizing_a_matrix_of_low_rank_loses_nothing(features, tmp_path):
     model = models.BertPretrainer(models.BertEncoder(CONFIG))
-    table = model.encoder.embeddings.word_embeddings
     rng = np.random.default_rng(5)
-    table.assign(rng.normal(size=(19, 5)) @ rng.normal(size=(5, 12)))
-    tensors, config, share = factorise(model_tensors(model), CONFIG, 5)
-    assert share == pytest.approx(1)
+    model.encoder.embeddings.word_embeddings.assign(rng.normal(size=(19, 5)) @ rng.normal(size=(5, 12)))
+    tensors, config, fraction = factorise(model_tensors(model), CONFIG, 5)
+    assert fraction == pytest.approx(1)
     assert tensors[WORD_EMBEDDINGS].shape == [19, 5]
-    smaller, expected = loaded(tmp_path, tensors, config)(features), model(features)
+    smaller, expected = load(tmp_path, tensors, config)(features), model(features)
     for name, value in expected.items():
         np.testing.assert_allclose(smaller[name], value, atol=2e-4, err_msg=name)
 
 
-def test_the_product_is_the_nearest_of_its_rank():
+def test_the_factorization_is_the_best_of_its_rank():
     table = np.random.default_rng(6).normal(size=(19, 12)).astype(np.float32)
-    tensors, _, share = factorise({WORD_EMBEDDINGS: StoredTensor([19, 12], lambda: table)}, CONFIG, 4)
+    tensors, _, fraction = factorise({WORD_EMBEDDINGS: StoredTensor([19, 12], lambda: table)}, CONFIG, 4)
     left, values, right = np.linalg.svd(table, full_matrices=False)
     words, projection = (tensors[name].read() for name in (WORD_EMBEDDINGS, EMBEDDING_PROJECTION))
     np.testing.assert_allclose(words @ projection, left[:, :4] * values[:4] @ right[:4], atol=1e-5)
     np.testing.assert_allclose(np.linalg.norm(words, axis=0), np.linalg.norm(projection, axis=1), rtol=1e-4)
-    assert share == pytest.approx((values[:4] ** 2).sum() / (values**2).sum())
+    assert fraction == pytest.approx((values[:4] ** 2).sum() / (values**2).sum())
 
 
 @pytest.mark.parametrize(("config", "size", "message"), [
     (CONFIG, 12, "`embedding_size`=12: it must be at least 1 and below hidden_size, 12"),
     (SHARED, 3, "`embedding_size`=3: the word table of the model is factorised already, to 5"),
 ])
-def test_what_is_not_factorised(config, size, message):
+def test_rejected_sizes(config, size, message):
     with pytest.raises(InputError, match=message):
         factorise({}, config, size)
 
 
-def test_pieces_that_stay_score_as_before(features, tmp_path):
+def test_scores_of_a_reduced_vocabulary(features, tmp_path):
     model = models.BertPretrainer(models.BertEncoder(CONFIG))
     ids = np.array([0, 2, 3, 7, 8, 11, 18])
     tensors, config = keep_pieces(model_tensors(model), CONFIG, ids)
     assert config.vocab_size == 7
-    smaller = loaded(tmp_path, tensors, config)
+    smaller = load(tmp_path, tensors, config)
     places = np.random.default_rng(7).integers(0, 7, [3, 7])
     expected = model(features | {"input_ids": tf.constant(ids[places], tf.int32)})["masked_lm_logits"]
     found = smaller(features | {"input_ids": tf.constant(places, tf.int32)})["masked_lm_logits"]
@@ -84,18 +83,16 @@ def test_pieces_that_stay_score_as_before(features, tmp_path):
 
 
 def test_layers_that_share_their_weights(features, tmp_path):
-    """Layers 0 and 1 are one, 2 and 3 another: as four layers of equal weights, and gradients add up."""
+    """Layers 0 and 1 share, and 2 and 3: equivalent to four layers with equal weights, whose gradients are added."""
     shared = models.BertPretrainer(models.BertEncoder(SHARED))
     layers = shared.encoder.encoder_layers
     assert layers[0] is layers[1] is not layers[2] is layers[3]
-    tensors, config = model_tensors(shared), dataclasses.replace(SHARED, num_hidden_groups=None)
-    apart = {name: tensor for name, tensor in tensors.items() if "/layer_" not in name}
-    for number in range(4):
-        apart |= {name.replace(f"/layer_{number // 2}/", f"/layer_{number}/"): tensor
-                  for name, tensor in tensors.items() if f"/layer_{number // 2}/" in name}
-    whole = loaded(tmp_path / "apart", apart, config)
+    tensors = model_tensors(shared)
+    copies = {name.replace(f"/layer_{number // 2}/", f"/layer_{number}/"): tensor for number in range(4)
+              for name, tensor in tensors.items() if "/layer_" not in name or f"/layer_{number // 2}/" in name}
+    unshared = load(tmp_path / "unshared", copies, dataclasses.replace(SHARED, num_hidden_groups=None))
 
-    def gradients(model):
+    def compute_gradients(model):
         with tf.GradientTape() as tape:
             outputs = model(features, training=True)
             loss = sum(tf.reduce_sum(value**2) for value in outputs.values())
@@ -103,7 +100,7 @@ def test_layers_that_share_their_weights(features, tmp_path):
         return outputs, {variable.name: tf.convert_to_tensor(gradient)
                          for variable, gradient in zip(model.trainable_variables, found, strict=True)}
 
-    (outputs, found), (expected, parts) = gradients(shared), gradients(whole)
+    (outputs, found), (expected, parts) = compute_gradients(shared), compute_gradients(unshared)
     for name, value in expected.items():
         np.testing.assert_allclose(outputs[name], value, atol=1e-5)
     name = "bert/encoder/layer_{}/intermediate/dense/kernel:0"
@@ -117,12 +114,15 @@ def test_layers_that_share_their_weights(features, tmp_path):
     np.testing.assert_array_equal(again(features)["masked_lm_logits"], shared(features)["masked_lm_logits"])
 
 
-@pytest.mark.parametrize("output_format", ["huggingface", "model_garden"])
-def test_other_formats_have_no_place_for_them(output_format, tmp_path):
-    for name in ("embedding_size", "num_hidden_groups"):
-        config = dataclasses.replace(CONFIG, **{name: getattr(SHARED, name)})
-        with pytest.raises(InputError, match=f"{name} is [25]: .* has no such setting"):
-            FORMATS[output_format].write(str(tmp_path), {}, config)
+@pytest.mark.parametrize(("output_format", "options"), [
+    ("huggingface", {"intermediate_size_per_layer": (3, 10, 1, 10)}),
+    ("model_garden", {"attention_heads_per_layer": (2, 1, 3, 3)}),
+    *((name, options) for name in ("huggingface", "model_garden")
+      for options in ({"embedding_size": 5}, {"num_hidden_groups": 2})),
+])
+def test_formats_that_cannot_store_a_model(output_format, options, tmp_path):
+    with pytest.raises(InputError, match=rf"{next(iter(options))} is .*: .* has no such setting"):
+        FORMATS[output_format].write(str(tmp_path), {}, dataclasses.replace(CONFIG, **options))
     assert not list(tmp_path.iterdir())
 
 

@@ -1,4 +1,4 @@
-"""What a kind of task knows without TensorFlow: texts to inputs, outputs to rows and logits, right answers."""
+"""Kinds of tasks without TensorFlow: inputs, conversion of responses, and correct predictions."""
 
 import re
 
@@ -12,6 +12,7 @@ from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.graphs import GRAPHS
 from bert_tf.tasks.numbers import softmax
 from bert_tf.tasks.span_labeler import normalize
+from bert_tf.tokenization import rows
 
 
 def test_registries_name_the_same_kinds():
@@ -22,7 +23,7 @@ def test_registries_name_the_same_kinds():
     assert len(frozenset.union(*signatures)) == sum(map(len, signatures))
 
 
-def test_cards_have_the_fields_of_every_kind():
+def test_metadata_has_the_fields_of_every_kind():
     fields = set(TaskMetadata.__dataclass_fields__)
     assert all(kind.card_fields <= fields for kind in KINDS.values())
     assert [name for name, kind in KINDS.items() if kind.has_labels] == ["classifier", "token_classifier"]
@@ -45,9 +46,23 @@ def test_texts_become_inputs(kind, texts, question):
     ("token_classifier", ["a", "b"], "`text_b` is one too many: a tagger reads one text"),
     ("span_labeler", ["a"], "`text_b` is required: a span labeler reads a question and its context"),
 ])
-def test_texts_that_do_not_fit(kind, texts, message):
+def test_texts_for_another_kind(kind, texts, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         KINDS[kind].question(*texts)
+
+
+@pytest.mark.parametrize(("kind", "request_", "message"), [
+    ("encoder", {}, "inputs none: a model of kind encoder takes text"),
+    ("encoder", {"text_a": ["a"]}, "inputs text_a: a model of kind encoder takes text"),
+    ("encoder", {"text": "a"}, "`text` must be a list of texts, not str"),
+    ("encoder", {"text": ["a", 3]}, "`text` must hold texts, not int"),
+    ("span_labeler", {"question": ["a", "b"], "context": ["c"]}, "`context` must hold as many examples as `question`"),
+    ("multiple_choice", {"text_a": ["a", "b"], "choices": [["c"], ["d", "e"]]}, "`choices` must hold as many texts in"),
+    ("multiple_choice", {"text_a": ["a"], "choices": ["b"]}, "`choices` must be a list of texts, not str"),
+])
+def test_invalid_requests(kind, request_, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        rows.check_request(kind, KINDS[kind].inputs(), request_)
 
 
 def test_probabilities_become_logits():
@@ -71,15 +86,15 @@ def test_probabilities_become_logits():
     ("span_labeler", {"answer": "The  dog."}, ("a cat", "Dog"), True),
     ("span_labeler", {"answer": "dogs"}, ("dog",), False),
     ("span_labeler", {"answer": ""}, (), True),
-    ("span_labeler", {"answer": ""}, ("the",), True),  # an article alone is nothing
+    ("span_labeler", {"answer": ""}, ("the",), True),  # articles are ignored
     ("span_labeler", {"answer": "dog"}, (), False),
 ])
-def test_right_answers(kind, row, expected, is_right):
+def test_correct_predictions(kind, row, expected, is_right):
     assert KINDS[kind].is_right(row, expected) == is_right
 
 
 @pytest.mark.parametrize("text", [
     "", "The an A", "the-an", "Theater, a.m.", "an\u00a0apple \t ARE\nthe\u2009end", "U.S.A. (a)",
     "\u0130an \u00e4 the\u0301"])
-def test_answers_are_compared_like_in_squad(text):
+def test_answers_are_normalized_as_in_squad(text):
     assert normalize(text) == squad_evaluate_v2_0._normalize_answer(text)

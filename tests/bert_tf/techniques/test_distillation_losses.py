@@ -1,9 +1,8 @@
-"""Losses of distillation against the same formulas in NumPy; layer maps; what is taken from inside a model."""
-
-import math
+"""Losses of distillation compared with NumPy; layer maps; states and attention of student and teacher."""
 
 import numpy as np
 import pytest
+import scipy.special
 import tensorflow as tf
 
 from bert_tf import losses, models
@@ -33,93 +32,86 @@ def normal(*shape):
 
 
 MASK = np.array([[1] * length + [0] * (LENGTH - length) for length in LENGTHS], np.int32)
+IS_TOKEN = MASK > 0
 FEATURES = {"input_mask": tf.constant(MASK), "label_ids": tf.constant([0, 3, 1, 2, 2])}
 
 
-def both(**shapes):
-    """Random values of a student and a teacher, as a DistilledModel gives them, with NaN nowhere but at padding."""
+def sample_outputs(**shapes):
+    """Returns random outputs of a student, of a teacher, and of their DistilledModel."""
     pair = [{name: normal(*shape) for name, shape in shapes.items()} for _ in range(2)]
     return pair[0], pair[1], {STUDENT: pair[0], TEACHER: pair[1], **pair[0]}
 
 
-def softmax(values):
-    powers = [math.exp(value) for value in values]
-    return [power / sum(powers) for power in powers]
-
-
 def divergence(student, teacher, temperature=1.0):
-    """Sum of p * log(p / q) of the teacher's p and the student's q, times T^2, element by element."""
-    wanted = softmax([float(value) / temperature for value in teacher])
-    got = softmax([float(value) / temperature for value in student])
-    return temperature**2 * sum(p * math.log(p / q) for p, q in zip(wanted, got, strict=True))
+    """Returns the sums of p * log(p / q) for the teacher's p and the student's q, times T^2: [...] for [..., C]."""
+    p, q = (scipy.special.softmax(np.float64(logits) / temperature, axis=-1) for logits in (teacher, student))
+    return temperature**2 * np.sum(p * np.log(p / q), axis=-1)
 
 
-def loss_of(name, outputs, **options):
+def compute_loss(name, outputs, **options):
     return float(create_distillation_loss({name: 3.0}, **options)(outputs, FEATURES)[f"{name}_loss"])
 
 
-def test_logits_of_one_label():
-    student, teacher, outputs = both(logits=(ROWS, CLASSES))
-    for temperature in (1.0, 2.5):
-        expected = np.mean([divergence(*pair, temperature) for pair in zip(
-            student["logits"], teacher["logits"], strict=True)])
-        assert loss_of("logits", outputs, temperature=temperature) == pytest.approx(expected, rel=1e-4)
+@pytest.mark.parametrize("temperature", [1.0, 2.5])
+def test_logits_of_classifiers(temperature):
+    student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
+    expected = divergence(student["logits"], teacher["logits"], temperature).mean()
+    assert compute_loss("logits", outputs, temperature=temperature) == pytest.approx(expected, rel=1e-4)
 
 
-def test_logits_of_several_labels_of_numbers_of_tokens_and_of_spans():
-    student, teacher, outputs = both(logits=(ROWS, CLASSES))
-    pairs = list(zip(student["logits"].ravel(), teacher["logits"].ravel(), strict=True))
-    expected = np.mean([divergence([s, 0], [t, 0], 2.0) for s, t in pairs])
-    assert loss_of("logits", outputs, logits_loss="sigmoid", temperature=2.0) == pytest.approx(expected, rel=1e-4)
-    assert loss_of("logits", outputs, logits_loss="number") == pytest.approx(
-        sum((float(s) - float(t)) ** 2 for s, t in pairs) / ROWS, rel=1e-5)
-    student, teacher, outputs = both(logits=(ROWS, LENGTH, CLASSES))
-    expected = np.mean([divergence(student["logits"][row, place], teacher["logits"][row, place])
-                        for row, place in np.argwhere(MASK)])
-    assert loss_of("logits", outputs, logits_loss="tokens") == pytest.approx(expected, rel=1e-4)
-    student, teacher, outputs = both(start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH))
+def test_logits_of_other_tasks():
+    student, teacher, outputs = sample_outputs(logits=(ROWS, CLASSES))
+    two_classes = (np.stack([each["logits"], 0 * each["logits"]], axis=-1) for each in (student, teacher))
+    assert compute_loss("logits", outputs, logits_loss="sigmoid", temperature=2.0) == pytest.approx(
+        divergence(*two_classes, 2.0).mean(), rel=1e-4)
+    assert compute_loss("logits", outputs, logits_loss="number") == pytest.approx(
+        np.sum((student["logits"] - teacher["logits"]) ** 2) / ROWS, rel=1e-5)
+    student, teacher, outputs = sample_outputs(logits=(ROWS, LENGTH, CLASSES))
+    assert compute_loss("logits", outputs, logits_loss="tokens") == pytest.approx(
+        divergence(student["logits"][IS_TOKEN], teacher["logits"][IS_TOKEN]).mean(), rel=1e-4)
+    student, teacher, outputs = sample_outputs(start_logits=(ROWS, LENGTH), end_logits=(ROWS, LENGTH))
     expected = np.mean([divergence(student[name][row, :length], teacher[name][row, :length], 1.5)
                         for name in student for row, length in enumerate(LENGTHS)])
-    assert loss_of("logits", outputs, logits_loss="spans", temperature=1.5) == pytest.approx(expected, rel=1e-4)
+    assert compute_loss("logits", outputs, logits_loss="spans", temperature=1.5) == pytest.approx(expected, rel=1e-4)
 
 
-def test_what_is_inside():
-    student, teacher, outputs = both(hidden=(ROWS, LAYERS, LENGTH, WIDTH), cls=(ROWS, LAYERS, WIDTH),
-                                     attention=(ROWS, LAYERS, HEADS, LENGTH, LENGTH))
-    hidden = attention = cls = 0.0
-    for layer in range(LAYERS):
-        hidden += np.mean([((student["hidden"][row, layer, place] - teacher["hidden"][row, layer, place]) ** 2).mean()
-                           for row, place in np.argwhere(MASK)])
-        attention += np.mean(np.concatenate([
-            ((student["attention"][row, layer, :, :length, :length]
-              - teacher["attention"][row, layer, :, :length, :length]) ** 2).mean(axis=0).ravel()
-            for row, length in enumerate(LENGTHS)]))
-        cls += np.mean([np.sum((s / np.sqrt(np.sum(s**2)) - t / np.sqrt(np.sum(t**2))) ** 2)
-                        for s, t in zip(student["cls"][:, layer], teacher["cls"][:, layer], strict=True)])
-    for name, expected in (("hidden", hidden), ("attention", attention), ("cls", cls)):
-        assert loss_of(name, outputs) == pytest.approx(expected, rel=1e-5), name
-    student["attention"][2, :, :, 1:] = np.nan  # at padding, whatever is there
-    assert loss_of("attention", {**outputs, **student}) == pytest.approx(attention, rel=1e-5)
+def test_hidden_states_attention_and_cls():
+    """Means over tokens, or pairs of tokens and heads, and sums over layers."""
+    student, teacher, outputs = sample_outputs(
+        hidden=(LAYERS, ROWS, LENGTH, WIDTH), cls=(LAYERS, ROWS, WIDTH),
+        attention=(LAYERS, ROWS, LENGTH, LENGTH, HEADS))
+    squares = {name: (student[name] - teacher[name]) ** 2 for name in student}
+    is_pair = IS_TOKEN[:, np.newaxis] & IS_TOKEN[:, :, np.newaxis]
+    units = [each["cls"] / np.linalg.norm(each["cls"], axis=-1, keepdims=True) for each in (student, teacher)]
+    expected = {"hidden": squares["hidden"][:, IS_TOKEN].mean(axis=(1, 2)).sum(),
+                "attention": squares["attention"][:, is_pair].mean(axis=(1, 2)).sum(),
+                "cls": ((units[0] - units[1]) ** 2).sum(axis=2).mean(axis=1).sum()}
+    student["attention"][:, 2, 1:] = np.nan  # At padding.
+    for each in (student, teacher, outputs):
+        each["hidden"], each["cls"] = each["hidden"].swapaxes(0, 1), each["cls"].swapaxes(0, 1)
+        each["attention"] = each["attention"].transpose([1, 0, 4, 2, 3])
+    for name, value in expected.items():
+        assert compute_loss(name, outputs) == pytest.approx(value, rel=1e-5), name
 
 
-def test_the_sum_is_weighted_and_partial_losses_of_a_batch_add_up():
-    _, _, outputs = both(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
+def test_weights_of_the_total_and_partial_losses():
+    _, _, outputs = sample_outputs(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
     weights = {"logits": 2.0, "label": 0.5, "hidden": 3.0}
     loss = create_distillation_loss(weights, losses.classification_loss)
-    whole = loss(outputs, FEATURES)
+    complete = loss(outputs, FEATURES)
     assert loss.names == ("loss", "logits_loss", "label_loss", "hidden_loss")
-    assert float(whole["loss"]) == pytest.approx(sum(
-        weight * float(whole[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
+    assert float(complete["loss"]) == pytest.approx(sum(
+        weight * float(complete[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
     parts = [tuple(tf.nest.map_structure(lambda value: value[rows], each) for each in (outputs, FEATURES))  # noqa: B023
              for rows in (slice(0, 2), slice(2, None))]
     together = tf.nest.map_structure(lambda *each: sum(each), *(loss.normalizers(features) for _, features in parts))
     partial = [loss.partial_losses(*part, together) for part in parts]
     for name in loss.names:
-        assert float(sum(each[name] for each in partial)) == pytest.approx(float(whole[name]), rel=1e-5), name
+        assert float(sum(each[name] for each in partial)) == pytest.approx(float(complete[name]), rel=1e-5), name
 
 
-def test_two_steps():
-    _, _, outputs = both(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
+def test_inner_losses_come_first():
+    _, _, outputs = sample_outputs(logits=(ROWS, CLASSES), hidden=(ROWS, LAYERS, LENGTH, WIDTH))
     step = tf.Variable(0)
     loss = create_distillation_loss({"logits": 2.0, "hidden": 3.0}, only_inner=lambda: step < 1)
     first = loss(outputs, FEATURES)
@@ -130,7 +122,7 @@ def test_two_steps():
 
 
 @pytest.mark.parametrize("remove_padding", [False, True])
-def test_a_student_that_equals_its_teacher_has_nothing_to_learn(remove_padding):
+def test_losses_are_0_if_the_student_equals_the_teacher(remove_padding):
     features = {"input_ids": tf.constant(RNG.integers(5, 30, [ROWS, LENGTH]) * MASK, tf.int32),
                 "input_mask": tf.constant(MASK), "segment_ids": tf.zeros([ROWS, LENGTH], tf.int32)}
     student, teacher = (models.BertClassifier(make_encoder(
@@ -138,11 +130,11 @@ def test_a_student_that_equals_its_teacher_has_nothing_to_learn(remove_padding):
     student_taps, teacher_taps = taps_of(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
     assert student_taps == teacher_taps == Taps((0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3))
 
-    def answers(features):
+    def run_teacher(features):
         outputs, inner = tapped(teacher, features, teacher_taps)
         return {**outputs, **inner}
 
-    outputs = DistilledModel(student, student_taps, answers)(features)
+    outputs = DistilledModel(student, student_taps, run_teacher)(features)
     names = ("logits", "hidden", "attention", "cls")
     found = create_distillation_loss(dict.fromkeys(names, 1.0))(outputs, features)
     assert {name: float(value) for name, value in found.items()} == pytest.approx(dict.fromkeys(found, 0.0), abs=1e-7)
@@ -153,7 +145,7 @@ def test_a_student_that_equals_its_teacher_has_nothing_to_learn(remove_padding):
     np.testing.assert_allclose(tf.nn.softmax(scores), encoded["attention"][2].probabilities, atol=1e-6)
 
 
-def test_a_projection_bridges_widths_and_is_trained_along():
+def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
     teacher, student = normal(ROWS, LAYERS + 1, LENGTH, WIDTH), models.BertTokenClassifier(CONFIG, CLASSES)
     features = {name: tf.ones([ROWS, LENGTH], tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
     projection = Projection(8, WIDTH, WeightInitializer(0.02, 1), name="projection")
@@ -164,7 +156,7 @@ def test_a_projection_bridges_widths_and_is_trained_along():
     np.testing.assert_allclose(states, inner["hidden"].numpy() @ projection.kernel.numpy(), atol=1e-5)
 
 
-def test_which_layers_are_compared():
+def test_layer_maps():
     assert map_layers("uniform", 3, 6) == (1, 3, 5)  # TinyBERT's
     assert map_layers("uniform", 4, 12) == (2, 5, 8, 11)
     assert map_layers("uniform", 2, 5) == (2, 4)

@@ -1,4 +1,4 @@
-"""Fake quantisation computes what the int8 LiteRT file computes, and passes gradients straight through."""
+"""Fake quantization computes the same as the int8 LiteRT file; its gradient ignores rounding."""
 
 import dataclasses
 
@@ -14,8 +14,9 @@ from bert_tf.techniques import int8
 from bert_tf.techniques.int8 import FakeQuantization, quantizable, quantize
 from tests import toy_servables
 from tests.encoders import make_encoder
+from tests.gradients import assert_close, compute_gradients
 
-# Wide enough that matrices have the 1,024 elements from which LiteRT keeps them in int8.
+# LiteRT quantizes matrices of at least 1,024 elements.
 CONFIG = dataclasses.replace(toy_servables.CONFIG, hidden_size=48, num_hidden_layers=2, intermediate_size=96,
                              initializer_range=0.2, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 PRUNED = dataclasses.replace(CONFIG, attention_heads_per_layer=(3, 2), intermediate_size_per_layer=(64, 40),
@@ -28,7 +29,7 @@ def tokenizer(tmp_path_factory):
 
 
 def make_model(config, **options):
-    """A classifier whose biases and normalisation are as of a trained one."""
+    """Returns a classifier whose biases and normalization are not at their initial values."""
     model = models.BertClassifier(make_encoder(config, **options), 3)
     for number, variable in enumerate(model.trainable_variables):
         if variable.shape.rank == 1:
@@ -42,9 +43,9 @@ def features(tokenizer):
         toy_servables.TEXTS, ["a dog", "of", "it is " * 20, ""], max_seq_length=24).items()}
 
 
-@pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["whole", "pruned"])
-def test_the_int8_file_answers_as_the_model(config, tokenizer, tmp_path):
-    """To 1e-5, where the model as it is differs by more than a hundred times that."""
+@pytest.mark.parametrize("config", [CONFIG, PRUNED], ids=["full", "pruned"])
+def test_the_int8_file_and_the_model_agree(config, tokenizer, tmp_path):
+    """To 1e-5; without fake quantization, they differ by more than 2e-3."""
     model = make_model(config)
     servable = graphs.ServedClassifier(model, tokenizer, list("xyz"), pairs=True, max_seq_length=24, static_length=True)
     path = tmp_path / "model.tflite"
@@ -54,33 +55,22 @@ def test_the_int8_file_answers_as_the_model(config, tokenizer, tmp_path):
     assert max(litert.largest_differences(servable, str(path)).values()) < 1e-5
 
 
-@pytest.mark.parametrize("options", [{"remove_padding": True}, {"remove_padding": True, "compiled": True},
-                                     {"recompute": True}, {"last_where_read": True}])
-def test_gradients_pass_as_if_nothing_were_rounded(features, options, monkeypatch):
-    """With rounding that moves nothing, value and gradients are those without; with any, variables all learn."""
-    labels = tf.constant([2, 0, 1, 1])
-
-    def loss_and_gradients(model):
-        with tf.GradientTape() as tape:
-            loss = losses.classification_loss(model(features, training=True), {"label_ids": labels})["loss"]
-        return loss, [tf.convert_to_tensor(each) for each in tape.gradient(loss, model.trainable_variables)]
-
+@pytest.mark.parametrize("options", [{"remove_padding": True, "compiled": True}, {"recompute": True},
+                                     {"last_where_read": True}])
+def test_gradients_ignore_rounding(features, options, monkeypatch):
+    batch = features | {"label_ids": tf.constant([2, 0, 1, 1])}
     model = make_model(CONFIG, **options)
-    loss, gradients = loss_and_gradients(model)
+    expected = compute_gradients(model, batch, losses.classification_loss)
     quantize(model, FakeQuantization())
-    rounded, found = loss_and_gradients(model)
-    assert abs(rounded - loss) > 1e-5
-    assert all(np.any(each) for each in found)
+    rounded = compute_gradients(model, batch, losses.classification_loss)
+    assert abs(rounded["loss"] - expected["loss"]) > 1e-5
+    assert all(np.any(each) for each in rounded.values())
     for name in ("quantized_rows", "quantized_weights"):
         monkeypatch.setattr(int8, name, lambda value, **axis: value)
-    same, found = loss_and_gradients(model)
-    np.testing.assert_allclose(same, loss, rtol=1e-6)
-    for one, other in zip(found, gradients, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-5)
+    assert_close(compute_gradients(model, batch, losses.classification_loss), expected, 1e-5)
 
 
-def test_it_is_turned_on_in_a_traced_function(features):
-    """Off it changes nothing but how the graph is fused."""
+def test_turning_it_on_in_a_traced_function(features):
     model, step = make_model(CONFIG), tf.Variable(0)
     expected = tf.function(model)(features)["logits"]
     quantize(model, FakeQuantization(lambda: step >= 3))
@@ -93,17 +83,17 @@ def test_it_is_turned_on_in_a_traced_function(features):
 
 
 def test_rows_by_hand():
-    """A row's least and largest value, 0 among them, become -128 and 127, or nearly; a row of zeros stays."""
+    """The range of a row includes 0, and a row of zeros is unchanged."""
     rows = tf.constant([[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0.0, 0.0, 0.0]])
     found = int8.quantized_rows(rows).numpy()
     np.testing.assert_allclose(found, [[-1.0, 0.0, 1.55], [0.2, 0.4, 0.51], [0, 0, 0]], atol=0.006)
     np.testing.assert_allclose(found[1], np.round(rows[1] / 0.002) * 0.002, atol=1e-6)
     weights = tf.constant([[1.27, 0.1], [0.018, -0.2]])
     np.testing.assert_allclose(int8.quantized_weights(weights, axis=0),
-                               [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)  # 63.5 becomes 64, the even one
+                               [[1.27, 0.2 * 64 / 127], [0.02, -0.2]], atol=1e-6)  # 63.5 rounds to even, 64.
 
 
-def test_names_and_one_layer_alone(features):
+def test_names_of_layers_and_one_layer(features):
     model = make_model(CONFIG)
     names = set(quantizable(model))
     assert len(names) == 1 + 2 * 4 + 2
@@ -116,7 +106,7 @@ def test_names_and_one_layer_alone(features):
     assert np.abs(found["encoder_outputs"][1] - expected["encoder_outputs"][1]).max() > 1e-4
 
 
-def test_layers_that_share_their_weights_are_refused():
+def test_shared_layers_are_rejected():
     model = models.BertClassifier(dataclasses.replace(CONFIG, num_hidden_groups=1), 3)
     with pytest.raises(InputError, match="num_hidden_groups is 1: layers that share their weights cannot be trained"):
         quantize(model, FakeQuantization())

@@ -1,4 +1,4 @@
-"""Weights set to 0 while training: how many, which, and that those that are gone stay gone."""
+"""Magnitude pruning in training: the schedule, the number of zeros, and that they stay zeros."""
 
 import dataclasses
 
@@ -19,38 +19,25 @@ SCHEDULE = PruningSchedule(0.25, 2, 5)
 STEPS = 8
 
 
-class Run:
-    """A classifier in training on one batch.
-
-    Attributes:
-      steps: after each step, the matrices as they are in the variables: list of lists of arrays.
-    """
-
-    def __init__(self, schedule=SCHEDULE, optimizer="adamw", steps=STEPS):
-        self.encoder = models.BertEncoder(CONFIG, seed=3)
-        model = models.BertClassifier(self.encoder, 2)
-        optimizer = optimization.create_optimizer(0.02, 100, 0, optimizer)
-        if schedule:
-            sparsity.prune_in_training(schedule, self.encoder, optimizer)
-        variables = model.trainable_variables
-        optimizer.build(variables)
-        features = {name: tf.constant(value) for name, value in FEATURES.items()}
-
-        @tf.function(autograph=False)
-        def step():
+def train(schedule, optimizer="adamw", steps=STEPS):
+    """Trains a classifier on one batch; returns its encoder and the matrices before each step and at the end."""
+    encoder = models.BertEncoder(CONFIG, seed=3)
+    model = models.BertClassifier(encoder, 2)
+    optimizer = optimization.create_optimizer(0.02, 100, 0, optimizer)
+    if schedule:
+        sparsity.prune_in_training(schedule, encoder, optimizer)
+    optimizer.build(model.trainable_variables)
+    features = {name: tf.constant(value) for name, value in FEATURES.items()}
+    history = []
+    for step in range(steps + 1):
+        history.append([layer.kernel.numpy() for layer in sparsity.matrices(encoder)])
+        if step < steps:
             with tf.GradientTape() as tape:
                 logits = model(features, training=True)["logits"]
                 loss = tf.reduce_sum(tf.nn.softmax(logits)[0, :1]) + tf.reduce_sum(tf.square(logits))
-            gradients = tape.gradient(loss, variables)
-            optimizer.apply_gradients(zip(gradients, variables, strict=True), skip_gradients_aggregation=True)
-
-        self.steps = [self.kernels()]
-        for _ in range(steps):
-            step()
-            self.steps.append(self.kernels())
-
-    def kernels(self):
-        return [layer.kernel.numpy() for layer in sparsity.matrices(self.encoder)]
+            gradients = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
+    return encoder, history
 
 
 @pytest.mark.parametrize("count", [1, 2, 500, 999, 1000])
@@ -60,7 +47,7 @@ def test_kth_largest(count):
     assert sparsity.kth_largest(tf.constant(values), count).numpy() == np.sort(values.ravel())[-count]
 
 
-def test_the_share_falls_as_a_cube():
+def test_the_schedule_is_cubic():
     schedule = PruningSchedule(0.1, 100, 1100)
     shares = [float(schedule.share(tf.constant(step, tf.int64))) for step in (0, 100, 350, 600, 1100, 2000)]
     np.testing.assert_allclose(shares, [1, 1, 0.1 + 0.9 * 0.75**3, 0.1 + 0.9 * 0.5**3, 0.1, 0.1], rtol=1e-6)
@@ -69,27 +56,25 @@ def test_the_share_falls_as_a_cube():
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
-def test_the_largest_weights_stay(optimizer):
-    """Each step's matrix is the one of before, moved, without its smallest weights; what is gone stays gone."""
-    run = Run(optimizer=optimizer)
-    for before, after in zip(Run(None, optimizer=optimizer, steps=2).steps, run.steps, strict=False):
+def test_the_largest_weights_are_kept(optimizer):
+    """Each step moves a matrix, then removes its smallest weights; zeros stay zeros."""
+    encoder, history = train(SCHEDULE, optimizer)
+    _, unpruned = train(None, optimizer, steps=2)
+    for before, after in zip(unpruned, history, strict=False):
         for expected, kernel in zip(before, after, strict=True):
-            np.testing.assert_array_equal(kernel, expected)  # nothing is taken before its time
-    shares = [1, 1, 1, *(0.25 + 0.75 * (1 - done / 3) ** 3 for done in (1, 2, 3)), 0.25, 0.25, 0.25]
-    for before, after, share in zip(run.steps[:-1], run.steps[1:], shares[1:], strict=True):
+            np.testing.assert_array_equal(kernel, expected)  # Before the schedule begins.
+    fractions = [1, 1, *(0.25 + 0.75 * (1 - done / 3) ** 3 for done in (1, 2, 3)), 0.25, 0.25, 0.25]
+    for before, after, fraction in zip(history[:-1], history[1:], fractions, strict=True):
         for old, new in zip(before, after, strict=True):
-            assert np.count_nonzero(new) == round(share * new.size)
+            assert np.count_nonzero(new) == round(fraction * new.size)
             assert not new[old == 0].any()
-            gone = (new == 0) & (old != 0)
-            if gone.any():  # a step moves a weight by at most about the rate
-                assert np.abs(old[gone]).max() < np.abs(new[new != 0]).min() + 0.1
+            removed = (new == 0) & (old != 0)
+            if removed.any():  # A step moves a weight by at most about the learning rate.
+                assert np.abs(old[removed]).max() < np.abs(new[new != 0]).min() + 0.1
 
-
-def test_what_is_left():
-    run = Run()
-    stay, all_of_them = sparsity.share_of_weights(run.encoder)
-    assert all_of_them == 16 * 48 + 16 * 16 + 2 * 16 * 24
-    assert stay == all_of_them // 4
-    total, compressed = sparsity.compressed_bytes([layer.kernel for layer in sparsity.matrices(run.encoder)])
-    assert total == 4 * all_of_them
+    kept, count = sparsity.share_of_weights(encoder)
+    assert count == 16 * 48 + 16 * 16 + 2 * 16 * 24
+    assert kept == count // 4
+    total, compressed = sparsity.compressed_bytes([layer.kernel for layer in sparsity.matrices(encoder)])
+    assert total == 4 * count
     assert compressed < total / 2

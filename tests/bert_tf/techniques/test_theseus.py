@@ -1,6 +1,7 @@
-"""BERT-of-Theseus: which layers are computed, what is trained, and the schedule."""
+"""BERT-of-Theseus: the schedule, the computed layers, and the trained variables."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from bert_tf import models
@@ -18,7 +19,7 @@ FEATURES = {"input_ids": tf.constant([[2, 9, 4, 8, 0], [3, 7, 0, 0, 0], [4, 5, 6
 
 
 def make_pair(**options):
-    """A student that has a teacher's embeddings, pooler, head and LAYERS; and the teacher."""
+    """Returns a student with a teacher's embeddings, LAYERS, pooler, and head; and the teacher."""
     teacher = models.BertClassifier(make_encoder(CONFIG, **options), 3)
     student = models.BertClassifier(make_encoder(student_config(CONFIG, LAYERS), **options), 3)
     values = {variable.name: variable for variable in teacher.variables}
@@ -44,19 +45,18 @@ def test_the_schedule_and_the_groups():
         found.append(float(rate.value()))
     np.testing.assert_allclose(found, [0.3, 0.65, 1.0, 1.0], rtol=1e-6)
     assert rate.draw(4).numpy().all()
-    step.assign(0)
-    draws = []
-    for number in range(600):
-        step.assign(number % 300)
-        draws.append(ReplacingRate(0.3, 10**9, lambda: step, 5).draw(3).numpy())
-    np.testing.assert_array_equal(draws[:300], draws[300:])  # a resumed run draws the same
-    assert abs(np.mean(draws) - 0.3) < 0.05
+    constant_rate, samples = ReplacingRate(0.3, 10**9, lambda: step, 5), []
+    for number in (*range(300), 7):
+        step.assign(number)
+        samples.append(constant_rate.draw(3).numpy())
+    assert np.mean(samples) == pytest.approx(0.3, abs=0.05)
+    np.testing.assert_array_equal(samples[7], samples[300])  # A resumed run samples the same layers.
     assert float(ReplacingRate(0.3, 0, lambda: 0, 5).value()) == 1
     assert groups((1, 3, 5)) == (range(2), range(2, 4), range(4, 6))
     assert groups((2, 4)) == (range(3), range(3, 5))
 
 
-def test_at_0_the_teacher_answers_and_at_1_the_student():
+def test_rate_0_computes_the_teacher_and_1_the_student():
     student, teacher = make_pair(remove_padding=True, last_where_read=True)
     for rate, alone in ((0.0, teacher), (1.0, student)):
         mixed = theseus(student, teacher, rate)(FEATURES, training=True)
@@ -65,7 +65,7 @@ def test_at_0_the_teacher_answers_and_at_1_the_student():
     np.testing.assert_allclose(theseus(student, teacher, 0.0)(FEATURES)["logits"], student(FEATURES)["logits"])
 
 
-def test_a_layer_that_the_teacher_stands_for_is_not_trained():
+def test_replaced_layers_are_not_trained():
     student, teacher = make_pair()
     model = theseus(student, teacher, 0.0)
     with tf.GradientTape() as tape:

@@ -1,4 +1,4 @@
-"""The models made for TensorFlow Text's normaliser kernel, and the trie inside of them."""
+"""The models for TensorFlow Text's normalization kernel, and their trie."""
 
 import random
 import sys
@@ -14,8 +14,8 @@ from tests.reference_tokenizer import is_punctuation, spaced_and_cleaned
 CHARACTERS = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
 
 
-def found(units, key):
-    """Looks a key up as the kernel does; None if it is not there."""
+def look_up(units, key):
+    """Looks up a key like the kernel; returns None if it does not exist."""
     index = 0
     for byte in key:
         index ^= int(units[index]) >> darts_trie.OFFSET_SHIFT ^ byte
@@ -26,20 +26,20 @@ def found(units, key):
     return int(units[index ^ int(units[index]) >> darts_trie.OFFSET_SHIFT]) & 0x7FFFFFFF
 
 
-def test_the_trie_finds_its_keys_and_no_others():
+def test_the_trie_contains_its_keys_and_no_others():
     rng = random.Random(3)
     keys = [character.encode() for character in rng.sample(CHARACTERS[1:], 3001)]
     keys += [bytes([lead]) for lead in range(0xE0, 0xF0)] + [b"\xf0\x9f", b"\xf0\x9f\x98"]
     values = {key: rng.randrange(1 << 31) for key in keys}
     units = darts_trie.build(values)
-    assert len(units) % 256 == 0  # so that a step of the kernel, which checks no bounds, stays inside
-    assert {key: found(units, key) for key in values} == values
+    assert len(units) % 256 == 0  # The kernel checks no bounds.
+    assert {key: look_up(units, key) for key in values} == values
     others = {character.encode() for character in rng.sample(CHARACTERS[1:], 5003)} - set(values)
-    assert not [key for key in others if found(units, key) is not None]
+    assert not [key for key in others if look_up(units, key) is not None]
 
 
-def expected(character, lower_case, strip_accents):
-    """The plain rules on one character; Σ and the spaces around Chinese and punctuation are others' work."""
+def normalize(character, lower_case, strip_accents):
+    """Applies the rules to one character, except those for Σ and for spaces around Chinese and punctuation."""
     result = spaced_and_cleaned(character).strip(" ") if character not in "\t\n\r" else " "
     if unicodedata.category(character) in ("Zs", "Zl", "Zp"):
         return " "
@@ -52,18 +52,18 @@ def expected(character, lower_case, strip_accents):
 
 @pytest.mark.parametrize("strip_accents", [True, False])
 @pytest.mark.parametrize("lower_case", [True, False])
-def test_every_character_is_normalised_by_the_rules(lower_case, strip_accents):
+def test_every_character(lower_case, strip_accents):
     model = normalizer_model.build(unicode_rules.normalization(lower_case, strip_accents))
     kernel = tf_text.FastBertNormalizer(model_buffer=model)
     results = kernel.normalize(tf.constant([f"a{character}b" for character in CHARACTERS])).numpy()
     stand_ins = unicode_rules.stand_ins()
-    wanted = [stand_ins.get(character) or expected(character, lower_case, strip_accents) for character in CHARACTERS]
+    wanted = [stand_ins.get(character) or normalize(character, lower_case, strip_accents) for character in CHARACTERS]
     different = [hex(ord(character)) for character, result, want in zip(CHARACTERS, results, wanted, strict=True)
                  if result.decode() != f"a{want}b"]
     assert not different
 
 
-def test_words_are_split_at_punctuation_and_chinese_and_nowhere_else():
+def test_words_are_split_only_at_punctuation_and_chinese():
     stand_ins = unicode_rules.stand_ins()
     words = tf_text.FastWordpieceTokenizer(["[UNK]", "\x01"], token_out_type=tf.int32)
     normalized = [f"a{stand_ins.get(character, character)}b" for character in CHARACTERS]
@@ -74,13 +74,10 @@ def test_words_are_split_at_punctuation_and_chinese_and_nowhere_else():
             assert count == (3 if alone else 1), hex(ord(character))
 
 
-def test_a_replacement_over_63_bytes_is_refused():
-    with pytest.raises(ValueError, match=r"U\+0041 is replaced by 64 bytes: 63 is the most"):
-        normalizer_model.build({"A": "a" * 64})
-
-
 def test_replacements_of_the_zero_character_and_empty_tables():
     kernel = tf_text.FastBertNormalizer(model_buffer=normalizer_model.build({"\0": "zero", "b": "\0"}))
     assert kernel.normalize(["a\0b"]).numpy().tolist() == [b"azero\0"]
     kernel = tf_text.FastBertNormalizer(model_buffer=normalizer_model.build({}))
     assert kernel.normalize([b"a\0b\x80\xc3\xa9"]).numpy().tolist() == ["a\0bé".encode()]
+    with pytest.raises(ValueError, match=r"U\+0041 is replaced by 64 bytes: 63 is the most"):
+        normalizer_model.build({"A": "a" * 64})

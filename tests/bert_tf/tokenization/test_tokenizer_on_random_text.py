@@ -1,4 +1,4 @@
-"""Random Unicode: the graph tokenizer gives what a plain-Python statement of the original's rules gives."""
+"""Random Unicode: the IDs of BertTokenizer are those of a plain implementation of the original BERT's rules."""
 
 import random
 import sys
@@ -7,9 +7,10 @@ import unicodedata
 import pytest
 
 from bert_tf.tokenization import BertTokenizer
+from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
-LINES = 4000
+LINES = 1500
 
 ASSIGNED = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co")]
 BY_CATEGORY = {}
@@ -17,34 +18,30 @@ for _character in ASSIGNED:
     BY_CATEGORY.setdefault(unicodedata.category(_character), []).append(_character)
 SORTED_MARKS = [c for c in ASSIGNED if unicodedata.combining(c) and unicodedata.category(c) != "Mn"]
 UNSORTED_MARKS = [c for c in BY_CATEGORY["Mn"] if not unicodedata.combining(c)]
-MUSIC = [chr(c) for c in (*range(0x1D15E, 0x1D165), *range(0x1D1BB, 0x1D1C1))]  # these decompose into sorted marks
+MUSIC = [chr(c) for c in (*range(0x1D15E, 0x1D165), *range(0x1D1BB, 0x1D1C1))]  # Decompose into sorted marks.
 ADDED_PUNCTUATION = [chr(c) for c in (0x1B4E, 0x1B7F, 0x10D6E, 0x113D4, 0x11B00, 0x11B09, 0x11F45, 0x1E5FF)]
+HAN = (*range(0x3400, 0xA000), *range(0xF900, 0xFB00), *range(0x20000, 0x30000), 0x3007, 0x3005)
+
+# Each word consists of characters of one line, from any of its lists.
+ALPHABETS = [
+    [[chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]],
+    [ASSIGNED],
+    list(BY_CATEGORY.values()),
+    ["aAzZ09éÀçñüβλİIıßſẞǅﬁ½²…№™ΩÅK"],
+    # Σ among letters, and among characters that str.lower ignores: marks, format characters, some punctuation.
+    ["ΣΑς", "σΣa", "ΣςaÀʰ.:'’\u00ad\u0301\u200b\u0345\0\ufffd\x85中1-_ΑᾼǅΩ\u302e"],
+    # Marks that NFD may have to sort, among characters that it sorts too or that end a sequence.
+    [SORTED_MARKS, SORTED_MARKS, BY_CATEGORY["Mn"], UNSORTED_MARKS, MUSIC, ["a", "\0", "\u200d", "é"]],
+    [[chr(c) for c in range(0xAC00, 0xD7A4)], [chr(c) for c in range(0x1100, 0x1200)]],  # Hangul
+    [[chr(c) for c in HAN]],
+    [["[MASK]", "[CLS]", "[UNK]", "[unused1]", "##a", "##", "#", "don't", "U.S.A.", "e\u0301"]],
+    [ADDED_PUNCTUATION, "a."],
+    [BY_CATEGORY["Zs"], BY_CATEGORY["Cc"], BY_CATEGORY["Cf"], "\u2028\u2029\ufffd"],
+]
 
 
-def any_character(rng):
-    while True:
-        code_point = rng.randrange(sys.maxunicode + 1)
-        if not 0xD800 <= code_point < 0xE000:
-            return chr(code_point)
-
-
-def several(rng, choose, most=9):
-    return "".join(choose() for _ in range(rng.randrange(1, most)))
-
-
-def sigma_word(rng):
-    """Σ among letters, and among what str.lower looks past: marks, format characters, some punctuation."""
-    return several(rng, lambda: rng.choice("ΣΣΣσςaÀʰ.:'’\u00ad\u0301\u200b\u0345\0\ufffd\x85中1-_ΑᾼǅΩ\u302e"))
-
-
-def marked_word(rng):
-    """A letter with marks that NFD may have to sort, with others between them that it sorts or that stop it."""
-    kinds = [SORTED_MARKS, SORTED_MARKS, BY_CATEGORY["Mn"], UNSORTED_MARKS, MUSIC, ["a", "\0", "\u200d", "é"]]
-    return several(rng, lambda: rng.choice(rng.choice(kinds)))
-
-
-def long_word(rng):
-    """A word of 198 to 202 characters, of any number of bytes, perhaps between others."""
+def make_long_word(rng):
+    """Returns a word of 198 to 202 characters, of 1 to 4 bytes each, perhaps next to others."""
     letters = rng.choice(["a", "ab", "é", "ญ", "ß", "한", "𝒳", "々", "ͅa", "Σ", "ʰ", "\U0001D15E", "👍a", "İ"])
     word = "".join(rng.choice(letters) for _ in range(rng.randrange(198, 203)))
     if len(letters) > 1 and rng.random() < 0.3:
@@ -52,41 +49,15 @@ def long_word(rng):
     return rng.choice(["", "a", "a ", "中", "."]) + word + rng.choice(["", " b", ".", "b", "\u0301", "中b"])
 
 
-def random_part(rng):
-    kind = rng.randrange(12)
-    if kind == 0:
-        return several(rng, lambda: any_character(rng))
-    if kind == 1:
-        return several(rng, lambda: rng.choice(ASSIGNED))
-    if kind == 2:
-        return several(rng, lambda: rng.choice(rng.choice(list(BY_CATEGORY.values()))))
-    if kind == 3:
-        return several(rng, lambda: rng.choice("aAzZ09éÀçñüβλİIıßſẞǅﬁ½²…№™ΩÅK"))
-    if kind == 4:
-        return sigma_word(rng)
-    if kind == 5:
-        return marked_word(rng)
-    if kind == 6:
-        return long_word(rng) if rng.random() < 0.25 else ""
-    if kind == 7:
-        return several(rng, lambda: chr(rng.randrange(0xAC00, 0xD7A4)) if rng.random() < 0.7
-                       else chr(rng.randrange(0x1100, 0x1200)))
-    if kind == 8:
-        return several(rng, lambda: chr(rng.choice([rng.randrange(0x3400, 0xA000), rng.randrange(0xF900, 0xFB00),
-                                                    rng.randrange(0x20000, 0x30000), 0x3007, 0x3005])))
-    if kind == 9:
-        return rng.choice(["[MASK]", "[CLS]", "[UNK]", "[unused1]", "##a", "##", "#", "don't", "U.S.A.", "e\u0301"])
-    if kind == 10:
-        return rng.choice(ADDED_PUNCTUATION) + rng.choice(["", "a", "."])
-    return rng.choice(BY_CATEGORY["Zs"] + BY_CATEGORY["Cc"] + BY_CATEGORY["Cf"] + ["\u2028", "\u2029", "\ufffd"])
+def make_word(rng):
+    if rng.random() < 0.02:
+        return make_long_word(rng)
+    alphabet = rng.choice(ALPHABETS)
+    return "".join(rng.choice(rng.choice(alphabet)) for _ in range(rng.randrange(1, 9)))
 
 
-def random_text(rng):
-    return "".join(random_part(rng) + rng.choice(["", "", " "]) for _ in range(rng.randrange(6)))
-
-
-def broken(rng, text):
-    """The text as bytes, cut and garbled so that some are not UTF-8."""
+def garble(rng, text):
+    """Returns the text as bytes, some of which are not UTF-8."""
     content = bytearray(text.encode())
     for _ in range(rng.randrange(1, 5)):
         place = rng.randrange(len(content) + 1)
@@ -96,30 +67,29 @@ def broken(rng, text):
     return bytes(content)
 
 
-def texts(seed):
+def make_texts(seed):
+    """Returns random texts as bytes; a quarter of them are not UTF-8."""
     rng = random.Random(seed)
-    drawn = [random_text(rng) for _ in range(LINES)]
-    return ["", " ", "\0", "\ufffd", *drawn], [broken(rng, text) for text in drawn[:LINES // 3]]
+    texts = ["".join(make_word(rng) + rng.choice(["", "", " "]) for _ in range(rng.randrange(6))) for _ in range(LINES)]
+    return [text.encode() for text in ("", " ", "\0", "\ufffd", *texts)] + [
+        garble(rng, text) for text in texts[:LINES // 3]]
 
 
-def vocabulary():
-    """Specials, every character of the basic plane alone and as a suffix, and some beyond; a few longer pieces.
+@pytest.fixture(scope="module")
+def vocab_file(tmp_path_factory):
+    """A vocabulary of all characters below U+3000, some above, and a few longer tokens.
 
-    With nearly every character known, a wrong normalisation gives a wrong id and not one more [UNK].
+    Since nearly every character is known, a wrong normalization gives a wrong ID instead of another [UNK].
     """
     characters = [c for c in ASSIGNED if ord(c) < 0x3000 or 0xA000 <= ord(c) < 0xAC00]
     characters += [chr(c) for c in range(0x4E00, 0x4F00)] + [*map(chr, range(0x1D000, 0x1D800)), "🙂", "𐐨", "々"]
     characters += SORTED_MARKS + ADDED_PUNCTUATION + MUSIC
     characters = [c for c in dict.fromkeys(characters) if c.strip()]
     longer = ["ab", "##ab", "##aa", "aaa", "##σς", "don", "mask", "MASK", "##é", "е́", "ᄒ" + "ᅡ", "##ᅡᆫ", "e\u0301"]
-    return ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(
         characters + ["##" + c for c in characters if c != "\ufffd"] + longer)]
-
-
-@pytest.fixture(scope="module")
-def vocab_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
-    path.write_text("\n".join(vocabulary()) + "\n", encoding="utf-8", newline="\n")
+    path.write_text("\n".join(pieces) + "\n", encoding="utf-8", newline="\n")
     return str(path)
 
 
@@ -129,26 +99,31 @@ def tokenizer(request, vocab_file):
     return BertTokenizer(vocab_file, *request.param)
 
 
-def test_equals_the_plain_rules_on_random_text(tokenizer):
+def test_ids_are_those_of_the_reference(tokenizer):
     reference = ReferenceTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
-    valid, invalid = texts(seed=20)
-    drawn = [*valid, *invalid]
-    expected = [reference.tokenize(text) for text in drawn]
-    for ids in (tokenizer.tokenize(drawn), tokenizer.tokenize_with_offsets(drawn).ids):
-        different = [(text, got, want) for text, got, want in zip(drawn, ids.to_list(), expected, strict=True)
+    texts = make_texts(seed=20)
+    expected = [reference.tokenize(text) for text in texts]
+    for ids in (tokenizer.tokenize(texts), tokenizer.tokenize_with_offsets(texts).ids):
+        different = [(text, got, want) for text, got, want in zip(texts, ids.to_list(), expected, strict=True)
                      if got != want]
         assert not different, f"{len(different)} texts, the first: {different[0]!a}"
 
 
-def test_spans_are_whole_characters_in_order(tokenizer):
-    valid, invalid = texts(seed=31)
-    drawn = [*(text.encode() for text in valid), *invalid]
-    spans = [rows.to_list() for rows in tokenizer.tokenize_with_offsets(drawn)[1:]]
-    for content, *rows in zip(drawn, *spans, strict=True):
+def test_spans_are_complete_characters_in_order(tokenizer):
+    """PlainTokenizer returns the same, except for the spans of marks that NFD can sort."""
+    texts = make_texts(seed=31)
+    plain = PlainTokenizer(tokenizer.vocabulary, tokenizer.lower_case, tokenizer.strip_accents)
+    offsets = [rows.to_list() for rows in tokenizer.tokenize_with_offsets(texts)]
+    for content, ids, byte_starts, byte_ends, char_starts, char_ends in zip(texts, *offsets, strict=True):
         text = content.decode("utf-8", "ignore")
+        plain_ids, *plain_spans = plain.ids_and_spans(text)
+        assert plain_ids == ids, content
+        if not {*text} & {*SORTED_MARKS, *MUSIC}:
+            assert plain_spans == [char_starts, char_ends], content
         previous = 0
-        for byte_start, byte_end, char_start, char_end in zip(*rows, strict=True):
-            assert previous <= char_start < char_end <= len(text), ascii(text)
+        for byte_start, byte_end, char_start, char_end in zip(byte_starts, byte_ends, char_starts, char_ends,
+                                                              strict=True):
+            assert previous <= char_start < char_end <= len(text), content
             assert len(content[:byte_start].decode("utf-8", "ignore")) == char_start, content
             assert content[byte_start:byte_end].decode("utf-8", "ignore") == text[char_start:char_end], content
             previous = char_start

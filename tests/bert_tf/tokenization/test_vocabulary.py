@@ -1,4 +1,4 @@
-"""Vocabulary files and checkpoint names: what is refused, and in which words."""
+"""Vocabulary files, and the casing that checkpoint names imply."""
 
 import pytest
 
@@ -9,15 +9,15 @@ from bert_tf.tokenization.vocabulary import read_vocabulary
 SPECIALS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def written(tmp_path, content):
+def write(tmp_path, content):
     path = tmp_path / "vocab.txt"
     path.write_bytes(content if isinstance(content, bytes) else "\n".join(content).encode())
     return str(path)
 
 
-def test_the_id_is_the_line_number_and_white_space_around_is_ignored(tmp_path):
-    path = written(tmp_path, b"[PAD]\r\n[UNK]\n [CLS]\t\n[SEP]\n[MASK]\n\xe3\x80\x80\n#\n##\n\xe2\x80\xa8\n")
-    # Two lines have nothing but a space of another alphabet: ids that no text can have.
+def test_lines_without_surrounding_white_space(tmp_path):
+    path = write(tmp_path, b"[PAD]\r\n[UNK]\n [CLS]\t\n[SEP]\n[MASK]\n\xe3\x80\x80\n#\n##\n\xe2\x80\xa8\n")
+    # Two lines consist of a Unicode space, which no text contains after cleaning.
     assert read_vocabulary(path) == [*SPECIALS, "\u3000", "#", "##", "\u2028"]
 
 
@@ -32,24 +32,19 @@ def test_the_id_is_the_line_number_and_white_space_around_is_ignored(tmp_path):
     ("\n".join(SPECIALS).encode("utf-8-sig"), r"vocab\.txt, line 1: begins with a byte-order mark"),
     ([*SPECIALS, "a" * 257], r"vocab\.txt, line 6: a piece of 257 bytes; 256 is the most"),
 ])
-def test_a_faulty_vocabulary_is_refused(tmp_path, content, message):
+def test_rejected_vocabularies(tmp_path, content, message):
     with pytest.raises(ValueError, match=message):
-        BertTokenizer(written(tmp_path, content))
+        BertTokenizer(write(tmp_path, content))
 
 
-def test_special_pieces_alone_are_a_vocabulary(tmp_path):
-    tokenizer = BertTokenizer(written(tmp_path, SPECIALS))
+def test_a_vocabulary_of_special_tokens(tmp_path):
+    tokenizer = BertTokenizer(write(tmp_path, SPECIALS))
     assert tokenizer.tokenize(["a word!", ""]).to_list() == [[1, 1, 1], []]
 
 
-def test_a_missing_file(tmp_path):
-    with pytest.raises(OSError, match=r"No such file or directory: .*nowhere\.txt"):
-        read_vocabulary(str(tmp_path / "nowhere.txt"))
-
-
 @pytest.mark.parametrize("odd", ["a b", "a\u00ad", "\x01", "a\u2003b", "\ufffd", "\U000e0020", "##\u0085x", "ab\x07"])
-def test_pieces_that_no_cleaned_text_has_are_never_found(tmp_path, odd):
-    path = written(tmp_path, [*SPECIALS, "a", "b", "##b", "##x", odd])
+def test_tokens_that_cleaned_text_never_contains(tmp_path, odd):
+    path = write(tmp_path, [*SPECIALS, "a", "b", "##b", "##x", odd])
     tokenizer = BertTokenizer(path)
     assert tokenizer.vocabulary[9] == odd
     assert tokenizer.tokenize(["a b", "a\u00ad", odd, "a" + odd, "a\u2003b", "\U00011f4f"]).to_list().count([9]) == 0
@@ -64,19 +59,12 @@ def test_pieces_that_no_cleaned_text_has_are_never_found(tmp_path, odd):
     (False, "multi_cased_L-12_H-768_A-12/bert_model.ckpt"),
     (False, "uncased_experiments/bert_model.ckpt"),
     (True, "out/cased/model.ckpt-20"),
+    (False, "uncased_L-12_H-768_A-12/more/bert_model.ckpt"),  # Only the file and its own directory count.
     (True, ""),
     (False, None),
 ])
-def test_casing_that_fits_or_that_a_name_does_not_tell(lower_case, checkpoint):
-    assert check_casing(lower_case, checkpoint) is None  # nor does it raise
-
-
-def test_the_name_of_a_folder_in_the_way_is_not_looked_at():
-    """The checkpoint's own folder tells, and else the file's name; a folder further up does not."""
-    path = "uncased_L-12_H-768_A-12/more/bert_model.ckpt"
-    check_casing(False, path)
-    with pytest.raises(InputError, match=f"contradicts `init_checkpoint`=.*{path.replace('more/', '')}"):
-        check_casing(False, path.replace("more/", ""))
+def test_accepted_casing(lower_case, checkpoint):
+    check_casing(lower_case, checkpoint)
 
 
 @pytest.mark.parametrize(("lower_case", "checkpoint"), [
@@ -86,7 +74,7 @@ def test_the_name_of_a_folder_in_the_way_is_not_looked_at():
     (True, "cased_L-12_H-768_A-12/bert_model.ckpt"),
     (True, "multi_cased_L-12_H-768_A-12/bert_model.ckpt"),
 ])
-def test_casing_that_contradicts_the_name_is_refused(lower_case, checkpoint):
-    with pytest.raises(ValueError, match=rf"`do_lower_case`={lower_case} contradicts .*=.*{checkpoint}: .* "
-                                         rf"give `do_lower_case`={not lower_case}"):
+def test_rejected_casing(lower_case, checkpoint):
+    with pytest.raises(InputError, match=rf"`do_lower_case`={lower_case} contradicts `init_checkpoint`=.*{checkpoint}: "
+                                         rf".* give `do_lower_case`={not lower_case}"):
         check_casing(lower_case, checkpoint)

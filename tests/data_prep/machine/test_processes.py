@@ -4,8 +4,6 @@ import contextlib
 import itertools
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -88,34 +86,3 @@ def test_workers_end_with_the_generator():
     assert all(map(is_alive, workers))
     results.close()
     assert not any(map(is_alive, workers))
-
-
-PARENT = """
-from data_prep.machine import processes
-from tests.data_prep.machine import test_processes
-
-def main():
-    for process in processes.map_in_processes(test_processes.wait, [0, 1], 2, in_order=False):
-        pass
-
-if __name__ == "__main__":
-    main()
-"""
-
-
-def wait(_):
-    print(os.getpid(), flush=True)
-    time.sleep(60)
-
-
-@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_workers_end_with_the_parent(tmp_path, signal_number):
-    script = tmp_path / "parent.py"
-    script.write_text(PARENT)
-    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-                          env={**os.environ, "PYTHONPATH": os.getcwd()}) as parent:
-        workers = [int(parent.stdout.readline()) for _ in range(2)]
-        assert all(map(is_alive, workers))
-        parent.send_signal(signal_number)
-        parent.wait()
-    assert wait_until_dead(workers)

@@ -1,58 +1,78 @@
-"""Settings that create_pretraining_data rejects before the work begins."""
+"""Settings of create_pretraining_data, and the checks before the work begins."""
 
 import pytest
 
 from bert_tf.errors import InputError
-from data_prep.pretraining import JobSettings, job
+from data_prep.pretraining import InstanceSettings, JobSettings, job
 from tests.data_prep.pretraining.pretraining_records import CORPUS_FILE, VOCAB_FILE
 from tests.settings import resolved
 
 
-@pytest.mark.parametrize(("outputs", "message"), [
-    ("{}/out,{}/in", r"`output_file`=.*/in: is an input file too"),
-    ("{}/../{name}/in", r"`output_file`=.*/in: is an input file too"),
-    ("{}/out,{}/./out", r"`output_file`=.*/out: is named twice"),
-    ("{}", r"`output_file`=.*: is a directory"),
-    ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: each part between slashes must be a name"),
-    ("{}/out,", r"`output_file`=.*/out,: one of the names is empty"),
+@pytest.mark.parametrize(("settings_class", "settings", "message"), [
+    (InstanceSettings, {"max_seq_length": 4}, "`max_seq_length`=4: it must be at least 5"),
+    (InstanceSettings, {"max_seq_length": 65536}, "`max_seq_length`=65536: .* at most 65535"),
+    (InstanceSettings, {"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: it must be at least 1"),
+    (InstanceSettings, {"max_predictions_per_seq": 65536}, "`max_predictions_per_seq`=65536: .* at most 65535"),
+    (InstanceSettings, {"dupe_factor": 0}, "`dupe_factor`=0: it must be at least 1"),
+    (InstanceSettings, {"masked_lm_prob": 15}, "`masked_lm_prob`=15: a probability lies between 0 and 1"),
+    (InstanceSettings, {"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: a probability lies between 0 and 1"),
+    (InstanceSettings, {"masking": "none"}, "`masking`=none: it must be one of static, dynamic"),
+    (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: has no effect without `pack_seq"),
+    (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
+     r"`short_seq_prob`=0\.5: has no effect with `objective`=full_sentences"),
+    (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: it must be at least 1"),
+    (JobSettings, {"num_workers": 0}, "`num_workers`=0: it must be at least 1"),
+    (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: it must be at least 0"),
+    (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: it must be at least 0"),
+    (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: give 0 for no limit"),
+    (JobSettings, {"runner": "beam"}, "`runner`=beam: it must be one of local, direct, dataflow, flink, spark"),
 ])
-def test_invalid_outputs(tmp_path, outputs, message):
-    outputs = outputs.replace("{}", str(tmp_path)).replace("{name}", tmp_path.name).split(",")
-
+def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):
-        job.check_outputs([str(tmp_path / "in")], outputs)
+        settings_class(**settings)
 
 
-def test_outputs_that_would_be_inputs_of_the_next_run(tmp_path):
+@pytest.mark.parametrize(("settings", "expected"), [
+    ({}, 10), ({"masking": "dynamic"}, 1), ({"dupe_factor": 3}, 3), ({"dupe_factor": 4, "masking": "dynamic"}, 4)])
+def test_number_of_passes(settings, expected):
+    assert InstanceSettings(**settings).num_passes == expected
+
+
+def test_sizes_and_names():
+    settings = JobSettings(output_file="a,b", max_shard_mb=0.0015)
+    assert settings.output_files == ["a", "b"]
+    assert settings.max_shard_bytes == 1500
+    assert JobSettings(max_shard_mb=1e-9).max_shard_bytes == 1
+    assert JobSettings(max_shard_mb=0.0).max_shard_bytes == 0
+
+
+@pytest.mark.parametrize(("outputs", "message"), [
+    ("out,texts/in", "texts/in: is an input file too"),
+    ("texts/../texts/in", "/in: is an input file too"),
+    ("out,./out", "./out: is named twice"),
+    ("texts", "texts: is a directory"),
+    ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: each part between slashes must be a name"),
+    ("out,", "out,: one of the names is empty"),
+    ("texts/new/out", "texts/new/out: lies where `input_file`=texts looks"),
+    ("link", "link: is a link to .*nowhere, which is not there"),
+    ("file/new/out", "out: file is a file, not a directory"),
+])
+def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("x")
-    inputs = [str(tmp_path / "texts" / "in")]
+    (tmp_path / "link").symlink_to("nowhere")
     (tmp_path / "texts").mkdir()
-
-    with pytest.raises(InputError, match=r"texts/new/out: lies where `input_file`=x,.*/texts looks"):
-        job.check_outputs(inputs, [f"{tmp_path}/texts/new/out"], f"x,{tmp_path}/texts")
-    with pytest.raises(InputError, match=r"texts/out.x: lies where `input_file`=.*/t\*/\*.x looks"):
-        job.check_outputs(inputs, [f"{tmp_path}/texts/out.x"], f"{tmp_path}/t*/*.x")
-    with pytest.raises(InputError, match=r"new/out.x: lies where"):  # the next run would find texts/new, and read it
-        job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*")
-    job.check_outputs(inputs, [f"{tmp_path}/texts/new/out.x"], f"{tmp_path}/texts/*.x")
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InputError, match=r"`output_file`=.*/link: is a link to .*/nowhere, which is not there"):
-        job.check_outputs(inputs, [f"{tmp_path}/link"], f"{tmp_path}/texts")
-    with pytest.raises(InputError, match=r"out: .*/file is a file, not a directory"):
-        job.check_outputs(inputs, [f"{tmp_path}/file/new/out"], f"{tmp_path}/texts")
+    with pytest.raises(InputError, match=message):
+        job.check_outputs(["texts/in"], outputs.split(","), "texts")
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "`input_file` is required"),
-    ({"input_file": CORPUS_FILE}, "`output_file` is required"),
-    ({"input_file": CORPUS_FILE, "output_file": "x"}, "`vocab_file` is required"),
-    ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": "none.txt"}, "`vocab_file`=none.txt: no such file"),
-    ({"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, "beam_options": "--region=x"},
-     "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
-    ({"input_file": CORPUS_FILE, "output_file": VOCAB_FILE, "vocab_file": VOCAB_FILE},
-     f"`output_file`={VOCAB_FILE}: is `vocab_file`, which would be lost"),
+    ({"output_file": None}, "`output_file` is required"),
+    ({"beam_options": "--region=x"}, "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
+    ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: is `vocab_file`, which would be lost"),
 ])
-def test_invalid_settings(settings, message):
+def test_invalid_combinations(settings, message):
+    settings = {"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, **settings}
     with pytest.raises(InputError, match=f"^{message}$"):
         job.run(resolved(JobSettings(**settings)))
 

@@ -139,10 +139,16 @@ def test_every_word_has_one_prediction_in_its_order(tokenizer, monkeypatch):
     assert conll.by_sentence([names[id_] for id_ in found], sentences) == labels
 
 
-def test_unknown_label(tokenizer):
-    sentences = make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]])
+def test_unknown_labels(tokenizer):
+    """They count as misclassified if that is allowed and other words have known labels."""
+    sentences, names = make_sentences(["anna"], ["in", "rome"], labels=[["O"], ["O", "B-PER"]]), ("O", "B-LOC", "I-LOC")
     with pytest.raises(InputError, match=r"file:11: label 'B-PER' is unknown: the labels of .* are O, B-LOC, I-LOC"):
-        conll.convert_sentences_to_features(sentences, ("O", "B-LOC", "I-LOC"), tokenizer, max_seq_length=6)
+        conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
+    features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, 6, allow_unknown=True)
+    assert features["label_ids"].tolist() == [[NO, 0, NO, NO, NO, NO], [NO, 0, conll.UNKNOWN, NO, NO, NO]]
+    with pytest.raises(InputError, match="file:0: label 'X' is unknown"):
+        conll.convert_sentences_to_features(make_sentences(["anna"], labels=[["X"]]), names, tokenizer, 6,
+                                            allow_unknown=True)
 
 
 def test_predictions_are_an_additional_column(write, tmp_path):

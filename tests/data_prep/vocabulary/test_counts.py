@@ -2,7 +2,6 @@
 
 import gzip
 import random
-import unicodedata
 
 import pytest
 
@@ -12,29 +11,19 @@ from bert_tf.tokenization.words import words_of_text
 from data_prep.vocabulary import counts as word_counts
 from tests.data_prep.conftest import SPECIAL_TOKENS
 
-WORD_CASES = [  # text, lowercase words, words with their case
-    ("Hello, World!", ["hello", ",", "world", "!"], ["Hello", ",", "World", "!"]),
-    ("Café cafe\u0301", ["cafe", "cafe"], ["Café", "cafe\u0301"]),
-    ("ab中文c", ["ab", "中", "文", "c"], ["ab", "中", "文", "c"]),
-    ("a$b^c d_e", ["a", "$", "b", "^", "c", "d", "_", "e"], ["a", "$", "b", "^", "c", "d", "_", "e"]),
-    ("x\x0by\x0cz\x1cw\x85v\x00u\ufffdt", ["xyzwvut"], ["xyzwvut"]),
-    ("soft\u00adhyphen zero\u200bwidth", ["softhyphen", "zerowidth"], ["softhyphen", "zerowidth"]),
-    ("a\u00a0b\u2003c\u2028d\u3000e\tf\rg", list("abcdefg"), list("abcdefg")),
-    ("ΟΔΟΣ ΣΟΦΟΣ.", ["οδος", "σοφος", "."], ["ΟΔΟΣ", "ΣΟΦΟΣ", "."]),
-    ("İstanbul", ["istanbul"], ["İstanbul"]),
-    ("½ … ﬁ x²", ["½", "…", "ﬁ", "x²"], ["½", "…", "ﬁ", "x²"]),
-    ("a\u037eb \u1fef", ["a", ";", "b", "`"], ["a", "\u037e", "b", "\u1fef"]),
-    ("[MASK]", ["[", "mask", "]"], ["[", "MASK", "]"]),
-    ("한국어 ガス", [unicodedata.normalize("NFD", "한국어"), "カス"], ["한국어", "ガス"]),
-    (" \n\u200b ", [], []),
-]
-
 
 def count(path, **settings):
     return word_counts.count_words([path], lower_case=True, num_workers=1, **settings)
 
 
-@pytest.mark.parametrize(("text", "lowercase", "with_case"), WORD_CASES)
+@pytest.mark.parametrize(("text", "lowercase", "with_case"), [
+    ("Hello, World!", ["hello", ",", "world", "!"], ["Hello", ",", "World", "!"]),
+    ("Café cafe\u0301", ["cafe", "cafe"], ["Café", "cafe\u0301"]),
+    ("a$b 中文c [MASK]", [*"a$b中文c[", "mask", "]"], [*"a$b中文c[", "MASK", "]"]),
+    ("x\x0by\x85v\x00u\u00ad\u200bt \ufffd", ["xyvut"], ["xyvut"]),
+    ("a\u00a0b\u2003c\u2028d\u3000e\tf\rg", list("abcdefg"), list("abcdefg")),
+    ("ΟΔΟΣ İ", ["οδος", "i"], ["ΟΔΟΣ", "İ"]),
+])
 def test_words_follow_the_rules_of_the_original_bert(text, lowercase, with_case):
     assert words_of_text(text, lower_case=True) == lowercase
     assert words_of_text(text, lower_case=False) == with_case

@@ -1,11 +1,11 @@
-"""Kills by the hundred, and a served model under fire: what was survived, as a table.
+"""Kills jobs hundreds of times, sends hostile requests to a served model, and prints a table of the results.
 
-    python -m tests.robustness.soak                                     the whole size, about an hour
-    python -m tests.robustness.soak --share=0.05 --table=survived.md    a twentieth of it, its table in a file too
+    python -m tests.robustness.soak                                     full size, about an hour
+    python -m tests.robustness.soak --share=0.05 --table=survived.md    a twentieth, with the table in a file
 
-Jobs are killed at random moments, half of them while they save, and started again until they end. Their ends are
-compared with those of jobs that nobody disturbed, and so is what lies under a final name at the moment of a kill:
-comparison.py tells how. A line on standard error tells of each job. It is no part of `make test`.
+Jobs are killed at random times, half of them while they save, and restarted until they finish. Their files are compared
+with those of undisturbed jobs, also at the time of each kill: see comparison.py. Standard error shows the progress.
+`make test-all` does not include it.
 """
 
 import argparse
@@ -20,39 +20,15 @@ import time
 
 from tests import scripts
 from tests.robustness import runner
+from tests.robustness.soak import variants
 from tests.robustness.soak.disturbing import HEADER, Disturber, Tally
-from tests.robustness.soak.variants import KINDS, kills_of, prepare
 
-SECONDS = 600  # of the served model
+SECONDS = 600  # Of the served model.
 SERVED = "served model"
 
 
-class Table:
-    """The table of what was survived: printed row by row, and written to a file, if any, as it grows."""
-
-    def __init__(self, path):
-        self._path, self._lines = path, []
-        self.add("", " | ".join(HEADER))
-        self.add("---", " | ".join(["---"] * len(HEADER)))
-
-    def add(self, name, row):
-        self._line(f"| {name} | {row} |")
-
-    def close(self, *lines):
-        """Ends it, with lines of text below."""
-        self._line("")
-        for each in lines:
-            self._line(each)
-
-    def _line(self, line):
-        print(line, flush=True)
-        self._lines.append(line)
-        if self._path:
-            pathlib.Path(self._path).write_text("\n".join([*self._lines, ""]), encoding="utf-8")
-
-
 def serve(folder, seconds):
-    """Lets callers ask the model of a folder; returns (whether all was well, the line that tells of it)."""
+    """Sends requests to a served model; returns whether all is well, and a line of results."""
     done = subprocess.run([sys.executable, "-m", "tests.robustness.soak.served", str(folder), str(seconds)],
                           cwd=scripts.ROOT, check=False, capture_output=True, text=True)
     return done.returncode == 0, (done.stdout + done.stderr[-3000:] * bool(done.returncode)).strip()
@@ -60,42 +36,48 @@ def serve(folder, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--share", type=float, default=1.0, help="Share of the whole size.")
-    parser.add_argument("--seed", type=int, default=1, help="Of the moments at which jobs are killed.")
-    parser.add_argument("--only", choices=[*KINDS, SERVED], action="append", help="Leave out all others.")
-    parser.add_argument("--variant", help="Leave out all variants but those of this name.")
-    parser.add_argument("--table", help="File that the table is written to, too, as it grows.")
+    parser.add_argument("--share", type=float, default=1.0, help="Fraction of the full size.")
+    parser.add_argument("--seed", type=int, default=1, help="Seed of the times at which jobs are killed.")
+    parser.add_argument("--only", choices=[*variants.KINDS, SERVED], action="append", help="Kind of jobs to include.")
+    parser.add_argument("--variant", help="Name of the only variant to include.")
+    parser.add_argument("--table", type=pathlib.Path, help="File to write the table to.")
     settings = parser.parse_args()
-    kinds = [kind for kind in KINDS if settings.only is None or kind in settings.only]
-    planned = {(kind, name): number for kind in kinds for name, number in kills_of(kind, settings.share).items()
+    planned = {(kind, name): number for kind in variants.KINDS if settings.only is None or kind in settings.only
+               for name, number in variants.plan_kills(kind, settings.share).items()
                if settings.variant in (None, name)}
-    failures, start, total, done = 0, time.monotonic(), collections.Counter(), 0
-    table = Table(settings.table)
+    failures, start, total, lines = 0, time.monotonic(), collections.Counter(), []
 
-    def say(text):
-        """Prints a line of progress, with the kills of the variants that are done."""
-        print(f"{(time.monotonic() - start) / 60:6.1f} min, {done} of {sum(planned.values())} kills: {text}",
-              file=sys.stderr, flush=True)
+    def add(line):
+        """Prints a line of the table, and writes the table to its file."""
+        print(line, flush=True)
+        lines.append(line)
+        if settings.table:
+            settings.table.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
+    def minutes():
+        return (time.monotonic() - start) / 60
+
+    add(f"| | {' | '.join(HEADER)} |")
+    add("| --- " * (1 + len(HEADER)) + "|")
     with tempfile.TemporaryDirectory() as above:
         folder, temporary = runner.make_folders(pathlib.Path(above))
-        prepare(folder)
+        variants.prepare(folder)
         for (kind, name), number in planned.items():
-            disturber = Disturber(folder, temporary, random.Random(f"{settings.seed} {kind} {name}"),
-                                  lambda text, name=f"{kind}, {name}": say(f"{name}: {text}"))
-            tally = disturber.run(*KINDS[kind][1][name], number)
-            done += number
+            def say(text, name=f"{kind}, {name}"):
+                print(f"{minutes():6.1f} min, {total['kills']} of {sum(planned.values())} kills: {name}: {text}",
+                      file=sys.stderr, flush=True)
+
+            tally = Disturber(folder, temporary, random.Random(f"{settings.seed} {kind} {name}"), say,
+                              *variants.KINDS[kind][1][name]).run(number)
             failures += tally.failures
             total.update(dataclasses.asdict(tally))
-            table.add(f"{kind}, {name}", tally)
-        table.add("all", Tally(**total))
-        lines = []
+            add(f"| {kind}, {name} | {tally} |")
+        add(f"| all | {Tally(**total)} |\n")
         if settings.only is None or SERVED in settings.only:
-            survived, line = serve(folder / "served" / "1", max(5, SECONDS * settings.share))
-            failures += not survived
-            lines = [line]
-    table.close(*lines, f"{(time.monotonic() - start) / 60:.0f} minutes; "
-                        + ("all was survived" if not failures else f"{failures} failures"))
+            is_well, line = serve(folder / "served" / "1", max(5, SECONDS * settings.share))
+            failures += not is_well
+            add(line)
+    add(f"{minutes():.0f} minutes; {failures} failures")
     sys.exit(bool(failures))
 
 

@@ -1,4 +1,4 @@
-"""Jobs that are killed at random moments and started again until they end."""
+"""Jobs that are killed at random times and restarted until they finish."""
 
 import dataclasses
 import os
@@ -10,16 +10,15 @@ from tests import scripts
 from tests.robustness.commands import COMMANDS
 from tests.robustness.soak import comparison
 
-MOST_KILLS = 3  # of one job, before it is let to its end
-LONGEST = 1800  # seconds of a job, on a machine that others use too
-# Of an output within the folder of a job; the requests in an export have the name of its folder.
-NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}
+MOST_KILLS = 3  # Of one job, before it may finish.
+LONGEST = 1800  # Seconds of a job, on a machine that others use too.
+NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}  # Of an output in the directory of a job.
 HEADER = ("jobs", "kills", "while saving", "by SIGTERM", "different", "half-written", "left behind")
 
 
 @dataclasses.dataclass
 class Tally:
-    """What happened to the jobs of one variant, by the names of HEADER."""
+    """Counts for the jobs of one variant, named in HEADER."""
 
     jobs: int = 0
     kills: int = 0
@@ -38,102 +37,99 @@ class Tally:
 
 
 class Disturber:
-    """Disturbs jobs in a folder that `prepare` has filled.
+    """Disturbs jobs of one variant.
 
     Args:
-      folder: pathlib.Path.
-      temporary: pathlib.Path of a folder for temporary files.
+      folder, temporary: pathlib.Path of a directory that `variants.prepare` filled, and one for temporary files.
       rng: random.Random.
-      say: called with a line of progress.
+      say: Function that prints a line of progress.
+      command, flags: The variant: name in COMMANDS, and changed flags.
     """
 
-    def __init__(self, folder, temporary, rng, say):
+    def __init__(self, folder, temporary, rng, say, command, flags):
         self._folder, self._temporary, self._rng, self._say = folder, temporary, rng, say
+        package, own = COMMANDS[command]
+        self._module, self._flags = f"{package}.{command}", {**own, **flags}
+        self._output = next(name for name in ("output_file", "output_dir", "export_dir") if name in self._flags)
+        self.tally = Tally()
 
-    def run(self, command, flags, num_kills):
-        """Disturbs jobs of a variant until there were so many kills; returns the Tally."""
-        module, own = COMMANDS[command]
-        flags = {**own, **flags}
-        output = next(name for name in ("output_file", "output_dir", "export_dir") if name in flags)
-        self._line = lambda place, **more: scripts.command(f"{module}.{command}", **{
-            **flags, output: os.path.join(place, NAMES.get(output, "")).rstrip("/"), **more})
+    def run(self, num_kills):
+        """Disturbs jobs until there were this many kills; returns the Tally."""
         start = time.monotonic()
-        whole = self._undisturbed("whole")
-        seconds = time.monotonic() - start
-        all_saved = self._undisturbed("all_saved", **{"keep_checkpoint_max": 99} if output == "output_dir" else {})
-        tally = Tally()
-        for each in comparison.unstable(whole, all_saved):
-            tally.different += 1
+        self._undisturbed = self._run_undisturbed()
+        self._seconds = time.monotonic() - start
+        self._all_saved = self._run_undisturbed(
+            **{"keep_checkpoint_max": 99} if self._output == "output_dir" else {})
+        for each in comparison.find_unstable(self._undisturbed, self._all_saved):
+            self.tally.different += 1
             self._say(each)
-        self._say(f"undisturbed: {seconds:.1f} s, {len(whole)} files to compare")
-        while tally.kills < num_kills:
-            self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - tally.kills), seconds, tally, whole,
-                          all_saved, output == "export_dir")
-        return tally
+        self._say(f"undisturbed: {self._seconds:.1f} s, {len(self._undisturbed)} files to compare")
+        while self.tally.kills < num_kills:
+            self._disturb(min(self._rng.randint(1, MOST_KILLS), num_kills - self.tally.kills))
+        return self.tally
 
-    def _undisturbed(self, place, **more):
-        """What a job leaves, see comparison.contents."""
-        self._run(place, **more)
-        found = comparison.contents(self._folder / place)
-        shutil.rmtree(self._folder / place)
+    def _run_undisturbed(self, **flags):
+        place = self._folder / "undisturbed"
+        self._finish(place, **flags)
+        found = comparison.read_contents(place)
+        shutil.rmtree(place)
         return found
 
-    def _disturb(self, num_kills, seconds, tally, whole, all_saved, is_export):
-        """Kills one job so often, lets it to its end, and looks at what it left."""
-        place, hows, found = self._folder / "broken", [], []
-        for _ in range(num_kills):
-            how = self._kill(place, seconds, tally)
-            if how is None:  # it had come to its end
+    def _disturb(self, num_kills):
+        """Kills one job this many times, lets it finish, and compares its files."""
+        place, signals, found = self._folder / "broken", [], []
+        must_finish = True
+        while len(signals) < num_kills and must_finish:
+            number = self._kill(place)
+            if number is None:
+                must_finish = False
                 break
-            hows.append(how.name)
-            there = comparison.contents(place)
-            found += comparison.half_written(there, all_saved)
-            if is_export and whole.keys() <= there.keys():
-                how = None  # it was killed after its work: started again it would write another version
-                break
-        tally.half_written += len(found)
-        if how is not None:
-            self._run("broken")
-        tally.jobs += 1
-        after = comparison.contents(place)
-        different = list(comparison.differences(after, whole, all_saved, "SIGTERM" in hows))
-        left = [*filter(comparison.is_left_behind, comparison.names_below(place)),
-                *os.listdir(self._temporary)]
-        tally.different += bool(different)
-        tally.left_behind += bool(left)
+            signals.append(number)
+            now = comparison.read_contents(place)
+            found += comparison.find_half_written(now, self._all_saved)
+            # A restarted export would write another version.
+            must_finish = not (self._output == "export_dir" and self._undisturbed.keys() <= now.keys())
+        if must_finish:
+            self._finish(place)
+        different = list(comparison.find_differences(
+            comparison.read_contents(place), self._undisturbed, self._all_saved, signal.SIGTERM in signals))
+        left = [*filter(comparison.is_left_behind, comparison.list_paths(place)), *os.listdir(self._temporary)]
+        self.tally.jobs += 1
+        self.tally.half_written += len(found)
+        self.tally.different += bool(different)
+        self.tally.left_behind += bool(left)
         for each in (*found, *different, *(f"{path}: is left behind" for path in left)):
             self._say(each)
-        self._say(f"job {tally.jobs}: {', '.join(hows) or 'not killed'}; {tally.kills} kills so far, "
-                  f"{tally.while_saving} while saving; {tally.failures} failures")
+        self._say(f"job {self.tally.jobs}: {', '.join(each.name for each in signals) or 'not killed'}; "
+                  f"{self.tally.kills} kills, {self.tally.failures} failures")
         shutil.rmtree(place)
 
-    def _start(self, place, **more):
-        (self._folder / place).mkdir(exist_ok=True)
-        return scripts.Process(self._line(place, **more), self._folder, "", {"TMPDIR": str(self._temporary)})
+    def _start(self, place, **flags):
+        place.mkdir(exist_ok=True)
+        output = os.path.join(place.name, NAMES.get(self._output, "")).rstrip("/")
+        command = scripts.command(self._module, **{**self._flags, self._output: output, **flags})
+        return scripts.Process(command, self._folder, "", {"TMPDIR": str(self._temporary)})
 
-    def _run(self, place, **more):
-        """Lets a job come to its end."""
-        with self._start(place, **more) as process:
+    def _finish(self, place, **flags):
+        with self._start(place, **flags) as process:
             _, errors = process.communicate(LONGEST)
             assert process.returncode == 0, errors[-3000:]
 
-    def _kill(self, place, seconds, tally):
-        """Starts a job and kills it; returns the signal, None if the job ended before it."""
-        until = time.monotonic() + self._rng.uniform(0.1, 1.0) * seconds
-        waits_for_save, how = self._rng.random() < 0.5, self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM])
-        saving = False
-        with self._start(place.name) as process:
-            while process.poll() is None and time.monotonic() < until:
-                saving = waits_for_save and time.monotonic() > until - 0.7 * seconds and any(
-                    map(comparison.is_unfinished, comparison.names_below(place)))
-                if saving:
-                    break
-                time.sleep(0.002)
+    def _kill(self, place):
+        """Starts a job and kills it; returns the signal, None if the job finished before."""
+        until = time.monotonic() + self._rng.uniform(0.1, 1.0) * self._seconds
+        waits_for_save, number = self._rng.random() < 0.5, self._rng.choice([signal.SIGKILL] * 3 + [signal.SIGTERM])
+        is_saving = False
+        with self._start(place) as process:
+            while process.poll() is None and time.monotonic() < until and not is_saving:
+                is_saving = waits_for_save and time.monotonic() > until - 0.7 * self._seconds and any(
+                    map(comparison.is_unfinished, comparison.list_paths(place)))
+                time.sleep(0 if is_saving else 0.002)
             if process.poll() is not None:
                 return None
-            process.send_signal(how)
+            process.send_signal(number)
             process.wait(LONGEST)
-        tally.kills += 1
-        tally.while_saving += saving
-        tally.by_sigterm += how == signal.SIGTERM
-        return how
+        self.tally.kills += 1
+        self.tally.while_saving += is_saving
+        self.tally.by_sigterm += number == signal.SIGTERM
+        return number

@@ -1,4 +1,4 @@
-"""The jobs that are disturbed, and what they need beside the files of tests.robustness.world."""
+"""The jobs that are disturbed, and their inputs."""
 
 import random
 import subprocess
@@ -7,7 +7,7 @@ from tests import scripts
 from tests.robustness import world
 from tests.robustness.commands import COMMANDS
 
-# Loops of one step: each has its row in the logs, and SIGTERM is heeded after each.
+# With loops of one step, each step has a row in the logs, and SIGTERM stops the run after each step.
 LOOPS = {"iterations_per_loop": 1}
 TRAINED = {**LOOPS, "num_train_steps": 40, "num_warmup_steps": 4, "save_checkpoints_steps": 5, "learning_rate": 1e-3}
 TUNED = {**LOOPS, "do_eval": True, "do_predict": True, "eval_steps": 6, "num_train_epochs": 12,
@@ -17,7 +17,7 @@ FROZEN = {**TUNED, "test_file": "words.txt", "frozen_features": "weighted_sum_al
 MADE = {"input_file": "large.txt", "dupe_factor": 10}
 SHORTENED = {**LOOPS, "num_train_epochs": 12, "save_checkpoints_steps": 4}
 PRUNED = {**SHORTENED, "keep_heads": 1, "keep_neurons": 0.4, "rounds": 2, "num_train_epochs": 4}
-KINDS = {  # kind -> kills, {variant: (command, its flags)}
+KINDS = {  # kind -> number of kills, {variant: (command, flags)}
     "data creation": (100, {
         "one shard": ("create_pretraining_data", MADE),
         "shards": ("create_pretraining_data", {**MADE, "num_output_shards": 6, "num_workers": 2}),
@@ -55,14 +55,14 @@ KINDS = {  # kind -> kills, {variant: (command, its flags)}
         "SavedModel": ("export_saved_model", {}), "int8 weights": ("export_saved_model", {"weights": "int8"}),
         "with LiteRT": ("export_saved_model", {"with_litert": "float32"})}),
 }
-RECORDS = {  # made before: name -> flags
+RECORDS = {  # name -> flags
     "unmasked": {"masking": "dynamic"}, "packed": {"pack_sequences": True},
     "full_sentences": {"objective": "full_sentences"}, "records_32": {},
     "records_16": {"max_seq_length": 16, "max_predictions_per_seq": 3}}
 
 
 def prepare(folder):
-    """Makes a world, and what the jobs need beside it."""
+    """Makes a world, and additional inputs of the jobs."""
     world.make(folder)
     rng = random.Random(1)
     words = ["the", "line", "stops", "debugger", "a", "b", "c", "not", "here"]
@@ -76,7 +76,7 @@ def prepare(folder):
             "dupe_factor": 4, **flags})
 
 
-def kills_of(kind, share):
-    """dict of variant -> its number of kills, at this share of the whole size."""
+def plan_kills(kind, share):
+    """Returns a dict of variant to its number of kills, for a fraction of the full size."""
     number, variants = KINDS[kind]
     return {name: max(1, round(number * share / len(variants))) for name in variants}

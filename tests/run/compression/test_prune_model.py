@@ -16,7 +16,7 @@ from run.compression import pruning as pruning_job
 from run.compression.settings import PruneModelSettings, PruningSettings
 from run.finetuning.fine_tuned import FineTuned
 from run.finetuning.settings import DataSettings
-from run.settings import TrainingSettings
+from run.settings import StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings
 from run.training import model_files
 from tests import scripts, state_files, toy_runs
@@ -90,6 +90,12 @@ def test_the_last_round_that_reaches_the_minimum_score_is_the_result(tmp_path, m
                                          r"round 1, with eval_accuracy 0\.6000"):
         prune("sst", tmp_path / "best", least_score=0.85, keep_neurons=0.25)
     assert BertConfig.from_json_file(tmp_path / "best" / "bert_config.json").intermediate_size == 3
+
+
+def test_a_batch_divides_into_micro_batches():
+    with pytest.raises(InputError, match=r"^`train_batch_size`=4: must be a multiple of `accumulate_steps`=3"):
+        PruneModelSettings(pruning=PruningSettings(num_train_epochs=1.0), training=TrainingSettings(train_batch_size=4),
+                           step=StepSettings(accumulate_steps=3))
 
 
 STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True}

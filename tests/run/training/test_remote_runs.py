@@ -1,21 +1,16 @@
-"""A training run in a folder that only TensorFlow knows (ram://): what it writes, when, and how it is resumed."""
+"""A training run in a directory that only TensorFlow can open (ram://): when it writes, and resuming."""
 
 import csv
 
 import pytest
 import tensorflow as tf
 
-from bert_tf import files, model_folder, run_state
-from bert_tf.config import BertConfig
-from bert_tf.errors import InputError
-from bert_tf.run_state import RunState
-from run.training import checkpoints, loop, metrics_log, model_files
+from bert_tf import files, run_state
+from run.training import metrics_log
 from run.training.summaries import Summaries
 from tests import remote_folders
 from tests.remote_folders import put
-from tests.run.training.test_loop import OneWeight, batches, evaluate_by_step, start
-
-CONFIG = BertConfig(11, 6, 2, 3, 7)
+from tests.run.training.test_loop import batches, evaluate_by_step, start
 
 
 @pytest.fixture
@@ -29,7 +24,7 @@ def read_rows(path):
 
 @pytest.fixture
 def written(monkeypatch):
-    """Names of the files that are written through the file layer, in order, and "ckpt-N" where one is saved."""
+    """Names of the files that are written, in order, with "ckpt-N" for a checkpoint."""
     names, new_file, save = [], files.new_file, tf.train.CheckpointManager.save
 
     def noted_file(path, *args, **options):
@@ -45,7 +40,7 @@ def written(monkeypatch):
     return names
 
 
-def test_a_run_uploads_at_checkpoints_alone_and_is_that_of_a_local_folder(folder, tmp_path, written):
+def test_a_run_writes_only_at_checkpoints_and_equals_a_local_run(folder, tmp_path, written):
     settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "keep_checkpoint_max": 1}
     run, model = start(folder, **settings)
     run.train(batches)
@@ -61,7 +56,7 @@ def test_a_run_uploads_at_checkpoints_alone_and_is_that_of_a_local_folder(folder
     assert steps == set(range(1, 14))
 
 
-def test_a_run_that_was_killed_goes_on_with_its_log(folder, tmp_path):
+def test_a_killed_run_resumes_with_its_log(folder, tmp_path):
     settings = {"steps": 13, "save_checkpoints_steps": 5, "iterations_per_loop": 1, "best_metric": "accuracy",
                 "eval_steps": 2}
     seen, again = {}, {}
@@ -94,15 +89,7 @@ def test_a_run_that_was_killed_goes_on_with_its_log(folder, tmp_path):
     assert float(model.weight) == float(local_model.weight)
 
 
-def test_the_bar_says_when_a_checkpoint_is_written(tmp_path, capsys):
-    run, _ = start(tmp_path, steps=4, save_checkpoints_steps=2, log_steps=1)
-    run.train(batches)
-    shown = capsys.readouterr().err
-    assert shown.count(f"tokens/s, {loop.SAVING}]") == 2
-    assert loop.SAVING not in shown.split("\r")[-1]
-
-
-def test_a_log_is_written_when_asked_for(folder):
+def test_a_log_is_written_on_request(folder):
     log = metrics_log.Log(folder, "log.csv", 0)
     log.write()
     for step in (2, 4, 6):
@@ -120,7 +107,7 @@ def test_a_log_is_written_when_asked_for(folder):
     assert files.names_in(folder) == ["log.csv"]
 
 
-def test_tensorboards_files_grow_when_asked_to(folder):
+def test_tensorboard_files_grow_on_request(folder):
     step = tf.Variable(1, dtype=tf.int64)
     summaries = Summaries(folder, step)
     summaries.add({"loss": 0.5})
@@ -137,30 +124,7 @@ def test_tensorboards_files_grow_when_asked_to(folder):
     Summaries(None, step).add({"loss": 0.5})
 
 
-def test_what_lies_beside_the_checkpoints(folder):
-    put(f"{folder}/first.txt", b"first")
-    put(f"{folder}/second.txt", b"second")
-    run = f"{folder}/run"
-    started_with = {"train_batch_size": 6, "input_file": run_state.fingerprint([f"{folder}/first.txt"])}
-    RunState(run, started_with).begin()
-    model_files.keep(run, CONFIG, f"{folder}/first.txt")
-    assert not run_state.holds_run(run)
-    put(f"{run}/checkpoint", b"")
-    assert run_state.holds_run(run)
-    RunState(run, started_with)
-    model_files.check(run, CONFIG, f"{folder}/first.txt")
-    with pytest.raises(InputError, match=rf"^`output_dir`={run}: holds a run with `train_batch_size` 6, not 8"):
-        RunState(run, {"train_batch_size": 8})
-    with pytest.raises(InputError, match=r"second\.txt: is not the vocabulary of the run"):
-        model_files.check(run, CONFIG, f"{folder}/second.txt")
-    put(f"{folder}/first.txt", b"other")
-    with pytest.raises(InputError, match=r"with `input_file` of 5 bytes \(1 files, \w{8}\), not of 5 bytes"):
-        RunState(run, {"input_file": run_state.fingerprint([f"{folder}/first.txt"])})
-    assert model_folder.folders_of(run) == [run]
-    assert model_folder.folders_of(f"{run}/best/") == [f"{run}/best", run]
-
-
-def test_of_many_large_remote_files_a_few_blocks_are_read(folder, monkeypatch):
+def test_only_a_few_blocks_of_many_large_remote_files_are_read(folder, monkeypatch):
     monkeypatch.setattr(run_state, "WHOLE_BYTES", 50)
     monkeypatch.setattr(run_state, "BLOCK_BYTES", 4)
     paths = [f"{folder}/{number:02}" for number in range(40)]
@@ -175,15 +139,3 @@ def test_of_many_large_remote_files_a_few_blocks_are_read(folder, monkeypatch):
     second = run_state.fingerprint(paths)
     assert first.keys() == second.keys() == {"files", "bytes", "sha256", "remote_contents"}
     assert first["remote_contents"] != second["remote_contents"]
-
-
-def test_best_weights(folder):
-    model = OneWeight()
-    best = checkpoints.BestWeights(folder, model)
-    model.weight.assign(2.0)
-    best.save(3, {"accuracy": 0.25})
-    model.weight.assign(5.0)
-    again = checkpoints.BestWeights(folder, model)
-    assert (again.step, again.metrics) == (3, {"accuracy": 0.25})
-    assert again.restore() == 3
-    assert float(model.weight) == 2.0

@@ -30,26 +30,15 @@ def one_device():
     return tf.distribute.OneDeviceStrategy("CPU:0")
 
 
-@pytest.mark.parametrize("kind", reference_training.KINDS)
-def test_two_replicas(kind, two_replicas, reference_numbers):
-    assert_reference(reference_numbers(kind), reference_training.train(kind, two_replicas))
-
-
-@pytest.mark.parametrize(("kind", "accumulate_steps"), [("pretrain", 2), ("classify", 4)])
-def test_accumulated_gradients_with_padding_removed(kind, accumulate_steps, one_device, reference_numbers):
-    found = reference_training.train(kind, one_device, accumulate_steps=accumulate_steps,
-                                     encoder_options={"remove_padding": True})
-    assert_reference(reference_numbers(kind), found)
-
-
-def test_two_replicas_that_accumulate(two_replicas, reference_numbers):
-    assert_reference(reference_numbers("classify"),
-                     reference_training.train("classify", two_replicas, accumulate_steps=2))
-
-
-def test_compiled_by_xla(one_device, reference_numbers):
-    assert_reference(reference_numbers("pretrain"),
-                     reference_training.train("pretrain", one_device, jit_compile=True, accumulate_steps=2))
+@pytest.mark.parametrize(("kind", "on_replicas", "options"), [
+    ("pretrain", True, {}),
+    ("classify", True, {"accumulate_steps": 2}),
+    ("pretrain", False, {"accumulate_steps": 2, "encoder_options": {"remove_padding": True}}),
+    ("pretrain", False, {"accumulate_steps": 2, "jit_compile": True}),
+], ids=["replicas", "replicas with gradient accumulation", "gradient accumulation without padding", "XLA"])
+def test_losses_and_weights_are_the_originals(kind, on_replicas, options, one_device, two_replicas, reference_numbers):
+    strategy = two_replicas if on_replicas else one_device
+    assert_reference(reference_numbers(kind), reference_training.train(kind, strategy, **options))
 
 
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["plain", "compiled by XLA"])

@@ -1,3 +1,5 @@
+"""Training steps: values that are not finite, gradient accumulation, replicas, and dropout."""
+
 import dataclasses
 
 import numpy as np
@@ -6,11 +8,10 @@ import tensorflow as tf
 import tf_keras
 
 from bert_tf import models
-from bert_tf.checkpoints import load_pretrained
-from bert_tf.losses import Term, TotalLoss, pretraining_loss
+from bert_tf.config import BertConfig
+from bert_tf.losses import Term, TotalLoss, classification_loss
 from bert_tf.optimization import BertAdamW, DynamicLossScale, create_optimizer
 from run.training.step import Trainer
-from tests import reference_training
 
 RATE = 0.125
 
@@ -31,11 +32,11 @@ mean_root = TotalLoss(Term(  # Finite at 0, where its gradient is not.
     "loss", lambda outputs, features: tf.sqrt(outputs), counts=1))
 
 
-def make_line(strategy, loss, batches, optimizer_of=BertAdamW, **options):
-    """A Trainer of Line on batches of numbers, endlessly the last after the others, its model and optimizer."""
+def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
+    """Returns a Trainer of Line on batches of numbers, whose last is repeated; the model; and the optimizer."""
     with strategy.scope():
         model = Line()
-        optimizer = optimizer_of(RATE)
+        optimizer = make_optimizer(RATE)
         optimizer.build(model.trainable_variables)
     trainer = Trainer(strategy, model, optimizer, loss, **options)
     numbers = np.array([*batches, *[batches[-1]] * 20], np.float32).reshape(-1)
@@ -49,8 +50,8 @@ def one_device():
     return tf.distribute.OneDeviceStrategy("CPU:0")
 
 
-def after(trainer, model, steps):
-    """The weight after some steps in one loop."""
+def train(trainer, model, steps):
+    """Trains in one loop; returns the weight."""
     trainer.train(tf.constant(steps))
     return model.kernel.numpy()
 
@@ -59,57 +60,57 @@ def after(trainer, model, steps):
 def test_a_loss_that_is_not_finite_stops_every_later_update(bad, one_device):
     batches = [[1, 2], [2, 5], [bad, 1], [3, 7]]
     trainer, model, optimizer = make_line(one_device, mean_output, batches)
-    good = after(trainer, model, 2)
+    good = train(trainer, model, 2)
     assert trainer.first_bad_step is None
     moments = [optimizer._first_moments[0].numpy(), optimizer._second_moments[0].numpy()]
-    assert after(trainer, model, 3) == good
+    assert train(trainer, model, 3) == good
     assert trainer.first_bad_step == 3
     assert moments == [optimizer._first_moments[0].numpy(), optimizer._second_moments[0].numpy()]
-    assert after(trainer, model, 2) == good
+    assert train(trainer, model, 2) == good
     assert trainer.first_bad_step == 3
 
 
 def test_one_bad_replica_stops_both(two_replicas):
     trainer, model, _ = make_line(two_replicas, mean_output, [[1, 2], [2, np.nan], [3, 7]])
-    good = after(trainer, model, 1)
-    after(trainer, model, 3)
+    good = train(trainer, model, 1)
+    train(trainer, model, 3)
     assert [value.numpy() for value in model.kernel.values] == [good, good]
     assert trainer.first_bad_step == 2
 
 
-def test_gradients_that_are_not_finite_stop_it_too(one_device):
+def test_a_gradient_that_is_not_finite_stops_them_too(one_device):
     trainer, model, _ = make_line(one_device, mean_root, [[1, 4], [1, 0], [4, 1]])
-    good = after(trainer, model, 1)
-    assert after(trainer, model, 2) == good
+    good = train(trainer, model, 1)
+    assert train(trainer, model, 2) == good
     assert trainer.first_bad_step == 2
 
 
 def test_gradients_that_overflow_under_a_loss_scale_lower_it(one_device):
-    """One at scale 8 and one at scale 4, which become 4 and 2; training goes on."""
+    """One at scale 8 and one at scale 4, which become 4 and 2. Training continues."""
     trainer, model, optimizer = make_line(
         one_device, mean_root, [[1, 4], [1, 0], [0, 4], [4, 1]],
         lambda rate: BertAdamW(rate, loss_scale=DynamicLossScale(initial=8.0)))
-    good = after(trainer, model, 1)
-    assert after(trainer, model, 2) == good
-    assert after(trainer, model, 1) != good
+    good = train(trainer, model, 1)
+    assert train(trainer, model, 2) == good
+    assert train(trainer, model, 1) != good
     assert trainer.first_bad_step is None
     assert float(optimizer.loss_scale) == 2
     assert int(optimizer.iterations) == 4
 
 
-def test_replicas_that_accumulate_batches_of_a_generator(two_replicas):
-    """TensorFlow cannot tell that it has no end, and where another dimension is unknown, takes the batch's for so."""
+def test_gradient_accumulation_on_replicas_with_batches_from_a_generator(two_replicas):
+    """TensorFlow does not know that it has no end, and considers the batch size unknown if another dimension is."""
     numbers = np.arange(1, 5, dtype=np.float32)
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers])
-    expected = after(trainer, model, 1)
+    expected = train(trainer, model, 1)
     trainer, model, _ = make_line(two_replicas, mean_output, [numbers], accumulate_steps=2)
     trainer.set_dataset(lambda share: tf.data.Dataset.from_generator(
         lambda: iter([{"x": numbers, "wide": numbers[:, np.newaxis]}] * 9),
         output_signature={"x": tf.TensorSpec([4]), "wide": tf.TensorSpec([4, None])}))
-    assert after(trainer, model, 1) == pytest.approx(expected)
+    assert train(trainer, model, 1) == pytest.approx(expected)
 
 
-def test_a_batch_that_cannot_be_cut(one_device, two_replicas):
+def test_a_batch_that_does_not_divide(one_device, two_replicas):
     with pytest.raises(ValueError, match="accumulate_steps is 3: a batch of 2 examples does not divide into 1 replicas "
                                          "times 3 micro-batches"):
         make_line(one_device, mean_output, [[1, 2]], accumulate_steps=3)
@@ -120,54 +121,60 @@ def test_a_batch_that_cannot_be_cut(one_device, two_replicas):
         trainer.set_dataset(lambda share: tf.data.Dataset.from_tensor_slices({"x": [1.0, 2.0, 3.0]}).batch(2))
 
 
-def make_pretrainer(strategy, config, dropout, **options):
-    """A Trainer on the reference batches, all whose examples are the first one's; its checkpoint and its model.
+CONFIG = BertConfig(31, 8, 1, 2, 12, max_position_embeddings=6, type_vocab_size=2, initializer_range=1.0)
 
-    Beside the loss it gives the mean of the squared losses of the micro-batches.
+
+def make_classifier(strategy, dropout, **options):
+    """Returns a Trainer of a classifier, its checkpoint, and the model.
+
+    In addition to the loss, the Trainer gives the mean of the squared losses of the micro-batches.
     """
-    config = dataclasses.replace(config, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    config = dataclasses.replace(CONFIG, hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
     with strategy.scope():
-        model = models.BertPretrainer(models.BertEncoder(config))
-        load_pretrained(model, str(reference_training.REFERENCE / "pretrain_init.ckpt"))
+        model = models.BertClassifier(config, 2)
         optimizer = create_optimizer(1e-3, 9, 2, scale_loss=True)
         optimizer.build(model.trainable_variables)
 
     def mean_of_power(exponent):
         return lambda outputs, features: tf.repeat(
-            pretraining_loss(outputs, features)["loss"]**exponent, tf.shape(features["input_ids"])[0])
+            classification_loss(outputs, features)["loss"]**exponent, tf.shape(features["input_ids"])[0])
 
     loss = TotalLoss(Term("loss", mean_of_power(1), counts=1), Term("square", mean_of_power(2), counts=1, factor=0.0))
-    trainer = Trainer(strategy, model, optimizer, loss, **options)
-    return trainer, tf.train.Checkpoint(model=model, optimizer=optimizer), model
+    return Trainer(strategy, model, optimizer, loss, **options), tf.train.Checkpoint(
+        model=model, optimizer=optimizer), model
 
 
-def alike(batch):
-    return {name: tf.repeat(value[:1], 4, axis=0) for name, value in batch.items()}
+def make_texts(share, are_alike=False):
+    """Returns batches of a host's rows of 4 texts."""
+    ids = np.random.default_rng(1).integers(1, 31, [1 if are_alike else 4 * 9, 6]).astype(np.int32)
+    data = tf.data.Dataset.from_tensor_slices({
+        "input_ids": ids, "input_mask": np.ones_like(ids), "segment_ids": np.zeros_like(ids),
+        "label_ids": ids[:, 0] % 2})
+    return data.repeat().batch(4 // share.count, drop_remainder=True)
 
 
 @pytest.mark.parametrize(("dropout", "jit_compile"), [(0.0, False), (0.5, False), (0.5, True)],
                          ids=["without", "with", "with, under XLA"])
-def test_micro_batches_draw_their_own_dropout(dropout, jit_compile, one_device, reference_config):
-    """Losses of about 5.5 whose squares float32 gives to 1e-5."""
-    trainer, _, _ = make_pretrainer(one_device, reference_config, dropout, accumulate_steps=4, jit_compile=jit_compile)
-    trainer.set_dataset(lambda share: reference_training.read_batches(share).map(alike))
+def test_micro_batches_have_their_own_dropout(dropout, jit_compile, one_device):
+    trainer, _, _ = make_classifier(one_device, dropout, accumulate_steps=4, jit_compile=jit_compile)
+    trainer.set_dataset(lambda share: make_texts(share, are_alike=True))
     means = trainer.train(tf.constant(1))
     spread = float(means["square"]) - float(means["loss"]) ** 2
-    assert spread > 1e-4 if dropout else abs(spread) < 2e-5
+    assert spread > 1e-3 if dropout else abs(spread) < 1e-5
 
 
-def test_a_run_taken_up_again_ends_bitwise_alike(two_replicas, reference_config, tmp_path):
+def test_a_resumed_run_ends_bit_identical(two_replicas, tmp_path):
     """Two micro-batches on each of two replicas, with dropout and a loss scale."""
-    trainer, checkpoint, model = make_pretrainer(two_replicas, reference_config, 0.2, accumulate_steps=2)
-    trainer.set_dataset(reference_training.read_batches)
+    trainer, checkpoint, model = make_classifier(two_replicas, 0.2, accumulate_steps=2)
+    trainer.set_dataset(make_texts)
     trainer.train(tf.constant(2))
     path = checkpoint.save(str(tmp_path / "ckpt"))
     trainer.train(tf.constant(2))
 
-    other, checkpoint, resumed = make_pretrainer(two_replicas, reference_config, 0.2, accumulate_steps=2)
+    other, checkpoint, resumed = make_classifier(two_replicas, 0.2, accumulate_steps=2)
     with two_replicas.scope():
         checkpoint.restore(path).assert_consumed()
-    other.set_dataset(lambda share: reference_training.read_batches(share).skip(2))
+    other.set_dataset(lambda share: make_texts(share).skip(2))
     other.train(tf.constant(2))
     for first, second in zip(model.trainable_variables, resumed.trainable_variables, strict=True):
         np.testing.assert_array_equal(first.numpy(), second.numpy(), err_msg=first.name)

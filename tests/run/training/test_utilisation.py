@@ -7,6 +7,8 @@ import tensorflow as tf
 from bert_tf.config import BertConfig
 from bert_tf.fast import Fast, FastEncoder
 from bert_tf.losses import Term, TotalLoss
+from run.pretraining import job
+from run.pretraining.settings import PretrainingSettings, RecordSettings
 from run.techniques.base import Build
 from run.techniques.settings import TrainedWeightsSettings
 from run.techniques.trained_weights import TrainedWeights
@@ -51,6 +53,15 @@ def test_tasks_say_where_the_last_layer_is_read(last_where_read, per_position, n
     technique.read(types.SimpleNamespace(needs=None, per_position=per_position), None)
     technique.build(build)
     assert build.flops(5) == utilisation.finetuning_flops(config, 5, num_read=num_read)
+
+
+@pytest.mark.parametrize("last_where_read", [True, False])
+def test_pretraining_says_where_the_last_layer_is_read(last_where_read):
+    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
+                        max_position_embeddings=13)
+    settings = PretrainingSettings(records=RecordSettings(max_predictions_per_seq=3))
+    flops = job.count_flops(settings, FastEncoder(config, Fast(last_where_read=last_where_read)))
+    assert flops(5) == utilisation.pretraining_flops(config, 5, 3, last_where_read)
 
 
 def test_the_fastest_of_several_timings_is_the_rate(monkeypatch):

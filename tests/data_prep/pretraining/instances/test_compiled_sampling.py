@@ -5,16 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from data_prep.pretraining.instances import (
-    InstanceSettings,
-    Sampler,
-    assemble,
-    assembly,
-    create_instances,
-    sampling,
-    sentence_pairs,
-    sequences,
-)
+from data_prep.pretraining import instances as lib
 from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_random_corpus
 
 
@@ -29,12 +20,12 @@ from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_r
     {"objective": "sentence_order", "pack_sequences": True, "max_sequences_per_pack": 2},
     {"objective": "segment_pairs", "pack_sequences": True, "masking": "dynamic"}])
 def test_compiled_and_plain_instances(monkeypatch, num_documents, changes):
-    for module in (sentence_pairs, sequences):
+    for module in (lib.sentence_pairs, lib.sequences):
         monkeypatch.setattr(module, "ROOM", 20)  # so that there are many calls
     corpus = make_random_corpus(9, num_documents)
-    settings = InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
+    settings = lib.InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
     compiled = create_arrays(corpus, settings)
-    for module in (sampling, assembly):
+    for module in (lib.sampling, lib.assembly):
         monkeypatch.setattr(module, "compiled", lambda function, *helpers: function)
     for array, expected in zip(compiled, create_arrays(corpus, settings), strict=True):
         assert array.dtype == expected.dtype
@@ -43,8 +34,8 @@ def test_compiled_and_plain_instances(monkeypatch, num_documents, changes):
 
 def create_arrays(corpus, settings):
     """Creates the arrays of all instances, the features of every second record, and the last state of the sampler."""
-    sampler = Sampler("seed")
-    instances = create_instances(corpus, settings, VOCABULARY, sampler)
-    columns = assemble(corpus, instances, np.arange(instances.num_records)[::2], settings, VOCABULARY)
+    sampler = lib.Sampler("seed")
+    instances = lib.create_instances(corpus, settings, VOCABULARY, sampler)
+    columns = lib.assemble(corpus, instances, np.arange(instances.num_records)[::2], settings, VOCABULARY)
     return [*(getattr(instances, field.name) for field in dataclasses.fields(instances)), *columns.values(),
             sampler.state]

@@ -90,7 +90,10 @@ def test_fractions_of_replacements(whole_words):
     assert set(replacements) == {sampling.KEEP, *range(9)}
 
 
-def test_vocabulary_of_a_tokenizer(make_tokenizer):
-    vocabulary = masking.Vocabulary.of_tokenizer(make_tokenizer("a", "##a", "#"))
-    assert (vocabulary.size, vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id) == (8, 2, 3, 4)
-    assert np.flatnonzero(vocabulary.is_continuation).tolist() == [6]
+def test_vocabulary_of_a_tokenizer(reference_tokenizer):
+    vocabulary = masking.Vocabulary.of_tokenizer(reference_tokenizer)
+    tokens = reference_tokenizer.vocabulary
+    assert vocabulary.size == len(tokens)
+    assert [tokens[id_] for id_ in (vocabulary.cls_id, vocabulary.sep_id, vocabulary.mask_id)] == [
+        "[CLS]", "[SEP]", "[MASK]"]
+    assert set(np.array(tokens)[vocabulary.is_continuation]) == {token for token in tokens if token.startswith("##")}

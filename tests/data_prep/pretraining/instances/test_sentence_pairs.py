@@ -5,16 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from data_prep.pretraining.instances import (
-    Instances,
-    InstanceSettings,
-    Sampler,
-    assemble,
-    create_instances,
-    sampling,
-    sentence_pairs,
-)
+from data_prep.pretraining import instances as instances_lib
+from data_prep.pretraining.instances import InstanceSettings, Sampler, assemble, create_instances, sampling
 from data_prep.pretraining.instances.instances import create_rules, create_text
+from data_prep.pretraining.instances.sentence_pairs import create_buffers
 from tests.data_prep.pretraining.instances.toy_corpora import VOCABULARY, make_corpus, make_random_corpus
 
 
@@ -35,7 +29,7 @@ def sample_pairs(corpus, documents, place, settings, state=None):
     """Samples the pairs of documents[place:] in plain Python, without masks: list of (span, is_random_next)."""
     settings = dataclasses.replace(settings, masking="dynamic")
     text = create_text(corpus, settings, VOCABULARY)._replace(documents=np.array(documents))
-    buffers = sentence_pairs.create_buffers(corpus.num_sentences, settings)
+    buffers = create_buffers(corpus.num_sentences, settings)
     place, num_pairs, num_masks = sampling.sample_pairs(
         state, place, text, create_rules(settings, VOCABULARY), buffers)
     assert (place, num_masks) == (len(documents), 0)
@@ -87,29 +81,9 @@ def test_truncation_removes_from_the_longer_part(monkeypatch):
     assert numbers.numbers == []
 
 
-@pytest.mark.parametrize("whole_words", [False, True])
-@pytest.mark.parametrize("seed", range(5))
-def test_instances_of_random_corpora(seed, whole_words):
-    corpus = make_random_corpus(seed)
-    settings = InstanceSettings(max_seq_length=23, max_predictions_per_seq=4, dupe_factor=3, short_seq_prob=0.3,
-                                do_whole_word_mask=whole_words)
-    steps = []
-    instances = create_instances(corpus, settings, VOCABULARY, Sampler(seed), steps.append)
-    assert sum(steps) == 3 * corpus.num_sentences
-    assert sorted(instances.order) == list(range(len(instances)))
-    assert instances.lengths.max() <= 23
-    assert set(instances.labels) == {False, True}
-    sentences = np.searchsorted(corpus.sentence_starts, instances.parts.reshape(-1, 4), side="right") - 1
-    documents = np.searchsorted(corpus.document_starts, sentences, side="right") - 1
-    is_same = documents[:, 0] == documents[:, 2]
-    assert is_same[~instances.labels].all()
-    # After ten tries among eleven documents, a random next from the same document is almost impossible.
-    assert not is_same[instances.labels].any()
-
-
 def test_assembly_by_hand():
     corpus = make_corpus([3, 2], [4])  # tokens 100 to 108
-    instances = Instances(
+    instances = instances_lib.Instances(
         parts=np.array([[0, 3], [3, 5], [5, 7], [1, 2]]), part_starts=np.array([0, 2, 4]),
         labels=np.array([False, True]), record_starts=np.arange(3),
         mask_starts=np.array([0, 3, 4]), mask_positions=np.array([6, 1, 5, 2], np.uint16),

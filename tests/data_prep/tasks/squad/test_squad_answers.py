@@ -57,14 +57,13 @@ def test_all_scores_give_answers(questions, kind, tmp_path):
     features = features[4:]  # the first questions have no windows
     generator = np.random.default_rng(5)
     scores = generator.normal(size=[2, len(features), LENGTHS[version][0]]).astype(np.float32)
+    some = generator.random(scores.shape[1:]) < 0.2
     if kind == "equal":
         scores[:] = 0.25
     elif kind == "null":
         scores[:, :, 0] = 1e4
-    elif kind == "infinite":
-        scores[:, generator.random(scores.shape[1:]) < 0.2] = -np.inf
-    elif kind == "not a number":
-        scores[:, generator.random(scores.shape[1:]) < 0.1] = np.nan
+    elif kind != "random":
+        scores[:, some] = {"infinite": -np.inf, "not a number": np.nan}[kind]
     answers = squad.write_predictions(examples, features, *scores, 8, 7, True, tmp_path, is_v2, 0.5)
     predictions = json.loads((tmp_path / "predictions.json").read_text())
     assert list(predictions) == list(answers.nbest) == [example.qas_id for example in examples]

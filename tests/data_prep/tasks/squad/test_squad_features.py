@@ -1,7 +1,5 @@
 """SQuAD files, and the division of contexts into windows; features match the original BERT."""
 
-import itertools
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -81,12 +79,6 @@ def test_windows_by_hand(tokenizer):
     np.testing.assert_array_equal(second.input_mask, [1, 1, 1, 1, 1, 1, 1, 1, 0])
     np.testing.assert_array_equal(second.segment_ids, [0, 0, 0, 1, 1, 1, 1, 1, 0])
     assert (first.start_position, first.end_position) == (None, None)
-
-
-def test_windows_shorter_than_the_stride_do_not_overlap(tokenizer):
-    features = make_features([example("a b c d a")], tokenizer, max_seq_length=6, doc_stride=50, max_query_length=2)
-    assert [feature.tokens[3:-1] for feature in features] == [["a", "b"], ["c", "d"], ["a"]]
-    assert all(all(feature.is_max_context) for feature in features)
 
 
 @pytest.mark.parametrize(("context", "text", "start", "expected"), [
@@ -186,14 +178,3 @@ def test_invalid_lengths(lengths, message):
     with pytest.raises(InputError, match=message):
         squad.check_lengths(*lengths)
     squad.check_lengths(13, 1, 9)
-
-
-def test_words_are_tokenized_separately(reference_tokenizer):
-    lines = (REFERENCE / "text" / "lines.txt").read_text(encoding="utf-8").split("\n")
-    examples = [example(context) for context in lines[:200]]
-    features = make_features(examples, reference_tokenizer, max_seq_length=5000)
-    found = {feature.example_index: feature.pieces[3:-1].tolist() for feature in features}
-    for index, each in enumerate(examples):
-        words = each.doc_tokens
-        tokens = reference_tokenizer.tokenize(words).to_list() if words else []
-        assert found.get(index, []) == list(itertools.chain.from_iterable(tokens)), each.context

@@ -1,0 +1,166 @@
+"""SavedModels, also loaded where this project cannot be imported."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import sysconfig
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from bert_tf import export, models
+from bert_tf.config import BertConfig
+from bert_tf.export import saved_model
+from bert_tf.files.remote import Remote
+from bert_tf.tasks import graphs
+from tests import gpu_kernels
+from tests.remote_folders import new_folder
+from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, PIECES, REQUESTS, TEXTS, make_servable
+
+pytestmark = pytest.mark.timeout(180)  # the first test exports six models, and another process loads them
+
+# Without the site module, editable installations are not found: site-packages is only a directory of modules.
+ISOLATED = """
+import json, sys
+sys.path.append(sys.argv[1])
+import numpy as np, tensorflow as tf, tensorflow_text
+try:
+    import bert_tf
+    sys.exit("bert_tf can be imported")
+except ImportError:
+    pass
+from tensorflow_serving.apis import prediction_log_pb2
+for name, request in json.loads(sys.argv[4]).items():
+    path = f"{sys.argv[2]}/{name}/1"
+    model = tf.saved_model.load(path)
+    request = {key: tf.constant(value) for key, value in request.items()}
+    responses = {"texts": model.signatures["serving_default"](**request)}
+    for record in tf.data.TFRecordDataset(f"{path}/assets.extra/tf_serving_warmup_requests"):
+        request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
+        assert request.model_spec.name == name
+        signature = request.model_spec.signature_name
+        inputs = {key: tf.constant(tf.make_ndarray(value)) for key, value in request.inputs.items()}
+        responses[signature] = model.signatures[signature](**inputs)
+    np.savez(f"{sys.argv[3]}/{name}.npz", **{f"{signature}/{key}": value.numpy()
+             for signature, response in responses.items() for key, value in response.items()})
+"""
+
+
+@pytest.fixture(scope="module")
+def responses(toy_saved_models, tmp_path_factory):
+    """Task -> "signature/output" -> array, from a process without this project; "texts" are those of REQUESTS."""
+    folder = tmp_path_factory.mktemp("responses")
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", ISOLATED, sysconfig.get_paths()["purelib"],
+                           toy_saved_models, folder, json.dumps(REQUESTS)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {name: dict(np.load(folder / f"{name}.npz", allow_pickle=True)) for name in REQUESTS}
+
+
+@pytest.fixture(scope="module")
+def wide_model():
+    """A classifier with nearly all of its bytes in matrices."""
+    return models.BertClassifier(dataclasses.replace(CONFIG, vocab_size=3001, hidden_size=32), 3)
+
+
+def serve(model, tokenizer):
+    return graphs.ServedClassifier(model, tokenizer, ["x", "y", "z"], max_seq_length=MAX_SEQ_LENGTH)
+
+
+def compute_probabilities(signature):
+    return signature(text=tf.constant(TEXTS))["probabilities"].numpy()
+
+
+def get_weights_size(path):
+    return (path / "1" / "variables" / "variables.data-00000-of-00001").stat().st_size
+
+
+def assert_near(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_responses_equal_those_of_the_servable(responses, toy_tokenizer, name):
+    servable, response = make_servable(name, toy_tokenizer), responses[name]
+    ids = saved_model.example_requests(servable)["ids"]
+    expected = {
+        "texts": servable.answer_texts(**{key: tf.constant(value) for key, value in REQUESTS[name].items()}),
+        "serving_default": servable.answer_texts(
+            **{key: tf.constant(value) for key, value in servable.example_texts.items()}),
+        "ids": servable.answer({key: tf.constant(value) for key, value in ids.items()})}
+    expected["tf_example"] = expected["ids"]
+    assert {key.partition("/")[0] for key in response} == {*expected}
+    for key, value in response.items():
+        signature, _, output = key.partition("/")
+        wanted = expected[signature][output].numpy()
+        if wanted.dtype == np.float32:
+            assert_near(value, wanted)
+        else:
+            np.testing.assert_array_equal(value, wanted, err_msg=key)
+
+
+def test_contents(toy_saved_models):
+    """The inputs that saved_model_cli shows, the vocabulary, and the config."""
+    loaded = tf.saved_model.load(str(toy_saved_models / "choice" / "1"))
+    inputs = {name: {key: (spec.dtype, spec.shape.as_list()) for key, spec in
+                     signature.structured_input_signature[1].items()} for name, signature in loaded.signatures.items()}
+    assert inputs == {
+        "serving_default": {"text_a": (tf.string, [None]), "choices": (tf.string, [None, None])},
+        "ids": dict.fromkeys(("input_ids", "input_mask", "segment_ids"), (tf.int32, [None, None, None])),
+        "tf_example": {"examples": (tf.string, [None])}}
+    assets = toy_saved_models / "choice" / "1" / "assets"
+    assert (assets / "vocab.txt").read_text().split() == PIECES.split()
+    assert BertConfig.from_json_file(assets / "bert_config.json") == CONFIG
+
+
+@pytest.mark.parametrize(("weights", "ratio", "tolerance"), [("bfloat16", 0.55, 0.02), ("int8", 0.35, 0.05)])
+def test_smaller_weights(wide_model, toy_tokenizer, tmp_path, weights, ratio, tolerance):
+    """Half and a quarter of the bytes of the matrices; both of TensorFlow's loaders; the model itself is unchanged."""
+    servable = serve(wide_model, toy_tokenizer)
+    expected = compute_probabilities(servable.answer_texts)
+    path, _ = export.save(servable, str(tmp_path), weights=weights)
+    np.testing.assert_array_equal(compute_probabilities(servable.answer_texts), expected)
+    response = compute_probabilities(tf.saved_model.load(path).signatures["serving_default"])
+    assert 0 < np.abs(response - expected).max() < tolerance
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:  # restores and initializes like the server
+        graph = tf.compat.v1.saved_model.load(session, ["serve"], path).signature_def["serving_default"]
+        assert_near(session.run(graph.outputs["probabilities"].name, {graph.inputs["text"].name: TEXTS}), response)
+    assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
+
+
+@pytest.mark.parametrize(("weights", "ratio"), [("float32", 1.05), ("bfloat16", 0.55), ("int8", 0.35)])
+def test_matmuls_in_bfloat16(wide_model, toy_tokenizer, tmp_path, weights, ratio):
+    """For all storage types, kernels are in bfloat16 and not cast at each request; scores are float32."""
+    expected = compute_probabilities(serve(wide_model, toy_tokenizer).answer_texts)
+    model = models.BertClassifier(models.BertEncoder(wide_model.encoder.config, dtype="mixed_bfloat16"), 3)
+    for variable, value in zip(model.variables, wide_model.variables, strict=True):
+        variable.assign(value)
+    path, _ = export.save(serve(model, toy_tokenizer), str(tmp_path), weights=weights)
+    assert all(variable.dtype != tf.bfloat16 for variable in model.variables)
+    signature = tf.saved_model.load(path).signatures["serving_default"]
+    response = compute_probabilities(signature)
+    assert response.dtype == np.float32
+    assert 0 < np.abs(response - expected).max() < 0.05
+
+    matmuls = [operation for operation in gpu_kernels.operations(signature.graph) if operation.type == "MatMul"
+               and operation.get_attr("T") == tf.bfloat16]
+    assert len(matmuls) == 4 * model.encoder.config.num_hidden_layers + 1  # and the pooler
+    for matmul in matmuls:
+        kernel = matmul.inputs[1].op
+        while kernel.type in ("EnsureShape", "Identity"):
+            kernel = kernel.inputs[0].op
+        assert kernel.type == "ReadVariableOp"
+    assert get_weights_size(tmp_path) < ratio * 4 * wide_model.count_params()
+
+
+def test_a_remote_export(toy_tokenizer, monkeypatch):
+    servable, folder = make_servable("encoder", toy_tokenizer), new_folder()
+    uploaded, upload = [], Remote.upload
+    monkeypatch.setattr(Remote, "upload", lambda place, local: uploaded.append(place.path) or upload(place, local))
+    tf.io.gfile.makedirs(f"{folder}/1")
+    assert export.save(servable, folder)[0] == f"{folder}/2"
+    assert uploaded[-1] == f"{folder}/2/saved_model.pb"
+    texts = tf.constant(["the film"])
+    response = tf.saved_model.load(f"{folder}/2").signatures["serving_default"](text=texts)
+    assert_near(response["pooled_output"], servable.answer_texts(text=texts)["pooled_output"])

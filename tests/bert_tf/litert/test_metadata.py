@@ -1,0 +1,66 @@
+"""The metadata at the end of a LiteRT file, and files that are corrupted; no graphs are opened."""
+
+import zipfile
+
+import pytest
+
+from bert_tf.errors import InputError
+from bert_tf.litert import LiteRTModel, Metadata, compiled_graphs
+from bert_tf.litert import metadata as metadata_file
+from tests.toy_servables import PIECES
+
+GRAPHS = bytes(range(256)) * 4
+ENCODER = Metadata("encoder", 4, False, False, 8)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "m.tflite"
+
+
+@pytest.mark.parametrize("has_checksum", [True, False])  # earlier versions did not write it
+def test_metadata_is_read(path, has_checksum, monkeypatch):
+    metadata, pieces = Metadata("x", 4, False, False, 8, labels=("\u00e4", "b")), ["\u4e2d", "a"]
+    if not has_checksum:
+        monkeypatch.setattr(metadata_file.zlib, "crc32", lambda *arguments: None)
+    path.write_bytes(metadata_file.append(GRAPHS, metadata, pieces))
+    monkeypatch.undo()
+    assert path.read_bytes().startswith(GRAPHS)
+    assert metadata_file.read(path) == (metadata, pieces)
+    with pytest.raises(InputError, match="is a model of kind 'x', which is not one of classifier"):
+        LiteRTModel(str(path))
+
+
+def test_the_same_model_is_the_same_file():
+    assert metadata_file.append(GRAPHS, ENCODER, ["a"]) == metadata_file.append(GRAPHS, ENCODER, ["a"])
+
+
+def test_files_that_are_not_models(path, tmp_path):
+    path.write_bytes(b"TFL3")
+    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model that answers text"):
+        LiteRTModel(str(path))
+    path.write_bytes(metadata_file.append(b"no graphs", ENCODER, PIECES.split()))
+    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model: "):
+        LiteRTModel(str(path))
+    with pytest.raises(OSError, match="nowhere"):
+        LiteRTModel(str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize("offset", [0, 400])
+def test_corrupted_graphs_are_not_opened(path, offset, monkeypatch):
+    """LiteRT would end the process."""
+    content = bytearray(metadata_file.append(GRAPHS, ENCODER, PIECES.split()))
+    content[offset] ^= 1
+    path.write_bytes(content)
+    monkeypatch.setattr(compiled_graphs, "CompiledGraphs", lambda *arguments: pytest.fail("it must not be opened"))
+    with pytest.raises(InputError, match=r"m\.tflite: is damaged: its graphs do not match their checksum; copy or"):
+        LiteRTModel(str(path))
+
+
+@pytest.mark.parametrize(("content", "limit"), [("[" * 100_000, 1 << 20), (" " * 5000, 4999)])
+def test_metadata_that_would_exhaust_the_memory(path, content, limit, monkeypatch):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("bert_tf.json", content)
+    monkeypatch.setattr(metadata_file, "MOST_BYTES", limit)
+    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model that answers text"):
+        metadata_file.read(path)
