@@ -111,6 +111,10 @@ def folder(tmp_path_factory, reference):
      "`init_checkpoint`=bert: no task.json there says what the model does; give `task`, one of encoder, masked_lm, "),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
      "`task`=classifier: contradicts task.json of `init_checkpoint`=squad, which says span_labeler"),
+    ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "max_seq_length": 33},
+     "`max_seq_length`=33: the model was made for at most 32"),
+    ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "nowhere", "task": "encoder"},
+     "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; give another "),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the folder of"),
     ("run.answer", {}, "either `context` or `context_file` is required"),
@@ -133,6 +137,13 @@ def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
         scripts.resolve(module, **{**usual, **flags})
     assert message in str(caught.value)
     assert not (folder / "out").exists()
+
+
+def test_a_model_without_the_weights_of_the_task(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with pytest.raises(InputError, match="^`init_checkpoint`=bert: is not of a fine-tuned multiple_choice, it lacks ou"):
+        scripts.run_here("run.export_saved_model", init_checkpoint="bert", task="multiple_choice", max_seq_length=32,
+                         export_dir="never")
 
 
 def test_files_and_directories_may_be_remote():

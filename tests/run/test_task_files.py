@@ -1,21 +1,16 @@
-"""task.json: what scripts read from it, which flags may change it, and which models cannot be served."""
-
-import re
+"""task.json next to a checkpoint: valid and invalid files, and flags that may change its values."""
 
 import pytest
 
-from bert_tf import models
 from bert_tf.cli.cards import card_that_counts
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.model_folder.finding import find
 from bert_tf.model_folder.task_metadata import TaskMetadata
-from bert_tf.serving import checkpoint, exports
+from bert_tf.serving import exports
 from bert_tf.serving.settings import CheckpointSettings, of_checkpoint
 from run.finetuning.job import check_metadata
-from tests import toy_runs
-from tests.settings import resolved
 
 REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
 
@@ -108,30 +103,6 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
     assert card(tmp_path, labels_file=labels_file("bad", "good")).labels == ("bad", "good")
     with pytest.raises(InputError, match=r"`labels_file` says \('x',\): contradicts config.json of .*'LABEL_1'"):
         card(tmp_path, labels_file=labels_file("x"))
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("served")
-    toy_runs.write(folder, reference, {
-        "pretrained": (None, models.BertPretrainer),
-        "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler)})
-    return folder
-
-
-@pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": "nowhere", "task": "encoder"},
-     "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
-    ({"init_checkpoint": "pretrained", "task": "multiple_choice", "max_seq_length": 32},
-     "`init_checkpoint`=pretrained: is not of a fine-tuned multiple_choice, it lacks output_weights, output_bias"),
-    ({"init_checkpoint": "squad", "max_seq_length": 33}, "`max_seq_length`=33: the model was made for at most 32"),
-    ({"init_checkpoint": "squad", "max_query_length": 26},
-     "`max_seq_length`=29: it must be over `max_query_length` + 3, 29"),
-])
-def test_models_that_cannot_be_served(folder, monkeypatch, flags, message):
-    monkeypatch.chdir(folder)
-    with pytest.raises(InputError, match=re.escape(message)):
-        checkpoint.load(resolved(CheckpointSettings().with_values(flags)))
 
 
 def test_the_latest_version_of_an_export(tmp_path):
