@@ -1,4 +1,4 @@
-"""Arrays of rows on disk: names, bytes, and fingerprints are those of existing directories."""
+"""Arrays of rows on disk: names, bytes, and fingerprints, which existing directories depend on."""
 
 import io
 import os

@@ -74,7 +74,7 @@ def test_search_results(figures, tmp_path):
 
 
 def test_loss_curves(figures, tmp_path):
-    """Metrics of the evaluation that are not losses have a panel of their own."""
+    """Metrics of the evaluation that are not losses have a second panel."""
     plots.loss_curves(str(tmp_path), Log(), Log())
     assert not list(tmp_path.iterdir())
     plots.loss_curves(str(tmp_path), Log(loss=((1, 2), (2.0, 1.0))), Log(loss=((2,), (1.5,)), accuracy=((2,), (0.25,))))

@@ -40,7 +40,7 @@ def make(model, tmp_path):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """List of (row, task class, settings) of the trainings so far, of which the fourth is interrupted."""
+    """List of (row, task class, settings) of the trainings so far. The fourth is interrupted."""
     trained = []
 
     def run(task_class, settings, techniques):
