@@ -16,8 +16,7 @@ import contextlib
 import gc
 import importlib
 import io
-import json
-import multiprocessing.process
+import multiprocessing.connection
 import os
 import pkgutil
 import random
@@ -28,6 +27,7 @@ import socket
 import sys
 import tempfile
 import types
+from multiprocessing import reduction
 
 # Modules that the scripts import.
 PRELOADED = ("tensorflow", "tensorflow_text", "tf_keras", "official.common.distribute_utils",
@@ -106,11 +106,9 @@ def run_python(command):
     """Runs a command that begins with the path of Python, and ends this process."""
     if command[1] != "-m" or command[2].split(".")[0] not in PACKAGES:
         os.execv(command[0], command)
-    with socket.socket(socket.AF_UNIX) as server:
-        send_request(server, os.environ[ADDRESS], make_request(command[1:], os.curdir, dict(os.environ)), range(3))
-        with server.makefile() as answers:
-            _, status = answers
-            os._exit(int(status) & 0xFF)
+    connection = send_request(os.environ[ADDRESS], make_request(command[1:], os.curdir, dict(os.environ)), range(3))
+    connection.recv()
+    os._exit(connection.recv() & 0xFF)
 
 
 def make_request(arguments, folder, environment):
@@ -121,17 +119,18 @@ def make_request(arguments, folder, environment):
             "environment": environment}
 
 
-def send_request(server, address, request, files):
-    """Connects a socket to the server and sends a request, with the descriptors of the three standard files.
+def send_request(address, request, files):
+    """Sends a request to the server, with the file descriptors of standard input, output, and error.
 
-    The server answers with two lines: the ID of the child, and its exit status as in subprocess when it has ended.
+    Returns:
+      multiprocessing.connection.Connection. The server sends the ID of the child, and its exit status at its end.
     """
     sys.audit("tests.start_process")
-    server.connect(address)
-    message = json.dumps(request).encode() + b"\n"
-    sent = socket.send_fds(server, [message], list(files))
-    if sent < len(message):  # After the complete message, the server may have closed the connection already.
-        server.sendall(message[sent:])
+    connection = multiprocessing.connection.Client(address, "AF_UNIX")
+    connection.send(request)
+    for file in files:
+        reduction.send_handle(connection, file, None)
+    return connection
 
 
 def serve(listener):
@@ -147,13 +146,17 @@ def serve(listener):
                         os.kill(pid, signal.SIGKILL)
                     return None
                 if key.fileobj is listener:
-                    connection, _ = listener.accept()
-                    request, files = receive(connection)
+                    connection = multiprocessing.connection.Connection(listener.accept()[0].detach())
+                    request, files = connection.recv(), [reduction.recv_handle(connection) for _ in range(3)]
                     pid = os.fork()
                     if not pid:
-                        close([listener, connection, *children], [process for _, process in children.values()])
+                        for each in (listener, connection, *children):
+                            each.close()
+                        for _, process in children.values():
+                            os.close(process)
                         return request, files
-                    close([], files)
+                    for file in files:
+                        os.close(file)
                     process = os.pidfd_open(pid)
                     children[connection] = pid, process
                     selector.register(process, selectors.EVENT_READ, connection)
@@ -169,29 +172,14 @@ def serve(listener):
                     selector.unregister(process)
                     if key.data in selector.get_map():
                         selector.unregister(key.data)
-                    close([key.data], [process])
-
-
-def receive(connection):
-    """Returns a request and its three file descriptors."""
-    text, files, _, _ = socket.recv_fds(connection, 1 << 16, 3)
-    while not text.endswith(b"\n"):
-        text += connection.recv(1 << 16)
-    return json.loads(text), files
+                    key.data.close()
+                    os.close(process)
 
 
 def send_number(connection, number):
     """Sends a number, if the client has not closed the connection."""
     with contextlib.suppress(OSError):
-        connection.sendall(b"%d\n" % number)
-
-
-def close(connections, descriptors):
-    """Closes sockets and file descriptors."""
-    for connection in connections:
-        connection.close()
-    for descriptor in descriptors:
-        os.close(descriptor)
+        connection.send(number)
 
 
 def become(request, files):

@@ -10,7 +10,6 @@ import contextlib
 import importlib
 import os
 import pathlib
-import select
 import shutil
 import signal
 import socket
@@ -170,9 +169,8 @@ class Process:
     def __init__(self, command_line, folder=None, text="", environment=None):
         python, *arguments = command_line
         assert python == sys.executable, command_line
-        self.args, self.returncode, self._received = command_line, None, b""
+        self.args, self.returncode = command_line, None
         self._resources = contextlib.ExitStack()
-        self._server = self._resources.enter_context(socket.socket(socket.AF_UNIX))
         address = server_address()  # Sets a variable of the environment.
         request = fork_server.make_request(arguments, folder or os.curdir, {**os.environ, **(environment or {})})
         with tempfile.TemporaryFile() as standard_input:
@@ -181,22 +179,20 @@ class Process:
             self._output = self._resources.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (see __exit__)
             self._errors = self._resources.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
             files = [file.fileno() for file in (standard_input, self._output, self._errors)]
-            fork_server.send_request(self._server, address, request, files)
-        self.pid = self._read_number(None)
+            self._server = self._resources.enter_context(fork_server.send_request(address, request, files))
+        self.pid = self._server.recv()
 
     def poll(self):
         """Returns the exit status, or minus the number of a signal that ended the script; None if it is running."""
-        if self.returncode is None:
-            self.returncode = self._read_number(0)
+        if self.returncode is None and self._server.poll():
+            self.returncode = self._server.recv()
         return self.returncode
 
     def wait(self, timeout=None):
         """Waits for the exit status; raises subprocess.TimeoutExpired after `timeout` seconds."""
-        if self.returncode is None:
-            self.returncode = self._read_number(timeout)
-        if self.returncode is None:
+        if self.returncode is None and not self._server.poll(timeout):
             raise subprocess.TimeoutExpired(self.args, timeout)
-        return self.returncode
+        return self.poll()
 
     def communicate(self, timeout=None):
         """Waits; returns the texts of standard output and standard error."""
@@ -213,17 +209,6 @@ class Process:
     def kill(self):
         """Kills the script, if it is running."""
         self.send_signal(signal.SIGKILL)
-
-    def _read_number(self, timeout):
-        """Returns the next number from the server, or None if there is none within `timeout` seconds."""
-        while b"\n" not in self._received:
-            if not select.select([self._server], [], [], timeout)[0]:
-                return None
-            part = self._server.recv(64)
-            assert part, "the fork server has ended"
-            self._received += part
-        number, _, self._received = self._received.partition(b"\n")
-        return int(number)
 
     def __enter__(self):
         return self

@@ -134,40 +134,33 @@ def test_observed_attention_is_the_softmax_of_the_scaled_scores(pretrainer, batc
                                exponentials / exponentials.sum(-1, keepdims=True), rtol=0, atol=CLOSE)
 
 
-def trace(function):
+def list_operations(function):
     return tf.function(function).get_concrete_function().graph.get_operations()
 
 
-def find_compiled_calls(operations):
-    return [operation for operation in operations if "_XlaMustCompile" in operation.node_def.attr
-            and operation.get_attr("_XlaMustCompile")]
-
-
-def test_all_layers_share_the_compiled_blocks(reference_config, batch):
-    """Forward and backward of two blocks: four functions, which every layer of every model calls in training."""
-    def find_blocks(num_layers):
+def test_layers_share_the_compiled_blocks_of_training(reference_config, batch):
+    """Forward and backward of two blocks: four functions, which all layers of all models call, only in training."""
+    def find_blocks(num_layers, function):
         config = dataclasses.replace(reference_config, num_hidden_layers=num_layers)
         model = models.BertPretrainer(make_encoder(config, compiled=True))
-        calls = find_compiled_calls(trace(lambda: tf.gradients(
-            losses.pretraining_loss(model(batch, training=True), batch)["loss"], model.trainable_variables)))
-        assert len(calls) == 6 * num_layers
-        return {call.get_attr("f").name for call in calls}
-    blocks = find_blocks(1)
+        return {operation.get_attr("f").name for operation in list_operations(lambda: function(model))
+                if "_XlaMustCompile" in operation.node_def.attr and operation.get_attr("_XlaMustCompile")}
+
+    def compute_training_gradients(model):
+        loss = losses.pretraining_loss(model(batch, training=True), batch)["loss"]
+        return tf.gradients(loss, model.trainable_variables)
+
+    blocks = find_blocks(1, compute_training_gradients)
     assert len(blocks) == 4
-    assert find_blocks(2) == blocks
-
-
-def test_inference_has_no_compiled_blocks(reference_config, batch):
-    """The graph optimizer fuses product, bias, and activation, but not with a block between them."""
-    model = models.BertPretrainer(make_encoder(reference_config, compiled=True))
-    assert not find_compiled_calls(trace(lambda: model(batch)))
+    assert find_blocks(2, compute_training_gradients) == blocks
+    assert find_blocks(2, lambda model: model(batch)) == set()
 
 
 def test_last_where_read_computes_fewer_rows(reference_config, batch):
     """With 6 predictions and [CLS], three of the last layer's products have 4 * 7 rows instead of 4 * 32."""
     def count_rows(**options):
         model = models.BertPretrainer(make_encoder(reference_config, **options))
-        return [operation.outputs[0].shape[0] for operation in trace(lambda: model(batch)["masked_lm_logits"])
+        return [operation.outputs[0].shape[0] for operation in list_operations(lambda: model(batch)["masked_lm_logits"])
                 if operation.type == "MatMul"]
     batch_size, length = batch["input_ids"].shape
     predictions = batch["masked_lm_positions"].shape[1]

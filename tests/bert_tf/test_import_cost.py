@@ -29,6 +29,7 @@ def run(code):
 @pytest.mark.parametrize(("modules", "unwanted"), [
     (FREE_OF_TENSORFLOW, {"tensorflow", "tf_keras", "keras", "numba"}),
     (FREE_OF_FLAGS_TOO, {"tensorflow", "tf_keras", "keras", "absl"}),
+    (("bert_tf",), {"tensorflow", "numpy", "absl", "json"}),
 ])
 def test_modules_without_tensorflow(modules, unwanted):
     loaded = run(f"import sys, {', '.join(modules)}\nprint(*{{name.split('.')[0] for name in sys.modules}})")

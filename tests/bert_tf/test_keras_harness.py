@@ -149,7 +149,7 @@ def test_objects_from_configs_compute_the_same():
     assert losses.TotalLoss.from_config(loss.get_config())(spans, labels)["loss"] == loss(spans, labels)["loss"]
 
 
-def test_a_loss_of_a_function_that_is_not_registered():
+def test_losses_of_unregistered_functions_cannot_be_saved():
     with pytest.raises(InputError, match="cannot be saved; register the function with tf_keras"):
         losses.TotalLoss(losses.Term("loss", lambda outputs, features: outputs, 1)).get_config()
 
@@ -181,23 +181,24 @@ def around(argument, number, layer, x, run):
     return run(layer, x)
 
 
-def test_what_cannot_be_saved_is_reported(tmp_path, features):
+def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path, features):
     model = models.BertClassifier(models.BertEncoder(keras_cases.CONFIG, dtype="mixed_bfloat16"), 3)
     CASES["BertClassifier"].call(model, features, False)
-    functional_inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name)
-                         for name in ("input_ids", "input_mask", "segment_ids")}
-    functional = tf_keras.Model(functional_inputs, model(functional_inputs))
+    inputs = {name: tf_keras.Input([None], dtype=tf.int32, name=name)
+              for name in ("input_ids", "input_mask", "segment_ids")}
+    functional = tf_keras.Model(inputs, model(inputs))
 
-    def assert_reported(message):
-        for save in (model.get_config, lambda: model.save(tmp_path / "model.keras"),
-                     lambda: functional.save(tmp_path / "functional.keras"), lambda: model.save(tmp_path / "saved"),
-                     lambda: tf_keras.models.clone_model(functional)):
+    def assert_reported(message, *ways):
+        for save in (model.get_config, *ways):
             with pytest.raises(InputError) as caught:
                 save()
             assert str(caught.value) == message
 
     with attached([(model.encoder.pooler, Doubled())]):
-        assert_reported("layer 'dense' has the hook Doubled, which cannot be saved; detach it first")
+        assert_reported("layer 'dense' has the hook Doubled, which cannot be saved; detach it first",
+                        lambda: model.save(tmp_path / "model.keras"), lambda: model.save(tmp_path / "saved"),
+                        lambda: functional.save(tmp_path / "functional.keras"),
+                        lambda: tf_keras.models.clone_model(functional))
     cast = CastWeights(model)
     cast.refresh()
     with cast.in_use():

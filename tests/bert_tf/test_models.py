@@ -9,24 +9,14 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.checkpoints.tf1 import original_names
-from bert_tf.config import BertConfig
 from bert_tf.layers import LayerNorm, Projection, SeededDropout, WeightInitializer, attention_bias
-
-B, S, H, N, L, V, P, SEGMENTS, LABELS = 2, 5, 6, 3, 4, 23, 7, 8, 9
-CONFIG = BertConfig(vocab_size=V, hidden_size=H, num_hidden_layers=L, num_attention_heads=N, intermediate_size=11,
-                    max_position_embeddings=13, type_vocab_size=SEGMENTS, hidden_dropout_prob=0.2,
-                    attention_probs_dropout_prob=0.3)
+from tests.bert_tf import keras_cases
+from tests.bert_tf.keras_cases import CONFIG, LABELS, B, H, L, P, S, V
 
 
 @pytest.fixture(scope="module")
 def features():
-    generator = np.random.default_rng(3)
-    return {
-        "input_ids": tf.constant(generator.integers(0, V, [B, S]), tf.int32),
-        "input_mask": tf.constant([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]], tf.int32),
-        "segment_ids": tf.constant(generator.integers(0, SEGMENTS, [B, S]), tf.int32),
-        "masked_lm_positions": tf.constant(generator.integers(0, S, [B, P]), tf.int32),
-    }
+    return {name: value for name, value in keras_cases.make_features().items() if name != "x"}
 
 
 def test_encoder_shapes(features):

@@ -46,17 +46,16 @@ def test_changed_settings_are_reported(tmp_path):
     assert json.loads((tmp_path / "run.json").read_text())["changeable"]["learning_rate"] == 0.25
     (tmp_path / "run.json").write_text('{"train_batch_size": 7}')  # Of an earlier version.
     assert resume(now).changes is None
-    (tmp_path / "run.json").write_text('{"changeable": [3]}')
-    with pytest.raises(InputError, match=r"run.json: changeable is \[3\]: it must be an object"):
-        _ = resume(now).changes
 
 
-@pytest.mark.parametrize(("content", "message"), [("{", "run.json: is not JSON"), ("[]", "expected a JSON object")])
+@pytest.mark.parametrize(("content", "message"), [
+    ("{", "is not JSON"), ("[]", "expected a JSON object"), ('{"changeable": [3]}', r"changeable is \[3\]: it must be"),
+])
 def test_corrupted_files(tmp_path, content, message):
     (tmp_path / "checkpoint").touch()
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match=message):
-        RunState(str(tmp_path), {"train_batch_size": 8})
+    with pytest.raises(InputError, match=rf"run\.json: {message}"):
+        _ = RunState(str(tmp_path), {"train_batch_size": 8}).changes
 
 
 def test_finished_parts(tmp_path):

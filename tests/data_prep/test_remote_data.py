@@ -18,51 +18,34 @@ from tests.conftest import REFERENCE
 from tests.remote_folders import put
 from tests.settings import resolved
 
-TEXT = (REFERENCE / "text" / "corpus.txt").read_bytes()
-
 
 @pytest.fixture
 def folder():
     return remote_folders.new_folder()
 
 
-def test_a_vocabulary(folder, tmp_path, capsys):
-    (tmp_path / "a.txt").write_bytes(TEXT)
-    lines = TEXT.splitlines(keepends=True)
-    put(f"{folder}/text/a.txt", b"".join(lines[:99]))
-    put(f"{folder}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
-    for text, place in ((f"{folder}/text/*", folder), (f"{tmp_path}/a.txt", tmp_path)):
-        vocabulary_job.run(resolved(VocabularySettings(text, f"{place}/vocab.txt", vocab_size=300, num_workers=1)))
-    assert capsys.readouterr().out.startswith(f"{folder}/vocab.txt: 300 entries")
-    assert files.read_bytes(f"{folder}/vocab.txt") == (tmp_path / "vocab.txt").read_bytes()
-    for path, message in ((f"{folder}/text/a.txt", "lies where `input_file`"),
-                          (f"{folder}/none/vocab.txt", "a file in a folder that exists is needed")):
-        with pytest.raises(InputError, match=message):
-            resolved(VocabularySettings(f"{folder}/text/*", path))
-
-
-def test_records_match_a_local_run_and_missing_shards_are_created(folder, tmp_path, capsys):
-    for place in (folder, str(tmp_path)):
-        put(f"{place}/text/a.txt", TEXT)
-        put(f"{place}/vocab.txt", (REFERENCE / "text" / "vocab.txt").read_bytes())
-
+def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
+    """Missing shards are created again."""
     def run(place, output_file="records/r.tfrecord"):
+        vocabulary_job.run(resolved(VocabularySettings(
+            f"{place}/text/*", f"{place}/vocab.txt", vocab_size=300, num_workers=1)))
         pretraining_job.run(JobSettings(
             input_file=f"{place}/text", output_file=f"{place}/{output_file}", vocab_file=f"{place}/vocab.txt",
             num_output_shards=3, num_workers=1, instances=InstanceSettings(max_seq_length=40, dupe_factor=2)))
 
-    run(folder)
-    names = [*(f"r-0000{number}-of-00003.tfrecord" for number in range(3)), "r.tfrecord.manifest.json"]
-    assert files.names_in(f"{folder}/records") == names
-    files.remove(f"{folder}/records/{names[2]}")
+    lines = (REFERENCE / "text" / "corpus.txt").read_bytes().splitlines(keepends=True)
+    names = [f"records/r-0000{number}-of-00003.tfrecord" for number in range(3)]
+    for place in (folder, str(tmp_path)):
+        put(f"{place}/text/a.txt", b"".join(lines[:99]))
+        put(f"{place}/text/b.txt.gz", gzip.compress(b"".join(lines[99:])))
+        run(place)
+    files.remove(f"{folder}/{names[2]}")
     run(folder)
     assert "2 of 3 shards are finished already, 1 are missing\n" in capsys.readouterr().out
-    run(tmp_path)
-    for name in names[:3]:
-        assert files.read_bytes(f"{folder}/records/{name}") == (tmp_path / "records" / name).read_bytes()
-    capsys.readouterr()
-    inspection.run(InspectionSettings(f"{folder}/records/{names[0]}", f"{folder}/vocab.txt", num_records=1))
-    assert capsys.readouterr().out.startswith(f"{folder}/records/{names[0]}, record 0: ")
+    for name in ("vocab.txt", *names):
+        assert files.read_bytes(f"{folder}/{name}") == (tmp_path / name).read_bytes()
+    inspection.run(InspectionSettings(f"{folder}/{names[0]}", f"{folder}/vocab.txt", num_records=1))
+    assert capsys.readouterr().out.startswith(f"{folder}/{names[0]}, record 0: ")
     for path, message in (("text/r.tfrecord", r"lies where `input_file`=.* looks"), ("records", "is a directory, a ")):
         with pytest.raises(InputError, match=message):
             run(folder, path)

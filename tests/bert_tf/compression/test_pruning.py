@@ -12,7 +12,7 @@ from bert_tf.compression.importance import importance
 from bert_tf.compression.pruning import Kept, drop_layers, most_important, prune
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
-from bert_tf.layers import Layout, attention_bias
+from bert_tf.layers import attached
 from bert_tf.techniques.masks import masked
 from tests.encoders import make_encoder
 
@@ -77,15 +77,6 @@ def test_pruning_twice(model, pruned):
         np.testing.assert_array_equal(tensors[name].read(), tensor.read(), err_msg=name)
 
 
-def test_each_example_can_have_its_own_mask(model, features):
-    heads = [tf.constant([[1.0, 1, 1, 1], [0, 1, 1, 0], [1, 0, 0.5, 1]])] * 3
-    with masked(model.encoder, heads):
-        together = model(features)["logits"]
-    for row in range(3):
-        with masked(model.encoder, [mask[row] for mask in heads]):
-            np.testing.assert_allclose(model(features)["logits"][row], together[row], atol=1e-5)
-
-
 def measure_slopes(encoder, compute, kind, layer, number, size, step=1e-2):
     """Returns the derivative of compute(), [B], by one element of a mask, from finite differences."""
     mask, values = np.ones((3, size), np.float32), []
@@ -129,33 +120,24 @@ def test_the_most_important_are_kept_and_one_per_layer():
     assert [list(each) for each in most_important(values, 9)] == [[0, 1, 2]] * 3
 
 
-def test_dropping_a_layer(model, features, tmp_path):
+def test_dropping_a_layer_is_equivalent_to_skipping_it(model, features, tmp_path):
     tensors, config = drop_layers(model_tensors(model), CONFIG, [1])
     assert config.num_hidden_layers == 2
     FORMATS["tf1"].write(str(tmp_path), tensors, config)
-    short = load(str(tmp_path), config).encoder
-    outputs = short(features)
-    first = outputs["encoder_outputs"][0]
-    np.testing.assert_array_equal(first, model.encoder(features)["encoder_outputs"][0])
-    bias = attention_bias(features["input_mask"])
-    expected, _ = model.encoder.encoder_layers[2](tf.reshape(first, [-1, 12]), Layout(features["input_mask"]), bias)
-    np.testing.assert_allclose(outputs["sequence_output"], tf.reshape(expected, [3, 7, 12]), atol=1e-6)
+    with attached([(model.encoder, lambda number, layer, x, run: (x, None) if number == 1 else run(layer, x))]):
+        expected = model(features)["logits"]
+    np.testing.assert_allclose(load(str(tmp_path), config)(features)["logits"], expected, atol=1e-6)
 
 
-@pytest.mark.parametrize(("config", "layers", "message"), [
-    (CONFIG, [3], "there is no layer 3, the model has the layers 0 to 2"),
-    (CONFIG, [0, 1, 2], "names all layers of the model; one has to stay"),
-    (dataclasses.replace(CONFIG, num_hidden_groups=1), [0], "layers that share their weights cannot be dropped"),
+@pytest.mark.parametrize(("remove", "num_hidden_groups", "message"), [
+    (lambda config: drop_layers({}, config, [3]), None, "there is no layer 3, the model has the layers 0 to 2"),
+    (lambda config: drop_layers({}, config, [0, 1, 2]), None, "names all layers of the model; one has to stay"),
+    (lambda config: drop_layers({}, config, [0]), 1, "layers that share their weights cannot be dropped"),
+    (lambda config: prune({}, config, Kept.everything(config)), 1, "layers share their weights cannot be pruned"),
 ])
-def test_rejected_layers(config, layers, message):
+def test_rejected_models_and_layers(remove, num_hidden_groups, message):
     with pytest.raises(InputError, match=message):
-        drop_layers({}, config, layers)
-
-
-def test_layers_that_share_their_weights_are_not_pruned():
-    config = dataclasses.replace(CONFIG, num_hidden_groups=1)
-    with pytest.raises(InputError, match="num_hidden_groups is 1: a model whose layers share their weights cannot be"):
-        prune({}, config, Kept.everything(config))
+        remove(dataclasses.replace(CONFIG, num_hidden_groups=num_hidden_groups))
 
 
 def test_hugging_face_files_of_pruned_heads(model, features, tmp_path):

@@ -15,6 +15,7 @@ from bert_tf.errors import InputError
 from bert_tf.export import litert
 from bert_tf.tasks import graphs
 from tests import toy_servables
+from tests.gradients import compute_gradients
 
 CONFIG = BertConfig(19, 12, 4, 3, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4,
                     hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
@@ -92,20 +93,12 @@ def test_layers_that_share_their_weights(features, tmp_path):
               for name, tensor in tensors.items() if "/layer_" not in name or f"/layer_{number // 2}/" in name}
     unshared = load(tmp_path / "unshared", copies, dataclasses.replace(SHARED, num_hidden_groups=None))
 
-    def compute_gradients(model):
-        with tf.GradientTape() as tape:
-            outputs = model(features, training=True)
-            loss = sum(tf.reduce_sum(value**2) for value in outputs.values())
-        found = tape.gradient(loss, model.trainable_variables)
-        return outputs, {variable.name: tf.convert_to_tensor(gradient)
-                         for variable, gradient in zip(model.trainable_variables, found, strict=True)}
-
-    (outputs, found), (expected, parts) = compute_gradients(shared), compute_gradients(unshared)
-    for name, value in expected.items():
-        np.testing.assert_allclose(outputs[name], value, atol=1e-5)
+    found, expected = (compute_gradients(model, features, lambda outputs, features: {
+        "loss": sum(tf.reduce_sum(value**2) for value in outputs.values())}) for model in (shared, unshared))
+    np.testing.assert_allclose(found["loss"], expected["loss"], rtol=1e-6)
     name = "bert/encoder/layer_{}/intermediate/dense/kernel:0"
-    np.testing.assert_allclose(found[name.format(1)], parts[name.format(2)] + parts[name.format(3)], rtol=1e-3,
-                               atol=1e-4)
+    np.testing.assert_allclose(found[name.format(1)], expected[name.format(2)] + expected[name.format(3)],
+                               rtol=1e-3, atol=1e-4)
 
     tf.train.Checkpoint(model=shared).write(str(tmp_path / "ckpt-1"))
     again = models.BertPretrainer(models.BertEncoder(SHARED, seed=1))
@@ -126,7 +119,7 @@ def test_formats_that_cannot_store_a_model(output_format, options, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_litert_file_of_such_a_model(tmp_path):
+def test_a_litert_file_with_shared_layers(tmp_path):
     tokenizer = toy_servables.make_tokenizer(tmp_path)
     config = dataclasses.replace(toy_servables.CONFIG, num_hidden_layers=2, num_hidden_groups=1, embedding_size=6)
     servable = graphs.ServedMaskedLM(models.BertPretrainer(models.BertEncoder(config)), tokenizer, top_k=2,

@@ -17,7 +17,6 @@ from bert_tf.errors import InputError
 from bert_tf.serving import exports
 from bert_tf.tasks import KINDS
 from tests import scripts
-from tests.bert_tf.test_import_cost import loaded_by
 from tests.toy_servables import CONFIG, MAX_SEQ_LENGTH, REQUESTS, TASKS, TEXTS
 
 FORMATS = ("checkpoint", "SavedModel", "LiteRT")
@@ -180,7 +179,3 @@ def test_a_litert_file_requires_no_tensorflow(load, get_path):
                           check=False, env={"PYTHONPATH": str(scripts.ROOT)})
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == load("squad", "LiteRT").rows(**REQUESTS["squad"])
-
-
-def test_importing_the_package_is_cheap():
-    assert not loaded_by("bert_tf") & {"numpy", "tensorflow", "absl", "json"}

@@ -1,6 +1,7 @@
 """Functions applied in threads: results in order, few items in advance, and errors."""
 
 import contextlib
+import operator
 import threading
 import time
 
@@ -12,21 +13,16 @@ from data_prep.machine import map_in_threads
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
 @pytest.mark.parametrize("num_items", [0, 1, 4, 30])
 def test_results_are_in_order_and_few_items_are_taken_in_advance(num_threads, num_items):
-    taken, done = [], []
-
-    def items():
-        for item in range(num_items):
-            taken.append(item)
-            yield item
-
     def square(item):
         time.sleep(0.002 * (item % 3))
         return item**2
 
-    for result in map_in_threads(square, items(), num_threads):
-        assert len(taken) - len(done) <= 2 * num_threads
-        done.append(result)
-    assert done == [item**2 for item in range(num_items)]
+    items, num_done = iter(range(num_items)), 0
+    for result in map_in_threads(square, items, num_threads):
+        assert result == num_done**2
+        assert num_items - operator.length_hint(items) - num_done <= 2 * num_threads
+        num_done += 1
+    assert num_done == num_items
 
 
 def test_threads_run_at_the_same_time():

@@ -1,4 +1,4 @@
-"""What the tests of pre-training records share: the reference runs, and records read without this project's code."""
+"""The reference runs of pre-training records, and records read without the code of this project."""
 
 import hashlib
 import json
@@ -7,19 +7,10 @@ import pathlib
 import numpy as np
 import tensorflow as tf
 
-from data_prep.pretraining import InstanceSettings
-
 REFERENCE = pathlib.Path(__file__).parents[2] / "reference" / "text"
 VOCAB_FILE = str(REFERENCE / "vocab.txt")
 CORPUS_FILE = str(REFERENCE / "corpus.txt")
 RUNS = {run["name"]: run for run in json.loads((REFERENCE / "pretraining.json").read_text())}
-
-
-def settings_of(run):
-    """InstanceSettings of a reference run."""
-    fields = ("max_seq_length", "max_predictions_per_seq", "dupe_factor", "masked_lm_prob", "short_seq_prob",
-              "do_whole_word_mask")
-    return InstanceSettings(**{field: run[field] for field in fields})
 
 
 def read_records(path):
@@ -43,6 +34,6 @@ def digest(found):
 
 
 def contents(folder):
-    """dict of name -> SHA-256 of all files in a folder but manifests, whose times of inputs differ between tests."""
+    """Dict of file name to SHA-256, without manifests, which have the times of the inputs."""
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()
             for path in sorted(pathlib.Path(folder).iterdir()) if not path.name.endswith(".json")}

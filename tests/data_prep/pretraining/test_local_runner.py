@@ -50,7 +50,8 @@ def copied_shards(shards_and_summary, tmp_path):
 @pytest.mark.parametrize("name", sorted(RUNS))
 def test_records_match_the_original_bert(tmp_path, create, name):
     run = RUNS[name]
-    summary, _ = create(tmp_path, settings=pretraining_records.settings_of(run), seed=run["random_seed"])
+    settings = InstanceSettings(**{field.name: run[field.name] for field, _ in SETTINGS.fields() if field.name in run})
+    summary, _ = create(tmp_path, settings=settings, seed=run["random_seed"])
     found = read_records(tmp_path / "a.tfrecord")
     with np.load(pretraining_records.REFERENCE / f"pretraining_{name}.npz") as expected:
         for feature in expected:

@@ -43,37 +43,28 @@ def test_reads_files_of_tensorflow(tmp_path):
     assert read(path) == list(zip(offsets, RECORDS, strict=True))
 
 
-@pytest.mark.parametrize(("size", "message"), [
-    (0, "a: is empty"),
-    (3, "a: is truncated: after 0 whole records, which end at byte 0"),
-    (19, "a: is truncated: after 0 whole records"),
-    (21, "a: is truncated: after 1 whole records, which end at byte 20"),
-    (32, "a: is truncated: after 1 whole records"), (36, "a: is truncated: after 1 whole records"),
-    (40, "a: is truncated: after 1 whole records"),
+@pytest.mark.parametrize(("size", "flipped", "message"), [
+    (0, None, "a: is empty"),
+    (3, None, "a: is truncated: after 0 whole records, which end at byte 0"),
+    (19, None, "a: is truncated: after 0 whole records"),
+    (21, None, "a: is truncated: after 1 whole records, which end at byte 20"),
+    (32, None, "a: is truncated: after 1 whole records"),
+    (36, None, "a: is truncated: after 1 whole records"),
+    (40, None, "a: is truncated: after 1 whole records"),
+    (41, 0, "a: not a TFRecord file: no record begins at byte 0"),
+    (41, 7, "a: not a TFRecord file"),  # the length exceeds the file
+    (41, 13, "a: record 0, at byte 0, is damaged: its checksum is wrong"),
+    (41, 20, "a: damaged after 1 records: no record begins at byte 20"),
+    (41, 27, "a: damaged after 1 records"),
+    (41, 33, "a: record 1, at byte 20, is damaged"),
+    (41, 40, "a: record 1, at byte 20, is damaged"),
 ])
-def test_truncated_files(tmp_path, size, message):
-    path = tmp_path / "a"
-    data = write_records(path, [b"abcd", b"efghi"])
-    path.write_bytes(data[:20])
-    assert read(path) == [(0, b"abcd")]
-    path.write_bytes(data[:size])
-    with pytest.raises(InputError, match=message):
-        read(path)
-
-
-@pytest.mark.parametrize(("byte", "message"), [
-    (0, "a: not a TFRecord file: no record begins at byte 0"),
-    (7, "a: not a TFRecord file"),  # the length is beyond the file's end
-    (13, "a: record 0, at byte 0, is damaged: its checksum is wrong"),
-    (20, "a: damaged after 1 records: no record begins at byte 20"),
-    (27, "a: damaged after 1 records"),
-    (33, "a: record 1, at byte 20, is damaged"),
-    (40, "a: record 1, at byte 20, is damaged"),
-])
-def test_damaged_files(tmp_path, byte, message):
+def test_truncated_and_damaged_files(tmp_path, size, flipped, message):
     path = tmp_path / "a"
     data = bytearray(write_records(path, [b"abcd", b"efghi"]))
-    data[byte] ^= 1
-    path.write_bytes(data)
+    assert len(data) == 41
+    if flipped is not None:
+        data[flipped] ^= 1
+    path.write_bytes(data[:size])
     with pytest.raises(InputError, match=message):
         read(path)

@@ -1,4 +1,4 @@
-"""Counts of words and characters, which are split like in the tokenizer."""
+"""Counts of words and characters. Tests of PlainTokenizer compare the words with the original BERT."""
 
 import gzip
 import random
@@ -6,44 +6,11 @@ import random
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.tokenization import BertTokenizer
-from bert_tf.tokenization.words import words_of_text
 from data_prep.vocabulary import counts as word_counts
-from tests.data_prep.conftest import SPECIAL_TOKENS
 
 
 def count(path, **settings):
     return word_counts.count_words([path], lower_case=True, num_workers=1, **settings)
-
-
-@pytest.mark.parametrize(("text", "lowercase", "with_case"), [
-    ("Hello, World!", ["hello", ",", "world", "!"], ["Hello", ",", "World", "!"]),
-    ("Café cafe\u0301", ["cafe", "cafe"], ["Café", "cafe\u0301"]),
-    ("a$b 中文c [MASK]", [*"a$b中文c[", "mask", "]"], [*"a$b中文c[", "MASK", "]"]),
-    ("x\x0by\x85v\x00u\u00ad\u200bt \ufffd", ["xyvut"], ["xyvut"]),
-    ("a\u00a0b\u2003c\u2028d\u3000e\tf\rg", list("abcdefg"), list("abcdefg")),
-    ("ΟΔΟΣ İ", ["οδος", "i"], ["ΟΔΟΣ", "İ"]),
-])
-def test_words_follow_the_rules_of_the_original_bert(text, lowercase, with_case):
-    assert words_of_text(text, lower_case=True) == lowercase
-    assert words_of_text(text, lower_case=False) == with_case
-
-
-@pytest.mark.parametrize(("lower_case", "strip_accents"), [(True, None), (False, None), (True, False), (False, True)])
-def test_words_match_the_tokenizer(write, lower_case, strip_accents):
-    """If every word of the text is in the vocabulary, the tokens are the counted words."""
-    random_state = random.Random(20181011)
-    alphabet = [chr(code) for code in [*range(0x20, 0x250), *range(0x300, 0x340), *range(0x370, 0x600),
-                                       *range(0x1E00, 0x2060), *range(0x3000, 0x3100), *range(0x4E00, 0x4E20),
-                                       *range(0xAC00, 0xAC40), *range(0xF900, 0xF940), 0xFFFD, 0x1F600, 0x20001]]
-    lines = ["".join(random_state.choice([*random_state.sample(alphabet, 5), " "])
-                     for _ in range(random_state.randint(1, 30))) for _ in range(701)]
-    expected = [words_of_text(line, lower_case, strip_accents) for line in lines]
-    entries = dict.fromkeys(word for words in expected for word in words)
-    vocab_file = write("vocab.txt", "\n".join([*SPECIAL_TOKENS, *entries]) + "\n")
-    tokenizer = BertTokenizer(vocab_file, lower_case=lower_case, strip_accents=strip_accents)
-    tokens = tokenizer.convert_ids_to_tokens(tokenizer.tokenize(lines)).to_list()
-    assert [[token.decode() for token in line] for line in tokens] == expected
 
 
 def test_counts(write):

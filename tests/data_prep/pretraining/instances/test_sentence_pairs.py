@@ -67,13 +67,6 @@ def test_ten_tries_for_another_document(monkeypatch):
     assert sample_pairs(make_corpus([4], [3]), [0, 1], 1, InstanceSettings(max_seq_length=12)) == [((4, 7, 4, 7), True)]
 
 
-def test_a_short_sequence(monkeypatch):
-    numbers = ScriptedNumbers(monkeypatch, 0.09, 4, 1, 0.5, 0, 0)  # 2 + 3 tokens fill a target of 4
-    pairs = sample_pairs(make_corpus([5], [2, 3, 4]), [0, 1], 1, InstanceSettings(max_seq_length=12))
-    assert pairs == [((5, 7, 7, 10), False), ((10, 14, 0, 5), True)]
-    assert numbers.ranges == [(2, 9), (1, 1), (0, 1), (0, 0)]
-
-
 def test_truncation_removes_from_the_longer_part(monkeypatch):
     numbers = ScriptedNumbers(monkeypatch, 0.4, 0.5, 0.1, 0.9)
     # Lengths 5 and 4: a loses its first token, b (now as long) its last, a its first, b its last.
