@@ -45,7 +45,6 @@ def make_models():
     fast_encoder = fast.FastEncoder(keras_cases.CONFIG, fast.Fast(
         remove_padding=True, last_where_read=True, compiled=True), dtype="mixed_bfloat16")
     return {"functional": (make_functional("float32"), TEXT),
-            "functional bfloat16": (make_functional("mixed_bfloat16"), TEXT),
             "fast classifier bfloat16": (models.BertClassifier(fast_encoder, 3), TEXT),
             "pretrainer": (models.BertPretrainer(keras_cases.CONFIG), (*TEXT, "masked_lm_positions")),
             "shared bfloat16": (make_shared("mixed_bfloat16"), TEXT)}

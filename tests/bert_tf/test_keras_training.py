@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 import tf_keras
 
-from bert_tf import losses, models
+from bert_tf import models
 from bert_tf.checkpoints import load_pretrained
 from bert_tf.config import BertConfig
 from bert_tf.optimization import create_optimizer
@@ -136,22 +136,3 @@ def test_fit_reproduces_the_losses_of_the_original_bert(is_distributed, two_repl
     batches = tf.data.Dataset.from_tensor_slices((features, reference_batches["labels"]))
     history = model.fit(batches, epochs=len(reference_batches["labels"]), steps_per_epoch=1, verbose=0).history
     np.testing.assert_allclose(history["loss"], reference_numbers("classify")["loss"], rtol=RELATIVE)
-
-
-def test_fit_minimizes_a_loss_of_the_project(reference, reference_config, reference_batches, reference_schedule,
-                                             reference_numbers):
-    """A `bert_tf.losses` loss reads outputs and features, so it replaces the model's `compute_loss`."""
-    found = []
-
-    class PretrainerWithLoss(models.BertPretrainer):
-        def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
-            loss = losses.pretraining_loss(y_pred, x)["loss"]
-            tf.py_function(lambda value: found.append(float(value)), [loss], [])
-            return loss
-
-    model = PretrainerWithLoss(reference_config)
-    load_pretrained(model, str(reference / "pretrain_init.ckpt"))
-    model.compile(create_optimizer(**reference_schedule))
-    features = {name: value for name, value in reference_batches.items() if name != "labels"}
-    model.fit(tf.data.Dataset.from_tensor_slices(features), verbose=0)
-    np.testing.assert_allclose(found, reference_numbers("pretrain")["loss"], rtol=RELATIVE)

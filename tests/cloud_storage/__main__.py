@@ -4,8 +4,8 @@
     python -m tests.cloud_storage /tmp/cloud python -m data_prep.learn_vocab --input_file=text.txt \\
         --vocab_file=gs://mine/vocab.txt --vocab_size=1000
 
-The command sees no other network. FOLDER stays, so that a killed command can be run again. The exit status is that of
-the command.
+The command sees no other network. FOLDER stays, so that a killed command can be run again. Exits with the
+status of the command.
 """
 
 import os

@@ -58,7 +58,6 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.store = store
         self.uploads = {}  # ID -> _Upload.
-        self.was_cut = set()  # (bucket, name) of uploads that broke.
         self._tls = tls
 
     def __enter__(self):
@@ -126,7 +125,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                                f"Anonymous caller does not have storage.objects.{action} access to {bucket}.")
         if not self.store.has_bucket(bucket):
             raise RefusalError(404, "The specified bucket does not exist.")
-        if action in self.store.orders.refused.get(bucket, ()):
+        if action in self.store.orders.forbidden.get(bucket, ()):
             raise RefusalError(403, f"tester@example.com does not have storage.objects.{action} access to the bucket "
                                     f"{bucket}.\nPermission denied on resource (or it may not exist).")
 
@@ -241,13 +240,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Receives the bytes of an upload, starting at byte `first`."""
         if first > len(upload.content):
             raise RefusalError(400, f"Byte {len(upload.content)} is the next.")
-        cut, place = self.store.orders.cut, (upload.bucket, upload.name)
-        if cut and re.search(cut, upload.name) and place not in self.server.was_cut:
-            self.server.was_cut.add(place)
-            content = self.receive()
-            upload.content = upload.content[:first] + content[: len(content) // 2]
-            self.store.add_request("cut", upload.name)
-            raise ConnectionAbortedError
         self.wait_while_held(upload.name)
         upload.content = upload.content[:first] + self.receive()
 

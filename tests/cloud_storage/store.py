@@ -2,7 +2,7 @@
 
     buckets/BUCKET/QUOTED_NAME   an object; its name is percent-encoded
     requests.jsonl               a line for each answered request
-    orders.json                  how the server must behave
+    orders.json                  the required behavior
 """
 
 import dataclasses
@@ -16,18 +16,16 @@ import uuid
 
 @dataclasses.dataclass(frozen=True)
 class Orders:
-    """How the server must behave.
+    """The behavior that a test requires of the server.
 
     Attributes:
-      refused: Dict of bucket to a list of forbidden actions: "read", "write", "list", "bucket".
+      forbidden: Dict of bucket to a list of forbidden actions: "read", "write", "list", "bucket".
       hold: Regular expression for names of objects. Their writes wait until this order changes, and then fail.
-      cut: Regular expression for names of objects. The connection of the first upload breaks in the middle.
       page: Maximum number of entries in an answer to a list request. Google's is 1000.
     """
 
-    refused: dict = dataclasses.field(default_factory=dict)
+    forbidden: dict = dataclasses.field(default_factory=dict)
     hold: str = ""
-    cut: str = ""
     page: int = 5
 
 

@@ -1,4 +1,4 @@
-"""Inputs of complete workflows. Each test writes its outputs next to them, in directories of its own."""
+"""Inputs of complete workflows. Each test writes its outputs to other directories next to them."""
 
 import pytest
 

@@ -18,7 +18,7 @@ MODELS = {
     "models/span_labeler": models.BertSpanLabeler,
     "models/multiple_choice": models.BertMultipleChoice,
 }
-SIZES = {  # Of a BertPretrainer.
+SIZES = {  # Changes to the config of a BertPretrainer.
     "models/factorized": {"embedding_size": 12},
     "models/shared": {"num_hidden_groups": 1},
     "models/pruned": {"attention_heads_per_layer": (1, 3), "intermediate_size_per_layer": (7, 9)},

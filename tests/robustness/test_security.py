@@ -1,4 +1,4 @@
-"""What docs/security.md claims of files of others: nothing in them is executed, and none leads out of its folder."""
+"""The claims of docs/security.md: untrusted files execute nothing, and refer to no file outside their directory."""
 
 import gzip
 import json
@@ -22,7 +22,7 @@ from run.training import checkpoints
 
 
 class Hostile:
-    """What makes a file when it is loaded from a pickle."""
+    """An object whose pickle creates a file when it is loaded."""
 
     def __init__(self, path):
         self._path = path
@@ -33,13 +33,13 @@ class Hostile:
 
 @pytest.fixture
 def trap(tmp_path):
-    """A path at which there is a file once something hostile was executed."""
+    """Path of a file that exists if hostile code was executed."""
     path = tmp_path / "executed"
     yield str(path)
     assert not path.exists()
 
 
-def test_pickles_are_not_opened(tmp_path, trap):
+def test_pickles_are_never_opened(tmp_path, trap):
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Hostile(trap)))
@@ -52,22 +52,22 @@ def test_pickles_are_not_opened(tmp_path, trap):
         teacher_outputs.read(str(folder))
 
 
-def test_yaml_makes_no_objects(tmp_path, trap):
+def test_yaml_creates_no_objects(tmp_path, trap):
     (tmp_path / "params.yaml").write_text(f"task: !!python/object/apply:builtins.open ['{trap}', 'w']\n")
     with pytest.raises(InputError, match=r"params\.yaml: is not YAML"):
         model_folder.read_config(str(tmp_path / "params.yaml"))
 
 
 @pytest.mark.parametrize("place", ["../other.safetensors", "/etc/passwd", "", 3])
-def test_an_index_of_weights_stays_in_its_folder(tmp_path, place):
+def test_safetensors_index_cannot_leave_its_directory(tmp_path, place):
     (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": place}}))
     with pytest.raises(InputError, match="has no weight_map of tensors to the files beside it"):
         open_checkpoint(str(tmp_path))
 
 
 @pytest.mark.parametrize("place", ["/elsewhere/ckpt-1", "../other/ckpt-1", "below/ckpt-1"])
-def test_a_run_removes_no_checkpoints_of_other_folders(tmp_path, place):
-    """TensorFlow removes old ones wherever the file `checkpoint` says that they are."""
+def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
+    """TensorFlow deletes old checkpoints wherever the file `checkpoint` says that they are."""
     folder = tmp_path / "run"
     (folder / "below").mkdir(parents=True)
     (folder / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-2"\nall_model_checkpoint_paths: "{place}"\n')
@@ -75,14 +75,14 @@ def test_a_run_removes_no_checkpoints_of_other_folders(tmp_path, place):
         checkpoints.CheckpointManager(tf.train.Checkpoint(), str(folder), max_to_keep=1)
 
 
-def test_run_json_does_not_say_where_data_are():
+def test_run_json_cannot_locate_data():
     kept = {"task_name": "sst-2", "data_dir": "/etc", "train_file": "/etc/passwd"}
     assert DATA["classifier"].Settings.of_model(kept, DataSettings()).data_dir is None
     assert DATA["classifier"].Settings.of_model(kept, DataSettings(data_dir="here")).data_dir == "here"
     assert DATA["token_classifier"].Settings.of_model(kept, DataSettings()).train_file is None
 
 
-def test_a_manifest_does_not_say_where_shards_are(tmp_path):
+def test_manifest_cannot_locate_shards(tmp_path):
     made_from, file = {"flags": {}, "vocabulary": "", "inputs": []}, tmp_path / "a.tfrecord"
     file.write_bytes(b"x")
     shard = Shard(0, [{"file": "../../etc/passwd", "bytes": 1, "sha256": ""}], Counts())
@@ -92,15 +92,15 @@ def test_a_manifest_does_not_say_where_shards_are(tmp_path):
     assert manifest.Manifest(path, made_from, [(str(file),)]).missing == [0]
 
 
-def test_answers_of_a_teacher_stay_in_their_folder(tmp_path):
+def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
     np.save(tmp_path / "lengths.npy", np.ones(3, np.int32))
     (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
     with pytest.raises(InputError, match="it names files of other folders"):
         teacher_outputs.read(str(tmp_path))
 
 
-def test_text_that_is_a_bomb_when_it_is_decompressed(tmp_path, monkeypatch):
-    """A line, or a word, must be in memory as a whole, and nothing else."""
+def test_decompression_bomb(tmp_path, monkeypatch):
+    """Only a line or a word must fit in memory, and their sizes are limited."""
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"x" * 1_000_000))
     assert os.path.getsize(path) < 2000

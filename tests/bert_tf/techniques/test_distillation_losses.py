@@ -1,5 +1,7 @@
 """Losses of distillation compared with NumPy; layer maps; states and attention of student and teacher."""
 
+import operator
+
 import numpy as np
 import pytest
 import scipy.special
@@ -102,10 +104,9 @@ def test_weights_of_the_total_and_partial_losses():
     assert loss.names == ("loss", "logits_loss", "label_loss", "hidden_loss")
     assert float(complete["loss"]) == pytest.approx(sum(
         weight * float(complete[f"{name}_loss"]) for name, weight in weights.items()), rel=1e-6)
-    parts = [tuple(tf.nest.map_structure(lambda value: value[rows], each) for each in (outputs, FEATURES))  # noqa: B023
-             for rows in (slice(0, 2), slice(2, None))]
-    together = tf.nest.map_structure(lambda *each: sum(each), *(loss.normalizers(features) for _, features in parts))
-    partial = [loss.partial_losses(*part, together) for part in parts]
+    normalizers = loss.normalizers(FEATURES)
+    partial = [loss.partial_losses(*tf.nest.map_structure(operator.itemgetter(rows), (outputs, FEATURES)), normalizers)
+               for rows in (slice(0, 2), slice(2, None))]
     for name in loss.names:
         assert float(sum(each[name] for each in partial)) == pytest.approx(float(complete[name]), rel=1e-5), name
 

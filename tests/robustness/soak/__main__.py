@@ -23,7 +23,7 @@ from tests.robustness import runner
 from tests.robustness.soak import variants
 from tests.robustness.soak.disturbing import HEADER, Disturber, Tally
 
-SECONDS = 600  # Of the served model.
+SECONDS = 600  # Duration of the requests.
 SERVED = "served model"
 
 

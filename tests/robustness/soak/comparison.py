@@ -40,7 +40,7 @@ def is_left_behind(path):
 
 
 def read_contents(folder):
-    """Returns a dict of path to what is compared: bytes, or for "FOLDER/events" the set of (tag, step, value)."""
+    """Returns a dict of path to comparable contents: bytes, or a set of (tag, step, value) for "FOLDER/events"."""
     found = {}
     for path in list_paths(folder):
         full, name = os.path.join(folder, path), os.path.basename(path)

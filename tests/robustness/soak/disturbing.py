@@ -10,9 +10,9 @@ from tests import scripts
 from tests.robustness.commands import COMMANDS
 from tests.robustness.soak import comparison
 
-MOST_KILLS = 3  # Of one job, before it may finish.
+MOST_KILLS = 3  # Maximum per job.
 LONGEST = 1800  # Seconds of a job, on a machine that others use too.
-NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}  # Of an output in the directory of a job.
+NAMES = {"output_file": "out.tfrecord", "export_dir": "model"}  # Flag of an output -> name in the directory of a job.
 HEADER = ("jobs", "kills", "while saving", "by SIGTERM", "different", "half-written", "left behind")
 
 

@@ -1,10 +1,10 @@
-"""A served model under 8 callers, hostile requests among the good ones.
+"""Sends valid and hostile requests to a served model from 8 concurrent callers.
 
     python -m tests.robustness.soak.served FOLDER SECONDS
 
-It fails if a good request is answered otherwise than before, if a hostile one ends in anything but an answer or the
-error of a request, or if memory grows. TensorFlow 2.20 in Python keeps close to a kilobyte of each error that any
-operation raises, tf.gather's too: what that comes to is measured first, and not counted.
+Fails if the answer to a valid request changes, if a hostile request causes anything except an answer or an invalid
+argument error, or if memory grows. TensorFlow 2.20 in Python leaks almost a kilobyte per error of any operation. This
+leak is measured first and subtracted.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401, registers the kernels of the tokenizer
 
 CALLERS = 8
-MOST_GROWTH = 1.1  # of resident memory, from the second quarter of the time to the last
+MOST_GROWTH = 1.1  # Resident memory in the last quarter of the time, divided by the second quarter.
 GOOD = [["the line stops"], ["a", "the debugger stops at a line , not here"], ["the " * 30, "", "b"]]
 
 
@@ -33,7 +33,7 @@ def _ids(*rows):
     return {name: tf.constant(rows, tf.int32) for name in ("input_ids", "input_mask", "segment_ids")}
 
 
-HOSTILE = [  # (signature, inputs)
+HOSTILE = [  # signature, inputs
     ("serving_default", {"text": tf.constant(["x" * 200_000])}),
     ("serving_default", {"text": tf.constant([b"\xff\xfe\x00" * 999, b""])}),
     ("serving_default", {"text": tf.zeros([0], tf.string)}),
@@ -46,66 +46,65 @@ HOSTILE = [  # (signature, inputs)
 ]
 
 
-def resident():
-    """Bytes of memory that this process has."""
+def get_resident_memory():
+    """Returns the memory of this process in bytes."""
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
-def kept_of_an_error(errors=5000):
-    """Bytes that TensorFlow keeps of an error, of the simplest operation."""
+def measure_leak(errors=5000):
+    """Returns the bytes that TensorFlow leaks per error of a simple operation."""
     for number in range(2 * errors):
         if number == errors:
-            before = resident()
+            before = get_resident_memory()
         with contextlib.suppress(tf.errors.InvalidArgumentError):
             tf.gather([1], [1])
-    return (resident() - before) / errors
+    return (get_resident_memory() - before) / errors
 
 
 def main(folder, seconds):
-    kept = kept_of_an_error()
+    leak = measure_leak()
     loaded = tf.saved_model.load(folder)
     answer = loaded.signatures["serving_default"]
     expected = [{name: value.numpy() for name, value in answer(text=tf.constant(texts)).items()} for texts in GOOD]
     until, lock = time.monotonic() + seconds, threading.Lock()
-    wrong, counts = [], {"good": 0, "hostile": 0, "refused": 0}
+    wrong, counts = [], {"good": 0, "hostile": 0, "rejected": 0}
 
     def call(seed):
         rng = random.Random(seed)
         while time.monotonic() < until and not wrong:
             if rng.random() < 0.3:
                 signature, inputs = rng.choice(HOSTILE)
-                refused = False
+                is_rejected = False
                 try:
                     loaded.signatures[signature](**inputs)
                 except tf.errors.InvalidArgumentError:
-                    refused = True
+                    is_rejected = True
                 except Exception as error:
                     wrong.append(f"{signature}: {type(error).__name__}: {error}")
                 with lock:
                     counts["hostile"] += 1
-                    counts["refused"] += refused
+                    counts["rejected"] += is_rejected
                 continue
             number = rng.randrange(len(GOOD))
             found = answer(text=tf.constant(GOOD[number]))
             with lock:
                 counts["good"] += 1
             if any(not np.array_equal(found[name].numpy(), value) for name, value in expected[number].items()):
-                wrong.append(f"request {number} was answered otherwise")
+                wrong.append(f"request {number} has another answer")
 
     callers = [threading.Thread(target=call, args=[seed]) for seed in range(CALLERS)]
     for each in callers:
         each.start()
     samples = []
     while any(each.is_alive() for each in callers):
-        samples.append(resident() - kept * counts["refused"])
+        samples.append(get_resident_memory() - leak * counts["rejected"])
         time.sleep(min(1.0, seconds / 40))
     quarter = len(samples) // 4
     growth = np.median(samples[-quarter:]) / np.median(samples[quarter : 2 * quarter])
-    print(f"served model, {CALLERS} callers, {seconds:.0f} s: {counts['good']:,} good requests answered as before, "
-          f"{counts['hostile']:,} hostile ones, {counts['refused']:,} of them refused; memory "
-          f"{samples[-1] / 1e6:.0f} MB, {growth:.3f} times that of the second quarter, without TensorFlow's "
-          f"{kept:.0f} bytes of each error")
+    print(f"served model, {CALLERS} callers, {seconds:.0f} s: {counts['good']:,} unchanged answers to valid requests, "
+          f"{counts['hostile']:,} hostile requests, {counts['rejected']:,} rejected; {samples[-1] / 1e6:.0f} MB of "
+          f"memory, {growth:.3f} times the second quarter's, without {leak:.0f} bytes per error")
     for each in wrong[:5]:
         print(each)
     sys.exit(int(bool(wrong) or growth > MOST_GROWTH))
