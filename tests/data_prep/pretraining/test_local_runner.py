@@ -202,11 +202,15 @@ def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards
 
 
 def test_an_output_from_a_changed_input_or_vocabulary(tmp_path, create, write):
-    create(tmp_path, input_files=[write("text.txt", "one\n\ntwo\n\n" * 10)])
+    text, other = (write(name, "one\n\ntwo\n\n" * 10) for name in ("text.txt", "other.txt"))
+    create(tmp_path, input_files=[text, other])
+    with pytest.raises(InputError, match="the inputs come in another order"):
+        create(tmp_path, input_files=[other, text])
     tokenizer = BertTokenizer(
         write("vocab.txt", pathlib.Path(pretraining_records.VOCAB_FILE).read_bytes() + b"one_more\n"))
+    os.utime(text, (1, 1))  # it has the same size, but another time
     with pytest.raises(InputError, match=r"vocabulary of `vocab_file` is another one; input .*text.txt was changed"):
-        create(tmp_path, tokenizer=tokenizer, input_files=[write("text.txt", "one\n\ntwo\n\n" * 11)])
+        create(tmp_path, tokenizer=tokenizer, input_files=[text, other])
 
 
 @pytest.mark.parametrize(("num_shards", "is_equal"), [(1, True), (2, False)])

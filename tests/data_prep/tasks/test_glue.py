@@ -97,9 +97,10 @@ def test_only_line_feeds_end_lines(tmp_path, write):
 
 
 def test_faulty_lines_are_counted(tmp_path, write):
-    write("train.tsv", row(*["h"] * 6) + row("3", "1", "2", "a") + row("4", "1", "2", "a", "", "0"))
+    write("train.tsv", row(*["h"] * 6) + row("3", "1", "2", "a") + row("4", "1", "2", "a", "", "0")
+          + row("5", "1", "2", " ", "b", "0"))
     examples = glue.read_examples(glue.TASKS["qqp"], str(tmp_path), "train")
-    assert (len(examples), examples.num_broken, examples.num_empty) == (1, 1, 1)
+    assert (len(examples), examples.num_broken, examples.num_empty) == (2, 1, 2)
     write("train.tsv", b"\xef\xbb\xbfsentence\tlabel\ncaf\xe9\t1\ntea\t0\n")
     examples = glue.read_examples(glue.TASKS["sst-2"], str(tmp_path), "train")
     assert (examples.text_a, examples.labels.tolist(), examples.num_garbled) == (["caf", "tea"], [1, 0], 1)
