@@ -1,4 +1,4 @@
-"""Fixtures that the whole suite shares: the reference numbers computed with the original."""
+"""Tiers of the tests, settings of the test processes, and fixtures with numbers computed by the original BERT."""
 
 import faulthandler
 import gc
@@ -15,8 +15,7 @@ from tests import fork_server, scripts
 
 REFERENCE = pathlib.Path(__file__).parent / "reference"
 
-# What is started in the background ignores Ctrl-C, and so would all processes that tests start, also those that are to
-# be stopped by one.
+# A process that a shell starts in the background ignores Ctrl-C, and so do its children. Tests send Ctrl-C to some.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -60,8 +59,10 @@ TIERS = {
     "end_to_end/test_squad.py": "large",
     "end_to_end/test_text_to_served_model.py": "large",
     "end_to_end/test_text_to_served_model.py::test_mirrored_strategy_gives_the_same_results": "extra_large",
-    "guards/test_guards.py": "large",
+    "guards/test_guards.py::test_operations_of_a_step": "large",
+    "guards/test_guards.py::test_operations_of_an_export": "large",
     "guards/test_guards.py::test_record_and_compare": "extra_large",
+    "guards/test_guards.py::test_three_steps": "large",
     "robustness/soak": "extra_large",
     "robustness/test_tries.py": "extra_large",
     "run/arrays/test_packed_batches.py": "large",
@@ -92,7 +93,6 @@ TIERS = {
     "run/test_run_squad.py": "large",
     "run/test_run_tagger.py": "large",
     "run/test_script_errors.py": "large",
-    "run/training/test_loop.py": "large",
     "run/training/test_remote_runs.py": "large",
     "run/training/test_same_mathematics.py": "large",
     "run/training/test_same_mathematics.py::test_two_processes": "extra_large",
@@ -105,11 +105,11 @@ TIERS = {
 PROCESS_EVENTS = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen", "tests.start_process"}
 
 is_unmarked = False  # Whether the current test is unmarked.
-standard_error = None  # a file descriptor of what the tests' capturing does not reach
+standard_error = None  # File descriptor that pytest does not capture.
 
 
-# Under `--dist=loadscope --no-loadscope-reorder` workers take whole modules in this order: the longest begin, so that
-# all workers end at about the same time.
+# With `--dist=loadscope --no-loadscope-reorder`, workers take modules in this order. The longest are first, so that all
+# workers finish at about the same time.
 LONGEST_FIRST = ("end_to_end", "benchmarks", "bert_tf/export", "run/training", "robustness", "run/compression",
                  "run/pretraining", "run/test_", "data_prep", "bert_tf/litert", "test_gpu_kernels")
 
@@ -153,10 +153,10 @@ def reject_processes(event, _):
 
 
 def pytest_timeout_set_timer(settings):
-    """Lets a test that stands still show the stacks of all threads and end its process, a worker of pytest-xdist too.
+    """Prints the stacks of all threads after a timeout, and ends the process.
 
-    pytest-timeout's own timers are Python code: they wait while C++ code holds the interpreter's lock, as the end of a
-    tf.data iterator does, and a worker's terminal, on which they write, shows nothing.
+    The timers of pytest-timeout are Python code. They wait if C++ code holds the interpreter's lock, for example at the
+    end of a tf.data iterator, and the output of a pytest-xdist worker is not visible.
     """
     faulthandler.dump_traceback_later(settings.timeout, exit=True, file=standard_error)
     return True
@@ -168,10 +168,7 @@ def pytest_timeout_cancel_timer():
 
 
 def pytest_configure(config):
-    """Starts the one fork server of all workers of pytest-xdist; in whatever runs tests, readies TensorFlow.
-
-    The process that only hands out tests to workers need not import TensorFlow.
-    """
+    """Starts the fork server for all workers of pytest-xdist, or configures TensorFlow in a process that runs tests."""
     global standard_error
     standard_error = os.dup(2)
     for tier, meaning in MARKERS.items():
@@ -185,14 +182,14 @@ def pytest_configure(config):
 
     gc.set_threshold(*fork_server.COLLECTION)
     fork_server.switch_autotuning_off()
-    # Must come before anything runs on a device.
+    # Possible only before the first operation.
     tf.config.set_logical_device_configuration(
         tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2)
 
 
 @pytest.fixture(scope="session")
 def two_replicas():
-    """A MirroredStrategy over two logical CPU devices: one for all, as the collectives of two in a process collide."""
+    """Returns a MirroredStrategy of two logical CPUs. A process can have only one, since their collectives collide."""
     import tensorflow as tf
 
     return tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
@@ -200,13 +197,13 @@ def two_replicas():
 
 @pytest.fixture(scope="session")
 def reference():
-    """The folder of reference vectors."""
+    """Returns the directory of reference numbers."""
     return REFERENCE
 
 
 @pytest.fixture(scope="session")
 def reference_config():
-    """BertConfig of the reference models: V=120, H=32, L=2, N=4."""
+    """Returns the BertConfig of the reference models: V=120, H=32, L=2, N=4."""
     from bert_tf.config import BertConfig
 
     return BertConfig.from_json_file(REFERENCE / "bert_config.json")
@@ -214,20 +211,20 @@ def reference_config():
 
 @pytest.fixture(scope="session")
 def reference_batches():
-    """25 batches: feature name -> array [25, B, ...], with the classifier's `labels` [25, B]."""
+    """Returns 25 batches: dict of feature -> array [25, B, ...], with the classifier's `labels` [25, B]."""
     with np.load(REFERENCE / "batches.npz") as arrays:
         return dict(arrays)
 
 
 @pytest.fixture(scope="session")
 def reference_schedule():
-    """Keyword arguments of create_optimizer in the reference runs."""
+    """Returns the arguments of create_optimizer in the reference runs."""
     return json.loads((REFERENCE / "schedule.json").read_text())
 
 
 @pytest.fixture(scope="session")
 def reference_numbers():
-    """(kind) -> dict of arrays: what the original computed for "pretrain" or "classify"."""
+    """Returns a function from "pretrain" or "classify" to a dict of arrays, the results of the original BERT."""
     def read(kind):
         with np.load(REFERENCE / f"{kind}.npz") as arrays:
             return dict(arrays)

@@ -41,7 +41,7 @@ PACKAGES = ("bert_tf", "data_prep", "run", "benchmarks")
 
 ADDRESS = "BERT_TF_TESTS_FORK_SERVER"  # Environment variable: path of the socket.
 
-exit_status = None  # Of a child whose script has ended.
+exit_status = None  # Set in a child when its script has ended.
 
 
 def main():
@@ -246,7 +246,7 @@ def switch_autotuning_off():
         options.autotune.enabled = False
         return dataset.with_options(options)
 
-    # All iterators call this method, also those that a strategy creates for each replica without options.
+    # All iterators call this method, also the iterators that a strategy creates for each replica without options.
     dataset_ops.DatasetV2._apply_debug_options = without_autotuning
 
 

@@ -1,4 +1,4 @@
-"""run.run_tagger without what takes long to trace: a tagger by frozen features has no LSTM, a table one kind."""
+"""run.run_tagger with a short trace: taggers on frozen features have no LSTM, and a table of features has one kind."""
 
 from run import run_tagger
 from run.finetuning import frozen_table as table
@@ -8,7 +8,7 @@ KINDS = ("last",)
 
 
 def shorten(set_attribute=setattr):
-    """Leaves all that out in this process; set_attribute: function that sets an attribute of a module."""
+    """Shortens the taggers in this process; set_attribute: function that sets an attribute of a module."""
     set_attribute(tagger, "NUM_LAYERS", 0)
     set_attribute(table, "KINDS", KINDS)
 

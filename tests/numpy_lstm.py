@@ -1,13 +1,13 @@
-"""An LSTM written out from its equations (Hochreiter and Schmidhuber 1997, with forget gates), one sentence at a time.
+"""An LSTM (Hochreiter and Schmidhuber 1997, with forget gates) in NumPy, for one sentence.
 
-Gates lie side by side in the order input, forget, cell, output, as in Keras' weights.
+The order of the gates in the weights is that of Keras: input, forget, cell, output.
 """
 
 import numpy as np
 
 
 def one_direction(x, kernel, recurrent, bias):
-    """x [W, D], kernel [D, 4 * U], recurrent [U, 4 * U], bias [4 * U] -> the outputs [W, U]."""
+    """Computes the outputs [W, U] for x [W, D], kernel [D, 4 * U], recurrent [U, 4 * U], and bias [4 * U]."""
     state = cell = np.zeros(len(recurrent))
     outputs = []
     for word in x.astype(np.float64):
@@ -19,7 +19,7 @@ def one_direction(x, kernel, recurrent, bias):
 
 
 def bidirectional(x, weights):
-    """x [W, D]; weights: kernel, recurrent and bias of the forward and then of the backward direction -> [W, 2 * U]."""
+    """Computes [W, 2 * U] for x [W, D]; weights: kernel, recurrent, and bias of the forward and backward directions."""
     forward, backward = one_direction(x, *weights[:3]), one_direction(x[::-1], *weights[3:])[::-1]
     return np.concatenate([forward, backward], axis=1)
 

@@ -1,7 +1,6 @@
-"""The original's tokenization rules in plain Python, to hold the graph version against.
+"""The tokenization rules of the original BERT in plain Python, as a reference for the graph version.
 
-Written from the rules, not from the tables that the graph version is built of: each text goes through the steps of
-the original in its order.
+It follows the steps of the original in their order, and uses none of the tables of the graph version.
 """
 
 import unicodedata
@@ -11,13 +10,13 @@ CJK_BLOCKS = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 
 
 
 class ReferenceTokenizer:
-    """Text -> ids, one text at a time.
+    """Converts a text to IDs.
 
     Args:
-      vocabulary: list of str, the piece of each id.
-      lower_case: the original's do_lower_case.
-      strip_accents: whether accents go, which the original knows only together with `lower_case`. Lower-casing that
-        keeps them is of each character by itself, as Hugging Face does it.
+      vocabulary: List of str. The token of each ID.
+      lower_case: bool. The original's do_lower_case.
+      strip_accents: bool. Whether to remove accents. Defaults to `lower_case`, as in the original. Otherwise each
+        character is lowercased separately, as in Hugging Face's tokenizer.
     """
 
     def __init__(self, vocabulary, lower_case, strip_accents=None):
@@ -26,13 +25,13 @@ class ReferenceTokenizer:
         self._strip_accents = lower_case if strip_accents is None else strip_accents
 
     def tokenize(self, text):
-        """text: str or bytes -> list of int."""
+        """Returns the IDs of a text, str or bytes."""
         if isinstance(text, bytes):
             text = text.decode("utf-8", "ignore")
         return [id_ for word in self.words(text) for id_ in self.word_ids(word)]
 
     def words(self, text):
-        """text: str -> list of str, normalised words."""
+        """Yields the normalized words of a text."""
         for token in "".join(map(spaced_and_cleaned, text)).split():
             if self._lower_case:
                 token = token.lower() if self._strip_accents else "".join(c.lower() for c in token)
@@ -41,7 +40,7 @@ class ReferenceTokenizer:
             yield from "".join(f" {c} " if is_punctuation(c) else c for c in token).split()
 
     def word_ids(self, word):
-        """Longest match first; one piece missing makes the whole word unknown."""
+        """Returns the IDs of a word, longest match first; a word with an unknown part is [UNK]."""
         if len(word) > 200:
             return [self._ids["[UNK]"]]
         ids, start = [], 0
@@ -59,7 +58,7 @@ class ReferenceTokenizer:
 
 
 def spaced_and_cleaned(c):
-    """What a character becomes before a text is split by white space."""
+    """Returns the replacement of a character before the text is split at white space."""
     category = unicodedata.category(c)
     if c in "\t\n\r" or category == "Zs":
         return " "
@@ -69,7 +68,7 @@ def spaced_and_cleaned(c):
 
 
 def is_punctuation(c):
-    """ASCII's signs count as punctuation whatever Unicode calls them."""
+    """Returns whether a character is punctuation; all ASCII symbols are."""
     if 33 <= ord(c) <= 47 or 58 <= ord(c) <= 64 or 91 <= ord(c) <= 96 or 123 <= ord(c) <= 126:
         return True
     return unicodedata.category(c).startswith("P")

@@ -1,6 +1,6 @@
-"""The original's two reference runs, trained by the drivers' Trainer under any strategy.
+"""The two reference runs of the original BERT, with this project's Trainer and any strategy.
 
-As a script, one worker of the cluster that TF_CONFIG describes: prints {kind: {"losses", "norms"}} as JSON.
+As a script, it is one worker of the cluster in TF_CONFIG, and prints {kind: {"losses", "norms"}} as JSON.
 """
 
 import json
@@ -24,22 +24,21 @@ KINDS = tuple(LOSSES)
 
 
 def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, **trainer_options):
-    """Trains as the original did.
+    """Trains as the original BERT did.
 
     Args:
       kind: "pretrain" or "classify".
       strategy: tf.distribute.Strategy.
-      loss: in place of the kind's own.
-      encoder_options: dict of BertEncoder's options.
-      scale_loss: as create_optimizer's.
-      trainer_options: keyword arguments of Trainer.
+      loss: Loss. Defaults to that of the kind.
+      encoder_options: Dict of options of the encoder.
+      scale_loss: bool. See create_optimizer.
+      trainer_options: Arguments of Trainer.
 
     Returns:
-      The loss of each step, and the norms of the final variables by the order of <kind>_variables.json.
+      The loss of each step, and the norms of the final variables in the order of <kind>_variables.json.
     """
     with strategy.scope():
-        encoder = make_encoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"),
-                                     **(encoder_options or {}))
+        encoder = make_encoder(BertConfig.from_json_file(REFERENCE / "bert_config.json"), **(encoder_options or {}))
         model = models.BertPretrainer(encoder) if kind == "pretrain" else models.BertClassifier(encoder, 3)
         load_pretrained(model, str(REFERENCE / f"{kind}_init.ckpt"))
         schedule = json.loads((REFERENCE / "schedule.json").read_text())
@@ -55,7 +54,7 @@ def train(kind, strategy, *, loss=None, encoder_options=None, scale_loss=False, 
 
 
 def read_batches(share):
-    """A HostShare of the 25 reference batches, as an endless dataset."""
+    """Returns an endless dataset of a host's rows of the 25 reference batches; share: HostShare."""
     rows = share.rows(4)
     with np.load(REFERENCE / "batches.npz") as arrays:
         return tf.data.Dataset.from_tensor_slices({
@@ -63,14 +62,14 @@ def read_batches(share):
 
 
 def start_worker(addresses, index):
-    """Starts this script as worker `index` of the cluster at `addresses`, host:port each; returns the Process."""
+    """Starts this script as worker `index` of a cluster; addresses: list of host:port. Returns the Process."""
     task = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
     return scripts.Process(scripts.command("tests.reference_training"), ROOT, environment={
         "TF_CONFIG": json.dumps(task), "TF_CPP_MIN_LOG_LEVEL": "3"})
 
 
 def main():
-    """Trains both kinds of run with the other workers."""
+    """Trains both runs together with the other workers."""
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     print(json.dumps({kind: dict(zip(("losses", "norms"), train(kind, strategy), strict=True)) for kind in KINDS}))
 

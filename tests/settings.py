@@ -1,13 +1,13 @@
-"""Settings as a script's job has them."""
+"""Settings as the job of a script receives them."""
 
 from bert_tf.cli import resolution
 from bert_tf.model_folder.finding import find
 
 
 def resolved(settings, given=None, announce=print):
-    """`settings` with what lies beside their checkpoint and all paths checked.
+    """Returns settings with the values from the directory of their checkpoint, after a check of all paths.
 
-    given: dict of those that the command line gives; None for all that are not their defaults.
+    given: Dict of the explicit flags. Defaults to the settings that differ from their defaults.
     """
     if given is None:
         given = {field.name: value for field, value in settings.fields() if value != field.default}

@@ -1,4 +1,4 @@
-"""Files that say what a command was started with, byte for byte."""
+"""Contents of the files that store the settings of a run."""
 
 import json
 
@@ -11,5 +11,5 @@ LOSSES = {"logits_weight": 1.0, "label_weight": 0.5, "hidden_weight": 0.0, "atte
 
 
 def assert_holds(path, values, end="\n"):
-    """Asserts that a file has these values in this order, as the project writes them."""
+    """Asserts that a file contains these values in this order, in the format of the project."""
     assert path.read_text(encoding="utf-8") == json.dumps(values, indent=2) + end

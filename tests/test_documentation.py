@@ -339,7 +339,7 @@ python -m no.command --this=is_output
   $ALL --question="Who is it?" ...
   ```
 
-Inline: `run.run_classifier --task_name=cola`, [a link](docs/x.md#some-heading), ![a picture](b.png "title").
+Inline: `run.run_classifier --task_name=cola`, [a link](docs/x.md#some-heading), ![a plot](b.png "title").
 
 ## Some `heading`: one, two
 

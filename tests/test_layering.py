@@ -13,7 +13,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
 TOP = ("bert_tf", "data_prep", "run")
-MAX_LINES = 400  # Of a file.
+MAX_LINES = 400  # Limit for a file.
 
 # Package, or module at the root of bert_tf -> packages that it may import. Lower layers are first. "x.*" means x and
 # all packages in it. The __init__ of a package may also import the packages in it. "data_prep (scripts)" and

@@ -1,4 +1,4 @@
-"""Output folders of runs, as fine-tuning and pre-training leave them: what scripts that serve a model begin with."""
+"""Output directories of fine-tuning and pre-training runs, for tests of scripts that read them."""
 
 import dataclasses
 import json
@@ -55,13 +55,13 @@ def write_tasks(folder, reference, **sizes):
 
 
 def write(folder, reference, models, **sizes):
-    """Writes a folder for each model: checkpoint, config, vocabulary and, if fine-tuned, task.
+    """Writes a directory for each model: checkpoint, config, vocabulary, and task if it is fine-tuned.
 
     Args:
-      folder: pathlib.Path that the folders go into.
-      reference: pathlib.Path of the reference numbers, for the vocabulary.
-      models: dict of folder name -> (TaskMetadata or None, function from a BertConfig to a model).
-      sizes: fields of the BertConfig that are to be others.
+      folder: pathlib.Path. Parent of the directories.
+      reference: pathlib.Path. Directory of reference numbers, for the vocabulary.
+      models: Dict of directory name -> (TaskMetadata or None, function from a BertConfig to a model).
+      sizes: Fields of the BertConfig that differ.
     """
     vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8").splitlines()
     config = BertConfig(len(vocabulary), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,

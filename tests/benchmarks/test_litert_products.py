@@ -1,4 +1,4 @@
-"""The matrix products beside which benchmarks.litert measures an encoder."""
+"""The matmuls with which benchmarks.litert compares an encoder."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from bert_tf.config import BertConfig
 TOY = BertConfig(70, hidden_size=8, num_hidden_layers=1, num_attention_heads=4, intermediate_size=12)
 
 
-def test_they_are_the_encoders_in_int8(tmp_path):
+def test_int8_matmuls_of_an_encoder(tmp_path):
     products = litert.Products(TOY)
     assert products.operations == 2 * (8 * 24 + 8 * 8 + 8 * 12 + 12 * 8)
     rows = np.random.default_rng(0).normal(size=[5, 8]).astype(np.float32)

@@ -8,21 +8,19 @@ import csv
 import re
 import signal
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from bert_tf.config import BertConfig
 from tests import scripts
 from tests.cloud_storage import CloudStorage, reason_to_skip
 from tests.conftest import REFERENCE
 from tests.end_to_end import toy_files
+from tests.end_to_end.toy_files import assert_same_tensors
 
 VOCAB_SIZE, S, P = 301, 24, 4
 STEPS, SAVE_STEPS = 30, 10
 LENGTHS = {"max_seq_length": S, "max_predictions_per_seq": P}
 CLOUD = "gs://bucket/a b#c%20%dgü&=+"  # Characters that are special in URLs and shells.
-NOT_COMPARED = re.compile(r"save_counter.*|_CHECKPOINTABLE_OBJECT_GRAPH")
 
 pytestmark = pytest.mark.timeout(300)  # The first test of a fixture waits for some ten scripts.
 
@@ -105,16 +103,6 @@ def pretrained(cloud, data):
 def latest_step(cloud):
     """The step of the latest checkpoint in the file `checkpoint`."""
     return int(re.match(rb'model_checkpoint_path: ".*ckpt-(\d+)"', cloud.get(f"{CLOUD}/pretrained/checkpoint"))[1])
-
-
-def assert_same_tensors(prefix, other):
-    """Asserts that two checkpoints hold the same bits: weights, optimizer state, and state of dropout."""
-    readers = [tf.train.load_checkpoint(str(each)) for each in (prefix, other)]
-    names, others = ({name for name in reader.get_variable_to_shape_map() if not NOT_COMPARED.fullmatch(name)}
-                     for reader in readers)
-    assert names == others != set()
-    for name in names:
-        np.testing.assert_array_equal(*(reader.get_tensor(name) for reader in readers), err_msg=name)
 
 
 def assert_nothing_unfinished(cloud, path):

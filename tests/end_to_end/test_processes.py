@@ -11,12 +11,10 @@ import re
 import signal
 import socket
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from tests import scripts
-from tests.end_to_end.toy_files import VOCABULARY, read_results
+from tests.end_to_end.toy_files import VOCABULARY, assert_same_tensors, read_results
 
 STEPS = 24  # Of 8 records.
 PRETRAINING = {
@@ -37,18 +35,6 @@ def read_last_step(folder):
         return 0
     with open(folder / "training_log.csv", newline="", encoding="utf-8") as file:
         return max((int(row["step"]) for row in csv.DictReader(file) if None not in row.values()), default=0)
-
-
-def assert_same_tensors(folder, other, prefix=""):
-    """Asserts that the latest checkpoints hold the same bits: weights, optimizer state, and state of dropout."""
-    tensors = []
-    for path in (folder, other):
-        reader = tf.train.load_checkpoint(str(path))
-        tensors.append({name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
-                        if name.startswith(prefix) and name != "_CHECKPOINTABLE_OBJECT_GRAPH"})
-    assert tensors[0].keys() == tensors[1].keys() != set()
-    for name, values in tensors[0].items():
-        np.testing.assert_array_equal(values, tensors[1][name], err_msg=name)
 
 
 @pytest.mark.timeout(300)  # It trains four times.

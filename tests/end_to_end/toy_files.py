@@ -1,10 +1,11 @@
-"""Files of toy tasks for complete workflows, and a reader of their results."""
+"""Files of toy tasks for complete workflows, and functions that read and compare results."""
 
 import json
 import pydoc_data.topics
 import re
 
 import numpy as np
+import tensorflow as tf
 
 from bert_tf.config import BertConfig
 from tests.conftest import REFERENCE
@@ -73,3 +74,18 @@ def write_squad(path, is_test=False):
 def read_results(path):
     """Reads eval_results.txt: dict of name to float."""
     return {name: float(value) for name, value in (line.split(" = ") for line in path.read_text().splitlines())}
+
+
+def assert_same_tensors(path, other, prefix=""):
+    """Asserts that two checkpoints, or the latest ones of two directories, hold the same bits.
+
+    These are the weights, the optimizer state, and the state of dropout, if their names begin with `prefix`.
+    """
+    tensors = []
+    for each in (path, other):
+        reader = tf.train.load_checkpoint(str(each))
+        tensors.append({name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+                        if name.startswith(prefix) and not name.startswith(("save_counter", "_CHECKPOINTABLE"))})
+    assert tensors[0].keys() == tensors[1].keys() != set()
+    for name, values in tensors[0].items():
+        np.testing.assert_array_equal(values, tensors[1][name], err_msg=name)

@@ -1,4 +1,4 @@
-"""Conversion of checkpoints from the original's format to each other format."""
+"""The original's checkpoints: reading, writing, and conversion to each other format."""
 
 import os
 import resource
@@ -6,9 +6,10 @@ import shutil
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from bert_tf import files
-from bert_tf.checkpoints import FORMATS, convert, open_checkpoint
+from bert_tf.checkpoints import FORMATS, convert, model_tensors, open_checkpoint, tf1
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.model_folder import Task
@@ -33,6 +34,41 @@ def test_every_tensor_keeps_its_bytes(tf1_checkpoint, reference_config, tmp_path
         np.testing.assert_array_equal(written.tensors[name].read(), tensor.read(), strict=True, err_msg=name)
     assert files.read_text(f"{folder}/out/vocab.txt") == vocabulary
     assert not [name for name in files.names_in(f"{folder}/out") if name.startswith(".") or name.endswith(".partial")]
+
+
+def test_optimizer_state_of_the_original_is_not_read(tmp_path):
+    tensors = {name: tf.zeros([3]) for name in ("bert/pooler/dense/bias", "bert/pooler/dense/bias/adam_m",
+                                                "bert/pooler/dense/bias/adam_v", "global_step")}
+    prefix = str(tmp_path / "model.ckpt-7")
+    tf.raw_ops.SaveV2(prefix=prefix, tensor_names=list(tensors), shape_and_slices=[""] * 4,
+                      tensors=list(tensors.values()))
+    assert set(open_checkpoint(prefix).tensors) == {"bert/pooler/dense/bias"}
+
+
+def test_weights_are_written_without_optimizer_state(training_checkpoint, tmp_path, reference_config):
+    path, model = training_checkpoint
+    folder = tmp_path / "released"
+    assert tf1.write(folder, open_checkpoint(path).tensors, reference_config) == ()
+    assert sorted(os.listdir(folder)) == [
+        "bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"]
+    reader = tf.train.load_checkpoint(str(folder / "bert_model.ckpt"))
+    expected = model_tensors(model)
+    assert set(reader.get_variable_to_shape_map()) == set(expected)
+    for name, tensor in expected.items():
+        np.testing.assert_array_equal(reader.get_tensor(name), tensor.read())
+    weights = sum(4 * np.prod(tensor.shape) for tensor in expected.values())
+    assert os.path.getsize(folder / "bert_model.ckpt.data-00000-of-00001") == weights
+    assert open_checkpoint(str(folder)).config == reference_config
+
+
+def test_the_saver_of_tensorflow_1_reads_the_files(tf1_checkpoint, tmp_path, reference_config):
+    tensors = open_checkpoint(tf1_checkpoint).tensors
+    tf1.write(tmp_path / "out", tensors, reference_config)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        variables = [tf.compat.v1.get_variable(name, tensor.shape) for name, tensor in tensors.items()]
+        tf.compat.v1.train.Saver().restore(session, str(tmp_path / "out" / "bert_model.ckpt"))
+        for value, tensor in zip(session.run(variables), tensors.values(), strict=True):
+            np.testing.assert_array_equal(value, tensor.read())
 
 
 def test_the_config_next_to_a_checkpoint_is_used(reference, tmp_path):

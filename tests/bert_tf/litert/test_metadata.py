@@ -31,10 +31,6 @@ def test_metadata_is_read(path, has_checksum, monkeypatch):
         LiteRTModel(str(path))
 
 
-def test_the_same_model_is_the_same_file():
-    assert metadata_file.append(GRAPHS, ENCODER, ["a"]) == metadata_file.append(GRAPHS, ENCODER, ["a"])
-
-
 def test_files_that_are_not_models(path, tmp_path):
     path.write_bytes(b"TFL3")
     with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model that answers text"):

@@ -1,4 +1,4 @@
-"""Signatures of a SavedModel as its file describes them, read without TensorFlow."""
+"""Signatures that are read from the file of a SavedModel without TensorFlow."""
 
 import pytest
 
@@ -23,19 +23,20 @@ def test_names_of_a_signature(tmp_path):
     (["image"], ["digit"], None),
     ([], [], None),
 ])
-def test_inputs_are_those_of_the_kind_in_its_order(tmp_path, inputs, outputs, expected):
+def test_inputs_have_the_order_of_their_kind(tmp_path, inputs, outputs, expected):
     signature_files.write(tmp_path / "1", {"serving_default": (inputs, outputs)})
     assert exports.read_inputs(str(tmp_path), "model") == expected
 
 
 def test_a_damaged_file_has_no_signature(tmp_path):
     content = signature_files.write(tmp_path, {"serving_default": (["text"], ["label"])})
-    whole = saved_model_file.read_signature(str(tmp_path / "saved_model.pb"))
-    damaged = [content[:size] for size in range(len(content))]
-    damaged += [content[:at] + byte + content[at + 1:] for at in range(len(content)) for byte in (b"\xff", b"\x00")]
+    complete = saved_model_file.read_signature(str(tmp_path / "saved_model.pb"))
+    damaged = [content[:size] for size in range(0, len(content), 3)]
+    damaged += [content[:at] + byte + content[at + 1:] for at in range(0, len(content), 3)
+                for byte in (b"\xff", b"\x00")]
     for each in (*damaged, b"\x80" * 100):
         (tmp_path / "saved_model.pb").write_bytes(each)
         found = saved_model_file.read_signature(str(tmp_path / "saved_model.pb"))  # which raises nothing
         assert found is None or all(isinstance(names, set) for names in found)
     (tmp_path / "saved_model.pb").write_bytes(b"\xff" * 100)
-    assert saved_model_file.read_signature(str(tmp_path / "saved_model.pb")) != whole
+    assert saved_model_file.read_signature(str(tmp_path / "saved_model.pb")) != complete

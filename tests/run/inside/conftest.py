@@ -1,4 +1,4 @@
-"""A model one of whose heads attends by construction to the token before, and toy models of each task."""
+"""A model whose heads attend to neighboring tokens by construction, and toy models of each task."""
 
 import numpy as np
 import pytest
@@ -6,27 +6,18 @@ import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.config import BertConfig
-from bert_tf.model_folder.task_metadata import TaskMetadata
 from tests import toy_runs
 
 WIDTH, HEADS, POSITIONS = 32, 2, 16
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "dog", "sat", "ran", "on", "mat", ".", ",", "un",
          "##aff", "##able", "<", "script", ">", "&", "x"]
-TASKS = {
-    "sst": (TaskMetadata("classifier", 24, True, ("0", "1")), lambda config: models.BertClassifier(config, 2)),
-    "tagger": (TaskMetadata("token_classifier", 24, True, ("O", "X")),
-               lambda config: models.BertTokenClassifier(config, 2)),
-    "squad": (TaskMetadata("span_labeler", 29, True, doc_stride=5, max_query_length=7), models.BertSpanLabeler),
-    "swag": (TaskMetadata("multiple_choice", 24, True), models.BertMultipleChoice),
-    "pretrained": (None, models.BertPretrainer),
-}
 
 
 @pytest.fixture(scope="session")
 def shifting(tmp_path_factory):
-    """The folder of an encoder of one layer: its head 0 attends to the token before, its head 1 to the token after.
+    """Directory of an encoder of one layer: head 0 attends to the previous token, head 1 to the next token.
 
-    Embeddings are positions alone, one-hot; queries are shifted by one against keys.
+    Embeddings are one-hot positions. Queries are shifted by one relative to keys.
     """
     folder = tmp_path_factory.mktemp("shifting")
     config = BertConfig(len(WORDS), WIDTH, 1, HEADS, 8, max_position_embeddings=POSITIONS, type_vocab_size=2)
@@ -38,7 +29,7 @@ def shifting(tmp_path_factory):
     kernel = np.zeros([WIDTH, 3, HEADS, WIDTH // HEADS], np.float32)
     same = np.eye(POSITIONS)
     for head, offset in ((0, -1), (1, 1)):
-        kernel[:POSITIONS, 0, head] = np.eye(POSITIONS, k=offset)  # the query of p is the key of p + offset
+        kernel[:POSITIONS, 0, head] = np.eye(POSITIONS, k=offset)  # The query of p is the key of p + offset.
         kernel[:POSITIONS, 1, head] = same
     projection = encoder.encoder_layers[0].attention.qkv
     projection.kernel.assign(kernel.reshape(WIDTH, -1))
@@ -52,14 +43,8 @@ def shifting(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory, reference):
-    """A folder of toy models, as TASKS names them: two layers of 2 heads; and data of SST-2 and a tagger."""
+    """Directory with the data and models of toy_runs.TASKS, of two layers of 2 heads, and a pre-trained model."""
     folder = tmp_path_factory.mktemp("toys")
-    toy_runs.write(folder, reference, TASKS, num_hidden_layers=2)
-    (folder / "sst" / "run.json").write_text('{"task_name": "sst-2"}')
-    (folder / "tagger" / "run.json").write_text('{"token_column": 0, "label_column": -1}')
-    (folder / "data").mkdir()
-    for split in ("train", "dev"):
-        (folder / "data" / f"{split}.tsv").write_text("\n".join(["sentence\tlabel", *(
-            f"word {number} the line{' stops' * (number % 5)}\t{number % 2}" for number in range(12)), ""]))
-    (folder / "data" / "dev.txt").write_text("the O\nline X\n\nword X\nstops O\n\n")
+    toy_runs.write_tasks(folder, reference, num_hidden_layers=2)
+    toy_runs.write(folder, reference, {"pretrained": (None, models.BertPretrainer)}, num_hidden_layers=2)
     return folder

@@ -147,7 +147,7 @@ def test_importance(toys, corpus, tmp_path, monkeypatch):
     """All orders start and end with the same score. A second start computes nothing again."""
     flags = {"input_file": corpus / "texts.txt", "distance_texts": 0, "max_texts": 5, "importance_examples": 8,
              "curve_points": 2, "random_orders": 1, "random_seed": -2**63, "train_batch_size": 4,
-             "data_dir": toys / "data"}
+             "data_dir": toys / "sst-2"}
     analyze(toys / "sst", tmp_path, **flags)
     curve = read_rows(tmp_path / "curve.tsv")
     assert [row["heads_out"] for row in curve] == ["0", "2", "4"]

@@ -122,7 +122,7 @@ def test_codes_of_attention_are_small_and_accurate():
 
 def test_rows_that_the_model_predicts_incorrectly(toys):
     """Labels alternate, so a model that always predicts the same is wrong in every other row."""
-    data = EvaluationDataSettings(data_dir=str(toys / "data"))
+    data = EvaluationDataSettings(data_dir=str(toys / "sst-2"))
     settings = make_settings(toys / "sst", LookedAtSettings(wrong_examples=3), data=data)
     observer = Observer(settings)
     found, num_rows = requests.wrong(settings, observer.card, observer.answers)
@@ -131,11 +131,11 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
         row = int(request.source.split("-")[1])
         assert request.expected == str((row - 1) % 2)
         assert observer.answers([request])[0]["label"] != request.expected
-    data = EvaluationDataSettings(dev_file=str(toys / "data" / "dev.txt"))
+    data = EvaluationDataSettings(dev_file=str(toys / "dev.txt"))
     settings = make_settings(toys / "tagger", LookedAtSettings(wrong_examples=9), data=data)
     observer = Observer(settings)
     found, num_rows = requests.wrong(settings, observer.card, observer.answers)
-    assert num_rows == 2
+    assert num_rows == 6
     assert all(observer.answers([each])[0]["tags"] != each.expected.split() for each in found)
 
 

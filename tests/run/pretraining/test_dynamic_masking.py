@@ -179,16 +179,6 @@ def test_frequencies_of_positions_and_replacements(whole_words):
         check(np.mean((inputs == MASK).reshape(-1, 2).all(axis=1)), (0.8 + 0.1 / V)**2, draws / 2)
 
 
-def test_pairs_of_positions_are_equally_frequent():
-    """2 of 4 candidates: each of the 6 pairs in a sixth of 30,000 records. Within 5 standard deviations."""
-    count = 30_000
-    pair = make_pairs(1, 7)
-    masked = mask({name: np.repeat(value, count, axis=0) for name, value in pair.items()}, masked_lm_prob=0.3)
-    found, times = np.unique(masked["masked_lm_positions"][:, :2], axis=0, return_counts=True)
-    assert len(found) == 6
-    np.testing.assert_allclose(times / count, 1 / 6, atol=5 * np.sqrt(5 / 36 / count))
-
-
 def test_a_note_says_if_a_record_has_room_for_fewer_masks():
     assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3).notes()) == [
         "note: --max_predictions_per_seq=20: a full record has no more masks, fewer than the 38 of "

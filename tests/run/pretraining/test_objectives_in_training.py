@@ -140,21 +140,14 @@ def test_the_log_is_of_all_phases(phases):
     assert [line.split(",")[0] for line in log[1:]] == ["1", "2", "3", "4"]
 
 
-def test_settings_that_a_resumed_run_must_match(trained, phases):
-    kept = {"optimizer": "adamw", "random_seed": 12345, "changeable": {
-        **state_files.CHANGEABLE, "num_train_steps": STEPS, "num_warmup_steps": 1}}
+def test_settings_that_a_resumed_run_must_match(trained):
     path = str(trained / "full_sentences.tfrecord")
     state_files.assert_holds(trained / "full_sentences" / "run.json", {
         "input_file": run_state.fingerprint([path]), "max_seq_length": S, "max_predictions_per_seq": P,
         "masking": "dynamic", "objective": "full_sentences", "pack_sequences": False, "max_sequences_per_pack": 12,
         "vocab_file": run_state.fingerprint([VOCAB_FILE]), "masked_lm_prob": 0.15, "do_whole_word_mask": False,
-        "phases": None, "train_batch_size": 4, **kept})
-    folder = pathlib.Path(phases.training.output_dir)
-    paths = [str(folder.parent / f"of_{length}.tfrecord") for length in (32, 64)]
-    state_files.assert_holds(folder / "run.json", {
-        "input_file": run_state.fingerprint(paths), "max_seq_length": 32, "max_predictions_per_seq": 5,
-        "masking": "static", "objective": "doc_sentences", "pack_sequences": False, "max_sequences_per_pack": 12,
-        "phases": PHASES, "train_batch_size": 32, **kept})
+        "phases": None, "train_batch_size": 4, "optimizer": "adamw", "random_seed": 12345,
+        "changeable": {**state_files.CHANGEABLE, "num_train_steps": STEPS, "num_warmup_steps": 1}})
 
 
 def test_phases_of_a_run_cannot_change(trained, phases, config):

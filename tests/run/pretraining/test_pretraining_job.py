@@ -1,16 +1,12 @@
-"""Pre-training from settings: what is checked before it starts."""
+"""The pre-training job: checks before it starts, and the model's implementation."""
 
 import dataclasses
-import os
-import types
 
 import pytest
 import tensorflow as tf
 
 from bert_tf import models
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.errors import InputError
-from bert_tf.files import only_writer
 from run.pretraining import job
 from run.pretraining.settings import PretrainingSettings, ScheduleSettings
 from run.settings import StepSettings, TrainingSettings
@@ -42,17 +38,6 @@ def test_a_checkpoint_without_heads_is_not_evaluated(tmp_path, reference_config)
         job.start(settings, strategy, reference_config)
     with pytest.raises(ValueError, match="holds no checkpoint to evaluate; train first, or give `init_checkpoint`"):
         job.start(dataclasses.replace(settings, model=ModelSettings()), strategy, reference_config)
-
-
-def test_a_second_training_in_one_folder_is_refused(tmp_path, reference_config, monkeypatch):
-    data = types.SimpleNamespace(started_with={})
-    monkeypatch.setattr(job, "PretrainingData", lambda settings, config: data)
-    settings = PretrainingSettings(schedule=ScheduleSettings(do_train=True),
-                                   training=TrainingSettings(output_dir=str(tmp_path)))
-    with only_writer("output_dir", str(tmp_path)), pytest.raises(
-            InputError, match=f"`output_dir`={tmp_path}: process {os.getpid()} is writing there"):
-        job.run(settings.with_values({"config": reference_config}))
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("device", "mixed_precision", "multiple"), [

@@ -1,7 +1,8 @@
+"""CSV files of metrics by step."""
+
 import pytest
 
 from bert_tf.errors import InputError
-from run.evaluation import plots
 from run.training import metrics_log
 
 
@@ -33,22 +34,6 @@ def test_of_several_workers_one_writes(tmp_path):
     log.add(2, {"loss": 0.25})
     assert log.rows[-1] == {"step": 2, "loss": 0.25}
     assert not list(tmp_path.iterdir())
-
-
-def test_the_picture_has_a_panel_for_metrics(tmp_path):
-    training, evaluation = (metrics_log.Log(str(tmp_path), name, 0) for name in ("train.csv", "eval.csv"))
-    plots.loss_curves(str(tmp_path), training, evaluation)
-    assert not list(tmp_path.iterdir())
-    training.add(1, {"loss": 2.0})
-    training.add(2, {"loss": 1.0})
-    plots.loss_curves(str(tmp_path), training, evaluation)
-    losses_alone = (tmp_path / "loss.png").read_bytes()
-    assert losses_alone.startswith(b"\x89PNG")
-    evaluation.add(2, {"loss": 1.5, "accuracy": 0.25})
-    plots.loss_curves(str(tmp_path), training, evaluation)
-    def height(png):
-        return int.from_bytes(png[20:24], "big")
-    assert height((tmp_path / "loss.png").read_bytes()) > height(losses_alone)
 
 
 @pytest.mark.parametrize(("content", "message"), [

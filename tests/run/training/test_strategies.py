@@ -1,3 +1,5 @@
+"""Selection of devices, and what is rejected."""
+
 import socket
 import threading
 
@@ -28,8 +30,13 @@ def test_strategies_that_cannot_be_had():
     with pytest.raises(ValueError, match="`num_cpu_devices`=2: goes with `distribution_strategy`=mirrored, not "
                                          "one_device"):
         strategies.make_strategy(DeviceSettings(num_cpu_devices=2))
+    with pytest.raises(ValueError, match="`num_gpus`=2: TensorFlow sees 0 on this machine"):
+        strategies.make_strategy(DeviceSettings(num_gpus=2))
     with pytest.raises(ValueError, match="`distribution_strategy`=tpu: TensorFlow finds no TPU"):
         strategies.make_strategy(DeviceSettings(use_tpu=True))
+    for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: a grpc:// address is grpc://HOST:PORT"):
+            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address))
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -58,26 +65,16 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
         "this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it\n")
 
 
-def test_what_makes_a_cpu_faster_is_left_off_elsewhere(two_replicas, monkeypatch):
+def test_implementations_are_chosen_by_device(two_replicas, monkeypatch):
     base, tiny = (BertConfig(9, hidden_size=size, num_attention_heads=2) for size in (768, 128))
     one = tf.distribute.OneDeviceStrategy("CPU:0")
     assert strategies.choose_fast(one, base) == Fast(last_where_read=True, compiled=True)
     for other in ((one, tiny), (two_replicas, base)):
         assert strategies.choose_fast(*other) == Fast(last_where_read=True)
     assert strategies.choose_fast(one, base, jit_compile=True) == Fast()
-    monkeypatch.setattr(strategies, "device_type", lambda strategy: "GPU")
-    assert strategies.choose_fast(one, base) == Fast()
-
-
-def test_attention_as_a_tpu_does_it_best_is_for_tpus(monkeypatch):
+    assert strategies.choose_fast(tf.distribute.OneDeviceStrategy("GPU:0"), base) == Fast()
     monkeypatch.setattr(strategies, "device_type", lambda strategy: "TPU")
-    assert strategies.choose_fast(tf.distribute.OneDeviceStrategy("CPU:0"), BertConfig(9)) == Fast(einsum=True)
-
-
-def test_one_process_is_its_own_chief(two_replicas):
-    assert strategies.is_chief(two_replicas)
-    assert not strategies.is_multi_worker(two_replicas)
-    assert strategies.allows_dynamic_shapes(two_replicas)
+    assert strategies.choose_fast(one, base) == Fast(einsum=True)
 
 
 @pytest.fixture
@@ -101,11 +98,6 @@ def test_a_gpu_that_tensorflow_does_not_see(unseen_gpu, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_more_gpus_than_there_are():
-    with pytest.raises(ValueError, match="`num_gpus`=2: TensorFlow sees 0 on this machine"):
-        strategies.make_strategy(DeviceSettings(num_gpus=2))
-
-
 def test_float32_is_not_rounded_unless_allowed():
     before = tf.config.experimental.tensor_float_32_execution_enabled()
     try:
@@ -114,12 +106,6 @@ def test_float32_is_not_rounded_unless_allowed():
             assert tf.config.experimental.tensor_float_32_execution_enabled() == allowed
     finally:
         tf.config.experimental.enable_tensor_float_32_execution(before)
-
-
-@pytest.mark.parametrize("device", ["GPU", "CPU"])
-def test_what_a_strategy_computes_on(device):
-    assert strategies.device_type(tf.distribute.OneDeviceStrategy(f"/{device.lower()}:0")) == device
-    assert strategies.device_type(tf.distribute.get_strategy()) == "CPU"
 
 
 def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
@@ -135,49 +121,41 @@ def test_batches_are_fetched_to_the_devices_that_use_them(two_replicas):
             [1] if strategy is not two_replicas else [0, 1])
 
 
-@pytest.mark.parametrize(("answer", "error"), [
-    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "what listens there does not speak gRPC"),
-    (b"", "what listens there has closed the connection"),
-    (bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), None)])
-def test_what_listens_at_the_address_of_a_tpu(monkeypatch, answer, error):
-    """The last speaks as gRPC does, and knows no method: TensorFlow says so."""
-    def refuse(*arguments, **named):
+def serve(server, answer):
+    """Sends `answer` to each connection, and closes it; never answers if it is None."""
+    while answer is not None:
+        try:
+            connection, _ = server.accept()
+        except OSError:  # The test has ended.
+            return
+        with connection:
+            connection.recv(1000)
+            connection.sendall(answer)
+
+
+@pytest.mark.parametrize(("answer", "message"), [
+    (b"HTTP/1.1 400 Bad Request\r\n\r\n", "cannot be reached within `connect_timeout`=0.3 s: what listens there does"),
+    (b"", "cannot be reached within `connect_timeout`=0.3 s: what listens there has closed the connection"),
+    (None, "cannot be reached within .*: timed out"),
+    (bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]), "what answers there is no TPU of TensorFlow's: Received http2 header with "
+                                         "status: 404$")])
+def test_servers_that_are_not_tpus(monkeypatch, capsys, answer, message):
+    """The last one speaks gRPC, and has no methods, which TensorFlow reports."""
+    def fail(*arguments, **named):
         raise tf.errors.UnimplementedError(None, None, "Received http2 header with status: 404\nmore")
 
-    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", refuse)
+    monkeypatch.setattr(strategies.distribute_utils, "get_distribution_strategy", fail)
     with socket.create_server(("127.0.0.1", 0)) as server:
-        def serve():
-            while True:
-                try:
-                    connection, _ = server.accept()
-                except OSError:  # the test has ended
-                    return
-                with connection:
-                    connection.recv(1000)
-                    connection.sendall(answer)
-
-        threading.Thread(target=serve, daemon=True).start()
+        threading.Thread(target=serve, args=(server, answer), daemon=True).start()
         address = f"grpc://127.0.0.1:{server.getsockname()[1]}"
-        expected = (f"cannot be reached within `connect_timeout`=0.3 s: {error}" if error else
-                    "what answers there is no TPU of TensorFlow's: Received http2 header with status: 404$")
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: {expected}"):
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: {message}"):
             strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3))
+    assert capsys.readouterr().err == f"connecting to the TPU at {address}, for at most 0.3 s\n"
 
 
-def test_a_tpu_that_cannot_be_reached(capsys):
-    with socket.socket() as closed:  # bound, and nobody listens
+def test_an_address_without_a_server():
+    with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = f"grpc://127.0.0.1:{closed.getsockname()[1]}"
-        devices = DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3)
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: cannot be reached within `connect_timeout`=0.3 s: "
-                                             "Connection refused"):
-            strategies.make_strategy(devices)
-    assert capsys.readouterr().err == f"connecting to the TPU at {address}, for at most 0.3 s\n"
-    with socket.create_server(("127.0.0.1", 0)) as mute:  # it listens, and never says a word
-        address = f"grpc://127.0.0.1:{mute.getsockname()[1]}"
-        devices = DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3)
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: cannot be reached within .*: timed out"):
-            strategies.make_strategy(devices)
-    for address in ("grpc://host", "grpc://:80", "grpc://host:x", "grpc://host:99999"):
-        with pytest.raises(InputError, match=f"`tpu_name`={address}: a grpc:// address is grpc://HOST:PORT"):
-            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address))
+        with pytest.raises(InputError, match=f"`tpu_name`={address}: cannot be reached .*: Connection refused"):
+            strategies.make_strategy(DeviceSettings(use_tpu=True, tpu_name=address, connect_timeout=0.3))

@@ -1,3 +1,5 @@
+"""Floating-point operations and throughput, compared with matrix multiplications."""
+
 import itertools
 import types
 
@@ -14,54 +16,49 @@ from run.techniques.settings import TrainedWeightsSettings
 from run.techniques.trained_weights import TrainedWeights
 from run.training import strategies, utilisation
 
+CONFIG = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
+                    max_position_embeddings=13)
+
 
 def test_flops_counted_by_hand():
-    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
-                        max_position_embeddings=13)
     tokens = 5
     projections = 4 * (2 * tokens * 6 * 6)  # query, key, value, output
     attention = 2 * (2 * tokens * tokens * 6)  # scores and weighted sum, all heads together
     feed_forward = 2 * (2 * tokens * 6 * 7)
-    assert utilisation.encoder_flops(config, 3, tokens) == 3 * 2 * (projections + attention + feed_forward)
+    assert utilisation.encoder_flops(CONFIG, 3, tokens) == 3 * 2 * (projections + attention + feed_forward)
     head = 4 * (2 * 6 * 6 + 2 * 6 * 11)  # 4 predictions: transform, logits
-    assert utilisation.masked_lm_flops(config, 1, 4) == head
-    assert utilisation.pretraining_flops(config, tokens, 4) == 3 * (
+    assert utilisation.masked_lm_flops(CONFIG, 1, 4) == head
+    assert utilisation.pretraining_flops(CONFIG, tokens, 4) == 3 * (
         2 * (projections + attention + feed_forward) + head)
 
 
 def test_the_last_layer_counts_where_it_is_computed():
     """On CPUs, at [CLS] and the predictions; all positions have queries, keys, and values."""
-    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
-                        max_position_embeddings=13)
     tokens, read = 5, 2
     skipped = (tokens - read) * (2 * 6 * 6 + 2 * (2 * tokens * 6) + 2 * (2 * 6 * 7))  # output, attention, feed-forward
-    assert utilisation.encoder_flops(config, 3, tokens, read) == (
-        utilisation.encoder_flops(config, 3, tokens) - 3 * skipped)
-    assert utilisation.finetuning_flops(config, tokens, num_read=read) == (
-        utilisation.finetuning_flops(config, tokens) - 3 * skipped)
-    assert utilisation.pretraining_flops(config, tokens, 1, last_where_read=True) == (
-        utilisation.pretraining_flops(config, tokens, 1) - 3 * skipped)
+    assert utilisation.encoder_flops(CONFIG, 3, tokens, read) == (
+        utilisation.encoder_flops(CONFIG, 3, tokens) - 3 * skipped)
+    assert utilisation.finetuning_flops(CONFIG, tokens, num_read=read) == (
+        utilisation.finetuning_flops(CONFIG, tokens) - 3 * skipped)
+    assert utilisation.pretraining_flops(CONFIG, tokens, 1, last_where_read=True) == (
+        utilisation.pretraining_flops(CONFIG, tokens, 1) - 3 * skipped)
 
 
 @pytest.mark.parametrize(("last_where_read", "per_position", "num_read"), [
     (True, False, 1), (True, True, None), (False, False, None)])
 def test_tasks_say_where_the_last_layer_is_read(last_where_read, per_position, num_read):
-    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
-                        max_position_embeddings=13)
-    model = types.SimpleNamespace(encoder=FastEncoder(config, Fast(last_where_read=last_where_read)))
+    model = types.SimpleNamespace(encoder=FastEncoder(CONFIG, Fast(last_where_read=last_where_read)))
     build, technique = Build(model, None, None, 0, None), TrainedWeights(TrainedWeightsSettings())
     technique.read(types.SimpleNamespace(needs=None, per_position=per_position), None)
     technique.build(build)
-    assert build.flops(5) == utilisation.finetuning_flops(config, 5, num_read=num_read)
+    assert build.flops(5) == utilisation.finetuning_flops(CONFIG, 5, num_read=num_read)
 
 
 @pytest.mark.parametrize("last_where_read", [True, False])
 def test_pretraining_says_where_the_last_layer_is_read(last_where_read):
-    config = BertConfig(vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=7,
-                        max_position_embeddings=13)
     settings = PretrainingSettings(records=RecordSettings(max_predictions_per_seq=3))
-    flops = job.count_flops(settings, FastEncoder(config, Fast(last_where_read=last_where_read)))
-    assert flops(5) == utilisation.pretraining_flops(config, 5, 3, last_where_read)
+    flops = job.count_flops(settings, FastEncoder(CONFIG, Fast(last_where_read=last_where_read)))
+    assert flops(5) == utilisation.pretraining_flops(CONFIG, 5, 3, last_where_read)
 
 
 def test_the_fastest_of_several_timings_is_the_rate(monkeypatch):
@@ -77,14 +74,6 @@ def test_the_fastest_of_several_timings_is_the_rate(monkeypatch):
 def test_a_rate_that_was_measured_on_a_busy_device_is_not_compared_with():
     assert utilisation.compare(80.0, 100.0) == {"model_flop_utilisation": 0.8}
     assert utilisation.compare(113.0, 100.0) == {}
-
-
-@pytest.mark.parametrize("device", ["CPU", "GPU", "TPU"])
-def test_a_matrix_product_has_a_rate(monkeypatch, device):
-    assert device in utilisation.MATRIX_WIDTHS
-    monkeypatch.setattr(utilisation, "MATRIX_WIDTHS", {device: 32})
-    monkeypatch.setattr(strategies, "device_type", lambda _: device)
-    assert utilisation.matmul_rate(tf.distribute.OneDeviceStrategy("CPU:0"), "bfloat16") > 0
 
 
 def test_tokens_are_counted_beside_a_loss():
