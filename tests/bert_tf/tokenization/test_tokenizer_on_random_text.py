@@ -10,7 +10,7 @@ from bert_tf.tokenization import BertTokenizer
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
 from tests.reference_tokenizer import ReferenceTokenizer
 
-LINES = 1500
+LINES = 1000
 
 ASSIGNED = [chr(c) for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c)) not in ("Cn", "Cs", "Co")]
 BY_CATEGORY = {}
