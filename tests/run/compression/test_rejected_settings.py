@@ -15,14 +15,17 @@ from bert_tf.errors import InputError
 from run.compression.distillation_settings import GeneralSettings, check_sizes
 from run.compression.settings import ComparisonSettings, PruneModelSettings, PruningSettings, QuantizationSettings
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
+from run.settings import StepSettings, TrainingSettings
 from run.techniques.settings import LossSettings, StudentSettings, WeightPruningSettings
 from tests import scripts, toy_runs
 
 TEACHER = BertConfig(99, 8, 3, 2, 12)
 
 
-def make_pruning(losses=None, **pruning):
-    return PruneModelSettings(pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}))
+def make_pruning(losses=None, accumulate_steps=1, **pruning):
+    return PruneModelSettings(
+        pruning=PruningSettings(**pruning), losses=LossSettings(**losses or {}), step=StepSettings(accumulate_steps),
+        training=TrainingSettings(train_batch_size=4))
 
 
 def make_general_distillation(**losses):
@@ -51,6 +54,8 @@ def tune_with_pruned_weights():
     (make_pruning, {"losses": {"replacing_rate": 0.5}, "distill": True, "num_train_epochs": 1.0},
      "`replacing_rate`=0.5: is of run_distillation alone"),
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
+    (make_pruning, {"accumulate_steps": 3, "num_train_epochs": 1.0}, "`train_batch_size`=4: must be a multiple of "
+     "`accumulate_steps`=3"),
     (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be"),
     (WeightPruningSettings, {"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
     (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
