@@ -161,12 +161,6 @@ def test_custom_task_with_named_columns(tmp_path, write):
     assert (test.text_a, test.text_b, test.labels) == (["a"], ["f"], None)
 
 
-def test_labels_with_too_many_digits_for_a_number_are_sorted_as_text(tmp_path, write):
-    long = "1" * 5000
-    write("train.csv", f"text,label\na,{long}\nb,9\nc,10\n")
-    assert glue.own_task(str(tmp_path), "text").labels == ("10", long, "9")
-
-
 def test_default_file_names_of_a_custom_task(tmp_path, write):
     write("train.csv", 'text,label\n"a, b",x\nb,y\n')
     write("dev.csv", "text,label\nc,y\n")
@@ -176,19 +170,19 @@ def test_default_file_names_of_a_custom_task(tmp_path, write):
         "train": "train.csv", "dev": "dev.tsv", "test": "test.tsv"}
 
 
-def test_custom_task_with_several_labels(tmp_path, write):
-    write("train.tsv", row("text", "tags") + row("a", "x|z") + row("b", "") + row("c", "y | x"))
-    task = glue.own_task(str(tmp_path), "text", label="tags", label_separator="|")
-    assert (task.labels, task.metrics) == (("x", "y", "z"), ("micro_f1", "macro_f1"))
-    labels = glue.read_examples(task, str(tmp_path), "train").labels
-    assert labels.tolist() == [[1, 0, 1], [0, 0, 0], [1, 1, 0]]
-
-
-def test_custom_regression(tmp_path, write):
-    write("train.tsv", row("text", "price") + row("a", "-1.5e2"))
-    task = glue.own_task(str(tmp_path), "text", label="price", regression=True)
-    assert (task.num_outputs, task.metrics) == (1, ("pearson", "spearman"))
-    assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == [-150.0]
+@pytest.mark.parametrize(("rows", "arguments", "labels", "metrics", "values"), [
+    (row("a", "x|z") + row("b", "") + row("c", "y | x"), {"label_separator": "|"}, ("x", "y", "z"),
+     ("micro_f1", "macro_f1"), [[1, 0, 1], [0, 0, 0], [1, 1, 0]]),
+    (row("a", "-1.5e2"), {"regression": True}, (), ("pearson", "spearman"), [-150.0]),
+    # Labels with too many digits for a number are sorted as text.
+    (row("a", "1" * 5000) + row("b", "9") + row("c", "10"), {}, ("10", "1" * 5000, "9"), ("accuracy", "macro_f1"),
+     [1, 2, 0]),
+])
+def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metrics, values):
+    write("train.tsv", row("text", "label") + rows)
+    task = glue.own_task(str(tmp_path), "text", **arguments)
+    assert (task.labels, task.metrics, task.num_outputs) == (labels, metrics, len(labels) or 1)
+    assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == values
 
 
 @pytest.mark.parametrize(("rows", "column", "message"), [
