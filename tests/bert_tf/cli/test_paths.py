@@ -133,7 +133,7 @@ def test_an_unreadable_directory_is_an_error(tmp_path, monkeypatch):
 def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, patterns, is_folder, is_found):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts").mkdir()
-    with expect(f"`output`={output}: would be read by the next run as `input_file`=", "choose another path" if is_found else None):
+    with expect(f"`output`={output}: would be read by the next run as `input_file`=", "; choose" if is_found else None):
         paths.check_not_found("output", output, {"eval_input_file": None, "input_file": patterns}, is_folder)
 
 
