@@ -141,6 +141,7 @@ def start_server(within=()):
       within: Beginning of a command that runs the rest of the command, as `env` does.
     """
     folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder)
     path = os.path.join(folder, "fork_server")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
@@ -148,7 +149,6 @@ def start_server(within=()):
         server = subprocess.Popen([*within, sys.executable, "-m", "tests.fork_server", str(listener.fileno())],
                                   cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                                   pass_fds=[listener.fileno()])
-    atexit.register(shutil.rmtree, folder)
     atexit.register(server.communicate)  # Closes its standard input, which ends the server.
     return path
 

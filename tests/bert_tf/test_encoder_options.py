@@ -1,4 +1,4 @@
-"""Options of FastEncoder: outputs, losses, gradients, and dropout masks are those of the plain encoder.
+"""Options of FastEncoder do not change outputs, losses, gradients, and dropout masks.
 
 Tolerances: 2e-5 absolute in float32.
 """

@@ -58,7 +58,7 @@ def test_no_class_has_the_name_of_a_keras_built_in():
 
 
 def randomize(layer):
-    """Gives a layer weights that no constructor gives."""
+    """Assigns random weights, also to biases and normalization."""
     generator = np.random.default_rng(5)
     for variable in layer.weights:
         variable.assign(generator.normal(scale=0.3, size=variable.shape))

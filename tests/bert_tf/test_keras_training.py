@@ -48,7 +48,7 @@ def make_functional(dtype=None):
 
 
 class Subclassed(models.BertClassifier):
-    """A subclass with a layer of its own."""
+    """A subclass with a custom layer."""
 
     def __init__(self, encoder, width):
         super().__init__(encoder, width)

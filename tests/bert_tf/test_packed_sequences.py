@@ -40,9 +40,9 @@ def pack(sequences, packs):
                                      (("masked_lm_positions", "masked_lm_ids", "masked_lm_weights"), P),
                                      (tuple(f"next_sentence_{name}" for name in ("positions", "labels", "weights")), K))
                 for name in names}
-    for row, pack in enumerate(packs):
+    for row, numbers in enumerate(packs):
         start = first = 0
-        for place, number in enumerate(pack):
+        for place, number in enumerate(numbers):
             sequence = sequences[number]
             here, masks = slice(start, start + LENGTHS[number]), slice(first, first + MASKS[number])
             features["input_ids"][row, here] = sequence["input_ids"]

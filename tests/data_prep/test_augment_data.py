@@ -129,7 +129,8 @@ def test_a_table_of_pairs(folder, capsys):
 
 def test_csv_and_word_embeddings(folder):
     scripts.run_here(SCRIPT, input_file="own.csv", output_file="out.csv", text_columns="words",
-                     init_checkpoint="encoder", masked_lm="false", copies=3, replace_probability=1)
+                     init_checkpoint="encoder", masked_lm="false", copies=3, replace_probability=1,
+                     num_candidates=1)
     header, source, *copies = (folder / "out.csv").read_text().splitlines()
     assert (header, source) == ("words,label", '"a city, and ""the"" people",x')
     assert copies

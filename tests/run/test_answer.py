@@ -1,4 +1,4 @@
-"""The served span labeler answers as run_squad writes predictions, over windows and on text that is hard to cut."""
+"""The served span labeler gives the predictions of run_squad, with several windows and unusual text."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ CONTEXTS = (
 
 
 @pytest.mark.parametrize("allow_no_answer", [False, True])
-def test_answers_are_those_of_run_squad(reference, tmp_path, allow_no_answer):
+def test_answers_equal_those_of_run_squad(reference, tmp_path, allow_no_answer):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     config = BertConfig(tokenizer.vocab_size, 8, 1, 2, 12, max_position_embeddings=48, initializer_range=0.7)
     model = models.BertSpanLabeler(make_encoder(config, seed=3, remove_padding=True))

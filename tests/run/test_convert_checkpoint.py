@@ -1,4 +1,4 @@
-"""Conversions from format to format, and what the script says to a user's mistake."""
+"""run.convert_checkpoint: conversions between all formats, longer position embeddings, and rejected inputs."""
 
 import dataclasses
 import json
@@ -10,21 +10,19 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import models
-from bert_tf.checkpoints import convert, huggingface, load_pretrained, open_checkpoint
+from bert_tf.checkpoints import convert, load_pretrained, open_checkpoint
 from bert_tf.config import BertConfig
+from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 from bert_tf.optimization import create_optimizer
-from run.inference import conversion
-from run.inference.settings import ConversionSettings
 from tests import scripts, toy_runs
-from tests.settings import resolved
 
 SCRIPT = "run.convert_checkpoint"
 
 
 @pytest.fixture
 def original(reference, tmp_path):
-    """A folder as the original's archives have it."""
+    """A directory like those in the archives of the original BERT."""
     folder = tmp_path / "original"
     folder.mkdir()
     for path in reference.glob("pretrain_init.ckpt.*"):
@@ -35,7 +33,7 @@ def original(reference, tmp_path):
 
 @pytest.fixture
 def vocabulary(tmp_path):
-    """A vocabulary of the 120 entries that the reference model has."""
+    """A vocabulary with the 120 entries of the reference model."""
     path = tmp_path / "entries.txt"
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"piece{number}" for number in range(115))]
     path.write_text("\n".join(pieces) + "\n", encoding="utf-8")
@@ -43,7 +41,7 @@ def vocabulary(tmp_path):
 
 
 def assert_byte_equal(ours, theirs):
-    """Asserts that two TensorFlow checkpoints hold the same names with the same bytes; returns how many."""
+    """Asserts that two TensorFlow checkpoints contain the same names with the same bytes; returns their number."""
     ours, theirs = (tf.train.load_checkpoint(str(path)) for path in (ours, theirs))
     names = ours.get_variable_to_shape_map()
     assert names == theirs.get_variable_to_shape_map()
@@ -77,7 +75,7 @@ def test_round_trip(original, vocabulary, tmp_path, monkeypatch):
 
 
 def test_round_trip_through_a_model(original, tmp_path, reference_config):
-    """The same with our model and our training checkpoint on the way, optimizer dropped."""
+    """Goes through a model and a training checkpoint, whose optimizer state is not converted."""
     model = models.BertPretrainer(reference_config)
     load_pretrained(model, str(original))
     optimizer = create_optimizer(1e-3, 5, 1)
@@ -90,8 +88,8 @@ def test_round_trip_through_a_model(original, tmp_path, reference_config):
 
 @pytest.mark.parametrize("output_format", ["tf1", "model_garden", "huggingface"])
 @pytest.mark.parametrize("source", ["original", "hf_tiny"])
-def test_a_longer_position_table(original, reference, tmp_path, source, output_format):
-    """Of every format; the config goes with it, and all else stays as it is."""
+def test_longer_position_embeddings(original, reference, tmp_path, source, output_format):
+    """From and to every format. The config has the new length, and all other tensors are unchanged."""
     source = original if source == "original" else reference / source
     before = open_checkpoint(source)
     rows = before.config.max_position_embeddings
@@ -113,25 +111,7 @@ def test_a_longer_position_table(original, reference, tmp_path, source, output_f
     np.testing.assert_allclose(found[1::2], (table[:-1] + table[1:]) / 2, atol=1e-6)
 
 
-def test_a_model_with_more_positions_takes_longer_texts(original, tmp_path, reference_config):
-    """Those that it took before it answers as before."""
-    convert(original, tmp_path / "long", "tf1", max_position_embeddings=100)
-    config = BertConfig.from_json_file(tmp_path / "long" / "bert_config.json")
-    encoders = [models.BertEncoder(each) for each in (reference_config, config)]
-    for encoder, path in zip(encoders, (original, tmp_path / "long"), strict=True):
-        load_pretrained(encoder, str(path))
-
-    def pooled(encoder, length):
-        ids = tf.range(5, 5 + length, dtype=tf.int32)[tf.newaxis]
-        return encoder({"input_ids": ids, "input_mask": tf.ones_like(ids), "segment_ids": tf.zeros_like(ids)})[
-            "pooled_output"]
-    np.testing.assert_array_equal(*(pooled(encoder, 40) for encoder in encoders))
-    assert np.isfinite(pooled(encoders[1], 100)).all()
-    with pytest.raises(ValueError, match="the sequence length, 100, is over max_position_embeddings, 64"):
-        pooled(encoders[0], 100)
-
-
-def test_what_is_left_out_and_what_the_original_cannot_compute_is_said(reference, tmp_path):
+def test_notes_on_omitted_tensors_and_on_the_activation(reference, tmp_path):
     lines = convert(str(reference / "classify_init.ckpt"), str(tmp_path / "garden"), "model_garden")
     assert lines[1:] == ["  not written, the format has no place for them: output_bias, output_weights"]
     lines = convert(str(reference / "hf_tiny"), str(tmp_path / "tf1"), "tf1")
@@ -139,77 +119,46 @@ def test_what_is_left_out_and_what_the_original_cannot_compute_is_said(reference
     assert BertConfig.from_json_file(tmp_path / "tf1" / "bert_config.json").hidden_act == "gelu_exact"
 
 
-def test_the_task_of_a_fine_tuned_model_is_kept(reference, tmp_path):
+def test_the_task_of_a_fine_tuned_model(reference, tmp_path):
     toy_runs.write(tmp_path, reference, {"tagger": toy_runs.TASKS["tagger"]})
     for file_format in ("tf1", "model_garden", "huggingface"):
-        conversion.run(resolved(ConversionSettings(
-            input=str(tmp_path / "tagger"), output=str(tmp_path / file_format), format=file_format)))
+        scripts.run_here(SCRIPT, input=tmp_path / "tagger", output=tmp_path / file_format, format=file_format)
     assert task_metadata.read(tmp_path / "tf1") == task_metadata.read(tmp_path / "tagger")
     assert not (tmp_path / "model_garden" / "task.json").exists()
     assert task_metadata.read(tmp_path / "huggingface").labels == task_metadata.read(tmp_path / "tagger").labels
 
 
-def test_overwrite(original, reference, tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "notes.txt").write_text("mine")
-    given = {"input": original, "output": tmp_path / "out", "format": "tf1"}
-    assert "out: is not empty; give another folder, or --overwrite" in scripts.fail(SCRIPT, **given)
-    convert(str(original), given["output"], "tf1")
-    printed = scripts.succeed(SCRIPT, **given | {"input": reference / "pretrain_final.ckpt"}, overwrite=True)
-    assert printed.endswith("pretrain_final.ckpt (TF1 checkpoint) -> "
-                            f"{tmp_path}/out (TF1 checkpoint): 46 tensors, 25,466 parameters\n")
+def test_overwrite(original, reference, tmp_path, capsys):
+    """The rejection without --overwrite is tested in test_script_settings."""
+    convert(str(original), str(tmp_path / "out"), "tf1")
+    (tmp_path / "out" / "notes.txt").write_text("unchanged")
+    scripts.run_here(SCRIPT, input=reference / "pretrain_final.ckpt", output=tmp_path / "out", format="tf1",
+                     overwrite=True)
+    assert capsys.readouterr().out.endswith("pretrain_final.ckpt (TF1 checkpoint) -> "
+                                            f"{tmp_path}/out (TF1 checkpoint): 46 tensors, 25,466 parameters\n")
     assert assert_byte_equal(reference / "pretrain_final.ckpt", tmp_path / "out" / "bert_model.ckpt") == 46
-    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+    assert (tmp_path / "out" / "notes.txt").read_text() == "unchanged"
 
 
-@pytest.mark.parametrize(("flags", "message"), [
-    ({"input": None}, "--input is required"),
-    ({"output": None}, "--output is required"),
-    ({"format": None}, "--format is required"),
-    ({"format": "onnx"}, "flag --format=onnx: value should be one of <tf1|model_garden|huggingface>"),
-    ({"input": "nowhere"}, "nowhere: no checkpoint there (looked for nowhere.index)"),
-    ({"output": "original"}, "--output=original: is the folder of --input; give another"),
-    ({"output": "original/bert_config.json"}, "--output=original/bert_config.json: is a file, a folder is needed"),
-    ({"output": "gs://bucket//bert"}, "--output=gs://bucket//bert: each part between slashes must be a name"),
-    ({"bert_config_file": "none.json"}, "--bert_config_file=none.json: no such file"),
-    ({"vocab_file": "none.txt"}, "--vocab_file=none.txt: no such file"),
-    ({"max_position_embeddings": 64}, "--max_position_embeddings=64: the model has 64 positions; a table can only be"),
-    ({"position_extension": "interpolate"}, "--position_extension=interpolate: requires --max_position_embeddings"),
-    ({"adapter": "none.safetensors"}, "--adapter=none.safetensors: no such file"),
+@pytest.mark.parametrize(("source", "change", "options", "message"), [
+    ("original", {"num_hidden_layers": 3}, {},
+     "the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel, which the"),
+    ("original", {"num_hidden_layers": 1}, {},
+     "has bert/encoder/layer_1/attention/output/LayerNorm/beta, for which the BERT config, with num_hidden_layers 1, "),
+    ("original", {"vocab_size": 119}, {},
+     r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] by the BERT"),
+    ("hf_tiny", {"hidden_act": "gelu"}, {},
+     "hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the BERT config"),
+    ("original", {}, {"max_position_embeddings": 64},
+     "`max_position_embeddings`=64: the model has 64 positions; a table can only"),
+    ("original", {}, {"vocab_file": "more.txt"},
+     "`vocab_file`=more.txt: has 121 entries, the model has 120: it is another model's"),
 ])
-@pytest.mark.usefixtures("original")
-def test_mistakes(tmp_path, flags, message):
-    given = {"input": "original", "output": "out", "format": "huggingface"}
-    assert message in scripts.fail(SCRIPT, tmp_path, **given | flags)
-    assert sorted(os.listdir(tmp_path)) == ["original"]
-
-
-def test_no_config(original, tmp_path):
-    (original / "bert_config.json").unlink()
-    with pytest.raises(ValueError, match=r"`bert_config_file` is required: there is no config beside .*/bert_model"):
-        convert(str(original), str(tmp_path / "out"), "tf1")
-
-
-@pytest.mark.parametrize(("change", "message"), [
-    ({"num_hidden_layers": 3}, "the checkpoint has no bert/encoder/layer_2/attention/self/query/kernel, which the"),
-    ({"num_hidden_layers": 1}, "has bert/encoder/layer_1/attention/output/LayerNorm/beta, for which the BERT config, "
-                               "with num_hidden_layers 1, has no place"),
-    ({"vocab_size": 119}, r"word_embeddings has shape \[120, 32\] in the checkpoint and \[119, 32\] by the BERT"),
-])
-def test_a_config_of_another_model(original, reference_config, tmp_path, change, message):
-    with pytest.raises(ValueError, match=message):
-        convert(str(original), str(tmp_path / "out"), "tf1", dataclasses.replace(reference_config, **change))
-    assert sorted(os.listdir(tmp_path)) == ["original"]
-
-
-def test_a_config_that_contradicts_the_checkpoints_own(reference, tmp_path):
-    config = dataclasses.replace(huggingface.read_config(reference / "hf_tiny"), hidden_act="gelu")
-    with pytest.raises(ValueError, match="hidden_act is 'gelu_exact' in the checkpoint and 'gelu' in the BERT config"):
-        convert(str(reference / "hf_tiny"), str(tmp_path / "out"), "tf1", config)
-
-
-def test_a_vocabulary_of_another_model(original, vocabulary, tmp_path):
-    vocabulary.write_text(vocabulary.read_text() + "more\n")
-    with pytest.raises(ValueError, match=r"`vocab_file`=.*: has 121 entries, the model has 120: it is another model's"):
-        convert(str(original), str(tmp_path / "out"), "tf1", vocab_file=vocabulary)
-    assert sorted(os.listdir(tmp_path)) == ["entries.txt", "original"]
+def test_rejected_conversions(original, vocabulary, reference, tmp_path, monkeypatch, source, change, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "more.txt").write_text(vocabulary.read_text() + "more\n")
+    source = str(original if source == "original" else reference / source)
+    config = dataclasses.replace(open_checkpoint(source).config, **change)
+    with pytest.raises(InputError, match=message):
+        convert(source, "out", "tf1", config, **options)
+    assert not (tmp_path / "out").exists()

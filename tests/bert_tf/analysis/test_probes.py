@@ -1,4 +1,4 @@
-"""Linear probes on states of which one layer determines the class."""
+"""Linear probes on states in which one layer determines the class."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_the_mix_prefers_the_informative_layer(found):
 
 
 def test_probes_of_pairs_read_both_words():
-    """The class of a pair is that of its second word."""
+    """The second word determines the class of a pair."""
     vectors, labels = make(400, 3)
     places = np.stack([np.arange(400), np.roll(np.arange(400), 7)], axis=1)
     examples = Examples(vectors.astype(np.float16), places, labels[places[:, 1]])

@@ -68,7 +68,7 @@ def test_pruning_is_equivalent_to_masking(model, pruned, features, options):
 
 
 def test_pruning_twice(model, pruned):
-    """The numbers of the second time are those of the remaining heads and neurons."""
+    """The second pruning numbers the remaining heads and neurons."""
     path, config = pruned
     again = Kept([np.array([1]), np.array([0]), np.array([0, 3])], [np.array([0, 2]), np.array([3]), np.array([0])])
     tensors, _ = prune(open_checkpoint(path).tensors, config, again)

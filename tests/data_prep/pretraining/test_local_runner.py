@@ -1,5 +1,6 @@
 """Records created on this machine: they match the original BERT, for any number of shards, and runs resume."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -108,6 +109,17 @@ def test_too_little_text_leaves_no_partial_file(tmp_path, create, write, text, n
     assert not list(tmp_path.glob("*.partial"))
 
 
+def test_an_interrupted_run_leaves_no_partial_file(tmp_path, create, monkeypatch):
+    def stop(task):
+        pathlib.Path(f"{task.output_files[0]}.partial").write_text("file of a worker that was killed")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shards, "make_shard", stop)
+    with pytest.raises(KeyboardInterrupt):
+        create(tmp_path, num_output_shards=2)
+    assert os.listdir(tmp_path) == []
+
+
 def test_each_shard_is_created_from_a_part_of_the_text(tmp_path, shards_and_summary, reference_tokenizer):
     folder, summary = shards_and_summary
     vocabulary, total = masking.Vocabulary.of_tokenizer(reference_tokenizer), shards.Counts()
@@ -175,6 +187,8 @@ def test_only_missing_shards_are_created(copied_shards, shards_and_summary, crea
     ({"settings": InstanceSettings(max_seq_length=41, max_predictions_per_seq=5, dupe_factor=3)},
      "`max_seq_length` was 40, now 41; `dupe_factor` was 2, now 3"),
     ({"num_output_shards": 3}, "`num_output_shards` was 4, now 3"),
+    ({"settings": dataclasses.replace(SETTINGS, objective="segment_pairs")},
+     "`objective` was sentence_pairs, now segment_pairs"),
     ({"input_files": ["text.txt", CORPUS_FILE]}, "input .*/text.txt is new"),
     ({"input_files": ["text.txt"]}, "input .*/corpus.txt is left out, and 1 more differ"),
 ])
@@ -188,11 +202,15 @@ def test_an_output_from_other_inputs_or_settings(tmp_path, copied_shards, shards
 
 
 def test_an_output_from_a_changed_input_or_vocabulary(tmp_path, create, write):
-    create(tmp_path, input_files=[write("text.txt", "one\n\ntwo\n\n" * 10)])
+    text, other = (write(name, "one\n\ntwo\n\n" * 10) for name in ("text.txt", "other.txt"))
+    create(tmp_path, input_files=[text, other])
+    with pytest.raises(InputError, match="the inputs come in another order"):
+        create(tmp_path, input_files=[other, text])
     tokenizer = BertTokenizer(
         write("vocab.txt", pathlib.Path(pretraining_records.VOCAB_FILE).read_bytes() + b"one_more\n"))
+    os.utime(text, (1, 1))  # it has the same size, but another time
     with pytest.raises(InputError, match=r"vocabulary of `vocab_file` is another one; input .*text.txt was changed"):
-        create(tmp_path, tokenizer=tokenizer, input_files=[write("text.txt", "one\n\ntwo\n\n" * 11)])
+        create(tmp_path, tokenizer=tokenizer, input_files=[text, other])
 
 
 @pytest.mark.parametrize(("num_shards", "is_equal"), [(1, True), (2, False)])

@@ -18,7 +18,7 @@ def tokenizer(make_tokenizer):
 
 def article(**fields):
     """A RACE article of two questions, without fields that are None."""
-    fields = {"article": "a b", "questions": ["What?", "It is _ ."], "options": [["c", "d", "e"], ["f", "g", "a"]],
+    fields = {"article": "a b", "questions": ["What?", "Is __ a _ ?"], "options": [["c", "d", "e"], ["f", "g", "a"]],
               "answers": ["C", "A"], "id": "high1.txt", **fields}
     return {name: value for name, value in fields.items() if value is not None}
 
@@ -51,7 +51,7 @@ def test_race(write, tmp_path):
     questions = swag.read_race(str(tmp_path / "train"))
     assert questions.guids == ["high1.txt-0", "high1.txt-1", "middle2.txt-0", "middle2.txt-1"]
     assert questions.text_a == ["a b"] * 4
-    assert questions.text_b[:2] == [["What? c", "What? d", "What? e"], ["It is f .", "It is g .", "It is a ."]]
+    assert questions.text_b[:2] == [["What? c", "What? d", "What? e"], ["Is f a _ ?", "Is g a _ ?", "Is a a _ ?"]]
     assert questions.labels.tolist() == [1, 1, 2, 0]
     assert swag.read_race(write("1.json", article(answers=None))).labels is None
 
@@ -92,7 +92,7 @@ def test_invalid_race(write, tmp_path, content, message):
 
 
 def test_race_without_questions(write, tmp_path):
-    for path, message in (("nowhere", "nowhere: no such file or folder"), (str(tmp_path), "holds no .json or .txt")):
+    for path, message in (("nowhere", "nowhere: does not exist"), (str(tmp_path), "holds no .json or .txt")):
         with pytest.raises(InputError, match=message):
             swag.read_race(path)
     with pytest.raises(InputError, match="has no questions"):

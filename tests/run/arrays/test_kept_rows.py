@@ -1,4 +1,4 @@
-"""The files of kept rows are those that existing directories have: names, bytes, and fingerprints."""
+"""Arrays of rows on disk: names, bytes, and fingerprints, which existing directories depend on."""
 
 import io
 import os
@@ -13,7 +13,8 @@ LENGTHS = [2, 3]
 
 def test_fingerprints():
     assert kept_rows.find("kept", [{"of": "one"}, {"data": 1}]) == os.path.join("kept", "ab15978ae16b0263")
-    assert kept_rows.find("kept", {"encoder": "e", "data": "d"}) == os.path.join("kept", "830cc0cd35fb3b59")
+    for metadata in ({"encoder": "e", "data": "d"}, {"data": "d", "encoder": "e"}):
+        assert kept_rows.find("kept", metadata) == os.path.join("kept", "830cc0cd35fb3b59")
 
 
 def test_bytes_of_plain_values(tmp_path):

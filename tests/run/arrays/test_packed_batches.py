@@ -1,6 +1,5 @@
-"""Fine-tuning with several examples in a row: the same examples, losses and gradients in each step."""
+"""Packing of several examples into a row: each step has the same examples, losses, and gradients."""
 
-import csv
 import dataclasses
 import itertools
 
@@ -9,15 +8,9 @@ import pytest
 import tensorflow as tf
 
 from bert_tf import losses, models
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
-from bert_tf.config import BertConfig
-from data_prep.tasks import classifier, token_classifier
 from run.arrays import batches, packing
-from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import StepSettings, TrainingSettings
 from run.training.host_batches import WHOLE, HostShare
-from tests import toy_runs
+from tests import scripts, toy_runs
 
 NUM, WIDTH, BATCH = 23, 17, 6
 
@@ -33,25 +26,25 @@ def arrays():
             "label_ids": np.arange(NUM, dtype=np.int32) % 3}
 
 
-def of_step(dataset, step):
+def get_batch(dataset, step):
     (batch,) = itertools.islice(dataset, step, step + 1)
     return batch
 
 
-def packed_batches(arrays, **options):
+def pack_batches(arrays, **options):
     return packing.packed_training_batches(arrays, BATCH, 5, 20, **{"share": WHOLE, **options})
 
 
 @pytest.mark.parametrize("kind", ["labels", "numbers", "several", "tokens"])
-def test_losses_and_gradients_are_those_of_examples_apart(arrays, reference_config, kind):
+def test_losses_and_gradients_equal_those_of_separate_examples(arrays, reference_config, kind):
     labels = {"labels": arrays["label_ids"], "numbers": (arrays["label_ids"] * 0.7).astype(np.float32),
               "several": (np.arange(NUM * 3).reshape(NUM, 3) % 2).astype(np.int32),
               "tokens": np.where(arrays["input_mask"] == 1, arrays["input_ids"] % 3, -1).astype(np.int32)}[kind]
     arrays = {**arrays, "label_ids": labels}
     loss = {"labels": losses.classification_loss, "numbers": losses.regression_loss,
             "several": losses.multi_label_loss, "tokens": losses.token_classification_loss}[kind]
-    apart = of_step(batches.training_batches(arrays, BATCH, 5, static_shapes=True), 3)
-    packed = of_step(packed_batches(arrays, per_position=kind == "tokens"), 3)
+    separate = get_batch(batches.training_batches(arrays, BATCH, 5, static_shapes=True), 3)
+    packed = get_batch(pack_batches(arrays, per_position=kind == "tokens"), 3)
     assert packed["input_ids"].shape[0] < BATCH
     config = dataclasses.replace(reference_config, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
@@ -66,7 +59,7 @@ def test_losses_and_gradients_are_those_of_examples_apart(arrays, reference_conf
         return value, [tf.convert_to_tensor(gradient) for gradient in tape.gradient(value, model.trainable_variables)
                        if gradient is not None]
 
-    found, expected = (loss_and_gradients(each) for each in (packed, apart))
+    found, expected = (loss_and_gradients(each) for each in (packed, separate))
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-6)
     assert len(found[1]) == len(expected[1])
     norms = [float(tf.linalg.global_norm(gradients)) for gradients in (
@@ -75,63 +68,38 @@ def test_losses_and_gradients_are_those_of_examples_apart(arrays, reference_conf
 
 
 def test_all_batches_have_one_shape_and_resume(arrays):
-    first = [of_step(packed_batches(arrays), step) for step in range(9)]
+    first = [get_batch(pack_batches(arrays), step) for step in range(9)]
     shapes = {tuple((name, tuple(values.shape)) for name, values in batch.items()) for batch in first}
     assert len(shapes) == 1
-    resumed = of_step(packed_batches(arrays, first_step=7), 0)
+    resumed = get_batch(pack_batches(arrays, first_step=7), 0)
     for name, values in resumed.items():
         np.testing.assert_array_equal(values, first[7][name])
-    even = of_step(packed_batches(arrays, multiple=4), 0)
+    even = get_batch(pack_batches(arrays, multiple=4), 0)
     assert even["input_ids"].shape[0] % 4 == 0
-    halves = [of_step(packed_batches(arrays, multiple=4, share=HostShare(index, 2)), 0) for index in range(2)]
+    halves = [get_batch(pack_batches(arrays, multiple=4, share=HostShare(index, 2)), 0) for index in range(2)]
     for name, values in even.items():
         np.testing.assert_array_equal(np.concatenate([half[name] for half in halves]), values)
 
 
-def test_packs_are_filled_by_the_longest_first():
+def test_packing_is_first_fit_decreasing():
     packs = packing.pack(np.array([3, 9, 5, 4, 1]), 10)
     assert [list(map(int, pack)) for pack in packs] == [[1, 4], [2, 3], [0]]
-    assert len(packing.pack(np.ones(30, int), 100)) == 3  # at most twelve in a row
+    assert len(packing.pack(np.ones(30, int), 100)) == 3  # At most twelve per row.
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, reference):
-    folder = tmp_path_factory.mktemp("packed")
-    toy_runs.write_data(folder)
-    vocabulary = (reference / "text" / "vocab.txt").read_text(encoding="utf-8")
-    (folder / "vocab.txt").write_text(vocabulary, encoding="utf-8")
-    return folder, BertConfig(len(vocabulary.splitlines()), 8, 1, 2, 12, max_position_embeddings=32, type_vocab_size=2,
-                              hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-
-
-def train(folder, output_dir, task, **tuning):
-    """The losses of a run's training_log.csv."""
-    folder, config = folder
-    job.run(FineTuningSettings(
-        task=task, model=ModelSettings(config=config), step=StepSettings(jit_compile=True, accumulate_steps=2),
-        tokenizer=TokenizerSettings(vocab_file=str(folder / "vocab.txt"), max_seq_length=20),
-        training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=4, iterations_per_loop=1),
-        tuning=TuningSettings(do_train=True, group_by_length=False, num_train_epochs=1.0, **tuning)))
-    with open(folder / output_dir / "training_log.csv", newline="", encoding="utf-8") as file:
-        return [float(row["loss"]) for row in csv.DictReader(file)]
-
-
-def test_a_run_learns_what_it_would_unpacked(folder):
-    task = classifier.Settings(task_name="sst-2", data_dir=str(folder[0] / "sst-2"))
-    found, expected = (train(folder, f"packed_{packs}", task, pack_sequences=packs)
-                       for packs in (True, False))
-    assert len(found) == 3
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
-
-
-def test_what_cannot_be_packed():
-    with pytest.raises(ValueError, match="`pack_sequences`=True: cannot be combined with `long_texts`=windows"):
-        FineTuningSettings(task=classifier.Settings(task_name="sst-2", long_texts="windows"),
-                           tuning=TuningSettings(pack_sequences=True))
-
-
-def test_sentences_of_words_are_packed_too(folder):
-    task = token_classifier.Settings(train_file=str(folder[0] / "dev.txt"), dev_file=str(folder[0] / "dev.txt"))
-    found, expected = (train(folder, f"tagger_{packs}", task, pack_sequences=packs)
-                       for packs in (True, False))
-    np.testing.assert_allclose(found, expected, rtol=1e-5)
+@pytest.mark.parametrize(("script", "name"), [("run.run_classifier", "sst"), ("run.run_tagger", "tagger")])
+def test_a_packed_run_has_the_losses_of_an_unpacked_one(tmp_path, reference, monkeypatch, script, name):
+    toy_runs.write_data(tmp_path)
+    toy_runs.write(tmp_path, reference, {name: toy_runs.TASKS[name]}, hidden_dropout_prob=0.0,
+                   attention_probs_dropout_prob=0.0)
+    monkeypatch.chdir(tmp_path)
+    flags = {"init_checkpoint": name, "max_seq_length": 20, "train_batch_size": 4, "iterations_per_loop": 1,
+             "jit_compile": True, "accumulate_steps": 2, "group_by_length": False, "do_train": True,
+             "num_train_epochs": 1, **toy_runs.DATA[name], **({"task_name": "sst-2"} if name == "sst" else {})}
+    curves = []
+    for pack_sequences in (True, False):
+        directory = f"packed_{pack_sequences}"
+        scripts.run_here(script, output_dir=directory, pack_sequences=pack_sequences, **flags)
+        curves.append(np.genfromtxt(f"{directory}/training_log.csv", delimiter=",", names=True)["loss"])
+    assert curves[0].size > 0
+    np.testing.assert_allclose(*curves, rtol=1e-5)

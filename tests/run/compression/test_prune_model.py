@@ -7,38 +7,27 @@ import pytest
 
 from bert_tf import run_state
 from bert_tf.checkpoints import checkpoint_files, open_checkpoint
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import of_checkpoint
-from run.compression import pruning as pruning_job
-from run.compression.settings import PruneModelSettings, PruningSettings
 from run.finetuning.fine_tuned import FineTuned
-from run.finetuning.settings import DataSettings
-from run.settings import StepSettings, TrainingSettings
-from run.techniques.settings import LossSettings
 from run.training import model_files
 from tests import scripts, state_files, toy_runs
-from tests.settings import resolved
 
 pytestmark = pytest.mark.usefixtures("in_flat")
 
 
-def prune(name, output_dir, batch_size=4, losses=None, **pruning):
-    """Prunes in this process, in the current directory; returns the content of pruning.json."""
-    settings = PruneModelSettings(
-        ModelSettings(init_checkpoint=name), TokenizerSettings(), DataSettings(**toy_runs.DATA[name]),
-        PruningSettings(**pruning), TrainingSettings(output_dir=str(output_dir), train_batch_size=batch_size),
-        losses=LossSettings(**losses or {}))
-    pruning_job.run(resolved(settings))
-    with open(f"{output_dir}/pruning.json", encoding="utf-8") as file:
-        return json.load(file)
+def prune(name, output_dir, **flags):
+    """Runs the script in this process, in the current directory; returns the content of pruning.json."""
+    flags = {"init_checkpoint": name, "output_dir": output_dir, **toy_runs.DATA[name], "train_batch_size": 4, **flags}
+    scripts.run_here("run.prune_model", **flags)
+    return json.loads((output_dir / "pruning.json").read_text())
 
 
 @pytest.mark.parametrize("name", ["tagger", "squad", "swag"])
 def test_each_task(tmp_path, name, capsys):
-    report = prune(name, tmp_path, batch_size=2, keep_heads=0.5, keep_neurons=0.25)
+    report = prune(name, tmp_path, train_batch_size=2, keep_heads=0.5, keep_neurons=0.25)
     assert "measuring importance: 100%" in capsys.readouterr().err
     assert (report["rounds"][0]["heads"], report["rounds"][0]["neurons"]) == ([1], [3])
     assert report["metric"] in report["whole"]["scores"]
@@ -59,7 +48,7 @@ def test_by_default_the_model_is_unchanged(flat, tmp_path):
 
 def test_a_smaller_vocabulary_and_factorized_embeddings(tmp_path, capfd):
     """The tokens of the training data suffice for its texts. The factors are trained like all weights."""
-    report = prune("sst", tmp_path, prune_vocabulary=("sst-2/train.tsv",), embedding_size=3, num_train_epochs=1.0)
+    report = prune("sst", tmp_path, prune_vocabulary="sst-2/train.tsv", embedding_size=3, num_train_epochs=1.0)
     before = float(capfd.readouterr().out.split("vocabulary: eval_accuracy ")[1].split()[0])
     assert report["whole"]["scores"]["eval_accuracy"] == pytest.approx(before, abs=1e-4)
     tokens = (tmp_path / "vocab.txt").read_text(encoding="utf-8").split()
@@ -92,14 +81,8 @@ def test_the_last_round_that_reaches_the_minimum_score_is_the_result(tmp_path, m
     assert BertConfig.from_json_file(tmp_path / "best" / "bert_config.json").intermediate_size == 3
 
 
-def test_a_batch_divides_into_micro_batches():
-    with pytest.raises(InputError, match=r"^`train_batch_size`=4: must be a multiple of `accumulate_steps`=3"):
-        PruneModelSettings(pruning=PruningSettings(num_train_epochs=1.0), training=TrainingSettings(train_batch_size=4),
-                           step=StepSettings(accumulate_steps=3))
-
-
-STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True}
-LOSSES = {"hidden_weight": 1.0}
+STEPS = {"keep_heads": 0.5, "keep_neurons": 0.3, "rounds": 2, "num_train_epochs": 1.0, "distill": True,
+         "hidden_weight": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +91,7 @@ def undisturbed(flat, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(flat)
-        report = prune("sst", folder, losses=LOSSES, **STEPS)
+        report = prune("sst", folder, **STEPS)
     assert [each["neurons"] for each in report["rounds"]] == [[8], [4]]
     return folder
 
@@ -135,12 +118,12 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
     keep = model_files.keep
     monkeypatch.setattr(model_files, "keep", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        prune("sst", tmp_path, losses=LOSSES, **STEPS)
+        prune("sst", tmp_path, **STEPS)
     monkeypatch.setattr(model_files, "keep", keep)
     first = (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns
-    with pytest.raises(InputError, match=r"holds a run with `keep_neurons` 0\.3, not 0\.4; choose another folder"):
-        prune("sst", tmp_path, losses=LOSSES, **STEPS | {"keep_neurons": 0.4})
-    prune("sst", tmp_path, losses=LOSSES, **STEPS)
+    with pytest.raises(InputError, match=r"contains a run with `keep_neurons` 0\.3, not 0\.4; choose another"):
+        prune("sst", tmp_path, **STEPS | {"keep_neurons": 0.4})
+    prune("sst", tmp_path, **STEPS)
     assert (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns == first
     assert_same_results(tmp_path, undisturbed)
     state_files.assert_holds(tmp_path / "prune.json", {
@@ -156,7 +139,7 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
 
 def test_a_killed_pruning_ends_like_an_undisturbed_one(flat, undisturbed, tmp_path):
     """It is killed in the training of its second round, after it had been killed at its very start."""
-    flags = {"init_checkpoint": "sst", "output_dir": tmp_path, **toy_runs.DATA["sst"], **STEPS, **LOSSES,
+    flags = {"init_checkpoint": "sst", "output_dir": tmp_path, **toy_runs.DATA["sst"], **STEPS,
              "train_batch_size": 4}
     command = scripts.command("run.prune_model", **flags, iterations_per_loop=1, save_checkpoints_steps=1)
     (tmp_path / "prune.json.partial").touch()

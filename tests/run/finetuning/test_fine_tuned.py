@@ -1,4 +1,4 @@
-"""FineTuned: a model of each kind of task is opened with its data, and a model that is derived from it by itself."""
+"""FineTuned: models of all kinds of tasks, and models derived from them."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def open_model(name, data):
 
 
 @pytest.mark.parametrize("name", list(toy_runs.TASKS))
-def test_a_derived_model_is_opened_by_its_folder_and_answers_alike(folder, name, monkeypatch):
+def test_a_derived_model_has_the_same_outputs(folder, name, monkeypatch):
     monkeypatch.chdir(folder)
     whole = open_model(name, toy_runs.DATA[name])
     written = whole.write(f"{name}_copy", whole.read_tensors(), whole.config)
@@ -40,7 +40,7 @@ def test_a_derived_model_is_opened_by_its_folder_and_answers_alike(folder, name,
     assert copy.score() == written.score() == whole.task.score(outputs)
 
 
-def test_weights_that_the_task_lacks(folder, monkeypatch):
+def test_missing_weights_of_the_task(folder, monkeypatch):
     monkeypatch.chdir(folder)
     with pytest.raises(InputError, match="`init_checkpoint`=headless: is not of a fine-tuned classifier, it lacks "
                                          "output_weights, output_bias"):

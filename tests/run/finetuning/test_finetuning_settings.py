@@ -1,20 +1,18 @@
-"""Settings of fine-tuning that must go together, and the runs that they make."""
+"""The runs of fine-tuning settings. Settings that do not go together are in tests/run/test_script_settings.py."""
 
 import dataclasses
 
 import pytest
 
-from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.errors import InputError
 from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings, short
-from run.settings import OptimizerSettings, TrainingSettings
+from run.settings import TrainingSettings
 
 BOTH = TuningSettings(do_train=True, do_eval=True)
 TRAINING = TrainingSettings(output_dir="out", random_seed=5)
 SEARCH = SearchSettings(search=True)
 
 
-def test_one_run_is_the_settings_themselves():
+def test_a_single_run_has_the_settings_themselves():
     settings = FineTuningSettings(training=TRAINING)
     assert settings.runs == [settings]
 
@@ -36,7 +34,7 @@ def test_the_trials_of_the_paper_s_search():
     assert {(run.training.random_seed, run.search.search, run.tuning.do_train) for run in runs} == {(5, False, True)}
 
 
-def test_a_value_is_tried_once():
+def test_duplicate_values_are_tried_once():
     search = SearchSettings(search=True, search_batch_sizes=(8, 8), search_learning_rates=(1e-4, 0.0001, 0.5),
                             search_epochs=(1.0, 1, 0.25))
     runs = FineTuningSettings(training=TRAINING, tuning=BOTH, search=search).runs
@@ -46,10 +44,10 @@ def test_a_value_is_tried_once():
 
 @pytest.mark.parametrize(("num_examples", "epochs", "multiple", "batch_size"), [
     (5, 1.5, 1, 5), (5, 1.5, 2, 4),
-    (1, 3.0, 2, 8),  # not one for each replica
-    (3, 3.0, 1, 8),  # three epochs fill one
+    (1, 3.0, 2, 8),  # Less than one per replica.
+    (3, 3.0, 1, 8),  # Three epochs fill a batch.
     (9, 0.5, 1, 8), (8, 1.0, 1, 8), (7, 1.0, 1, 7)])
-def test_too_few_examples_for_a_batch_make_a_smaller_one(num_examples, epochs, multiple, batch_size):
+def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch_size):
     settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
                                   tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
     assert settings.fitting(num_examples, multiple).training.train_batch_size == batch_size
@@ -59,40 +57,3 @@ def test_too_few_examples_for_a_batch_make_a_smaller_one(num_examples, epochs, m
     (2.0, "2"), (10.0, "10"), (16, "16"), (2.5, "2.5"), (5e-5, "5e-05"), (0.001, "0.001")])
 def test_numbers_in_names(number, text):
     assert short(number) == text
-
-
-@pytest.mark.parametrize(("values", "message"), [
-    ({"search_epochs": ()}, "`search_epochs`: a value to try is needed"),
-    ({"search": False, "search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
-    ({"search": False, "search_learning_rates": (1e-4,)}, "`search_learning_rates`=0.0001: requires `search`"),
-    ({"search_batch_sizes": (8, 0)}, "`search_batch_sizes`=0: it must be at least 1"),
-])
-def test_a_search_that_cannot_be(values, message):
-    with pytest.raises(InputError) as caught:
-        SearchSettings(**{"search": True, **values})
-    assert str(caught.value) == message
-
-
-@pytest.mark.parametrize(("values", "message"), [
-    ({"tuning": TuningSettings(do_train=True)}, "`search`=True: requires `do_eval`"),
-    ({"tuning": TuningSettings(do_eval=True, do_predict=True)}, "`search`=True: requires `do_train`"),
-    ({"tuning": dataclasses.replace(BOTH, num_runs=2)},
-     "`search`=True: cannot be combined with `num_runs`; run the search first, then set `num_runs` with the best "),
-    ({"training": TrainingSettings(train_batch_size=8)},
-     "`search`=True: cannot be combined with `train_batch_size`; set `search_batch_sizes`"),
-    ({"optimizer": OptimizerSettings(learning_rate=1e-4)},
-     "`search`=True: cannot be combined with `learning_rate`; set `search_learning_rates`"),
-    ({"tuning": dataclasses.replace(BOTH, num_train_epochs=1.0)},
-     "`search`=True: cannot be combined with `num_train_epochs`; set `search_epochs`"),
-])
-def test_what_does_not_go_with_a_search(values, message):
-    with pytest.raises(InputError) as caught:
-        FineTuningSettings(**{"tuning": BOTH, "search": SEARCH, **values})
-    assert str(caught.value).startswith(message)
-
-
-def test_a_head_is_kept_only_from_a_checkpoint_and_in_training():
-    with pytest.raises(InputError, match=r"^`keep_head`=False: requires `init_checkpoint`$"):
-        FineTuningSettings(tuning=TuningSettings(do_train=True, keep_head=False))
-    with pytest.raises(InputError, match=r"^`keep_head`=True: requires `do_train`$"):
-        FineTuningSettings(model=ModelSettings(init_checkpoint="folder"), tuning=TuningSettings(keep_head=True))

@@ -1,6 +1,6 @@
-"""run_classifier --long_texts=windows: training, resume, and what is served of it.
+"""run_classifier --long_texts=windows: training, resume, and serving.
 
-That several replicas train alike is shown, with other settings, in test_trained_weights.
+test_trained_weights trains on windows with several replicas.
 """
 
 import dataclasses
@@ -13,19 +13,14 @@ import pytest
 import tensorflow as tf
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint
 from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import classifier, glue, text_windows
-from run.finetuning import job
-from run.finetuning.settings import FineTuningSettings, TuningSettings
-from run.settings import OptimizerSettings, TrainingSettings
-from tests import toy_runs
-from tests.settings import resolved
+from data_prep.tasks import glue, text_windows
+from tests import scripts, toy_runs
 
-LENGTH = 9  # of a window: 7 words of a text, or 6 of a pair
+LENGTH = 9  # A window has 7 words of a text, or 6 of a pair.
 TEXTS = ["class " * number + "line " * (23 - 2 * number) for number in range(12)]
 WINDOWS = {"long_texts": "windows", "window_stride": 5, "max_windows": 3, "window_pooling": "max"}
 
@@ -48,16 +43,11 @@ def here(folder, monkeypatch):
     return folder
 
 
-def tune(output_dir, windows=None, **tuning):
-    settings = FineTuningSettings(
-        model=ModelSettings(init_checkpoint="sst"), tokenizer=TokenizerSettings(max_seq_length=LENGTH),
-        training=TrainingSettings(output_dir, train_batch_size=4, save_checkpoints_steps=2),
-        optimizer=OptimizerSettings(learning_rate=1e-2),
-        tuning=TuningSettings(**tuning), task=classifier.Settings(
-            task_name="own", data_dir="data", text_a_column="sentence",
-            **WINDOWS if windows is None else windows))
-    settings = resolved(settings)
-    job.run(settings)
+def tune(output_dir, **flags):
+    scripts.run_here("run.run_classifier", **{
+        "init_checkpoint": "sst", "max_seq_length": LENGTH, "output_dir": output_dir, "train_batch_size": 4,
+        "save_checkpoints_steps": 2, "learning_rate": 1e-2, "num_train_epochs": 2.0, "task_name": "own",
+        "data_dir": "data", "text_a_column": "sentence", **WINDOWS, **flags})
 
 
 def weights(folder):
@@ -65,7 +55,7 @@ def weights(folder):
 
 
 def test_a_run_and_its_export(here, capsys):
-    tune("run", do_train=True, do_eval=True, do_predict=True, num_train_epochs=2.0)
+    tune("run", do_train=True, do_eval=True, do_predict=True)
     said = capsys.readouterr().err
     assert re.search(r"train: 12 rows; \d+ rows are longer than --max_seq_length=9: they are read in 2.\d windows "
                      r"each, at most 3", said)
@@ -76,7 +66,7 @@ def test_a_run_and_its_export(here, capsys):
     expected = weights("run")
     shutil.copytree("run", "killed")
     (here / "killed" / "checkpoint").write_text('model_checkpoint_path: "ckpt-2"\n')
-    tune("killed", do_train=True, num_train_epochs=2.0)
+    tune("killed", do_train=True)
     for name, value in weights("killed").items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
@@ -93,13 +83,13 @@ def test_a_run_and_its_export(here, capsys):
 
     message = "`output_dir`=run: holds the run of another task, with window_pooling 'max', not None; choose another"
     with pytest.raises(InputError, match=f"^{message}"):
-        tune("run", windows={}, do_eval=True)
-    with pytest.raises(InputError, match=r"^`output_dir`=run: holds a run with `window_stride` 5, not 4; choose anot"):
-        tune("run", windows=WINDOWS | {"window_stride": 4}, do_train=True, num_train_epochs=2.0)
+        tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
+    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `window_stride` 5, not 4; choose an"):
+        tune("run", window_stride=4, do_train=True)
 
 
 def test_features_of_windows(reference):
-    """Short texts are as ever; of long ones each piece is in a window."""
+    """Short texts have the usual features. Each token of a long text is in a window."""
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
@@ -120,15 +110,3 @@ def test_features_of_windows(reference):
     pairs = dataclasses.replace(examples, text_b=["a line"] * 3)
     with pytest.raises(InputError, match=r"^`max_seq_length`=4: \[CLS\], \[SEP\] and a piece of each text need at"):
         text_windows.convert_examples_to_windows(pairs, tokenizer, 4, windows)
-
-
-@pytest.mark.parametrize(("settings", "message"), [
-    ({"window_stride": 5}, "`window_stride`=5: requires `long_texts`=windows"),
-    ({"max_windows": 2}, "`max_windows`=2: requires `long_texts`=windows"),
-    ({"window_pooling": "max"}, "`window_pooling`=max: requires `long_texts`=windows"),
-    ({"long_texts": "windows", "max_windows": 0}, "`max_windows`=0: it must be at least 1"),
-    ({"long_texts": "whole"}, "`long_texts`=whole: it must be one of cut, windows"),
-])
-def test_mistakes(settings, message):
-    with pytest.raises(InputError, match=f"^{message}$"):
-        classifier.Settings(**settings)

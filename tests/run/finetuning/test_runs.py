@@ -1,4 +1,4 @@
-"""What is left of a run that is used no more."""
+"""Memory of runs that are not used any more."""
 
 import pytest
 import tensorflow as tf
@@ -14,7 +14,7 @@ class Weight(tf.Module):
 
 
 @pytest.mark.parametrize("kind", ["one_device", "mirrored"])
-def test_the_memory_of_weights_and_moments_is_given_back(two_replicas, kind):
+def test_the_memory_of_weights_and_optimizer_state_is_freed(two_replicas, kind):
     strategy = two_replicas if kind == "mirrored" else tf.distribute.OneDeviceStrategy("CPU:0")
     with strategy.scope():
         model, optimizer = Weight(), create_optimizer(0.1, 9, 0)

@@ -1,4 +1,4 @@
-"""The search apart from training: which trials run, which is best, what is kept. Training is made up."""
+"""The hyperparameter search with fake trainings: its trials, the best one, and files."""
 
 import csv
 
@@ -29,16 +29,16 @@ class Weight(tf.Module):
 
 @pytest.fixture
 def searched(tmp_path, monkeypatch):
-    """(scores, **settings of the search) -> TrainedModel; `searched.ran` are the names of the runs made so far.
+    """Function (scores, **settings of the search) -> TrainedModel, with the names of all runs in `searched.ran`.
 
-    A run makes a checkpoint and scores what `scores` says, or diverges where that is None.
+    A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
     """
     def run(scores, **values):
         def one_run(settings, shared):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
-                assert not (folder / run_state.TRIAL_FILE).exists()  # it would count as finished if it were killed
+                assert not (folder / run_state.TRIAL_FILE).exists()  # A killed trial is unfinished.
                 folder.mkdir(parents=True, exist_ok=True)
                 for name in ("checkpoint", "ckpt-7.index", "loss.png"):
                     (folder / name).touch()
@@ -50,7 +50,7 @@ def searched(tmp_path, monkeypatch):
         monkeypatch.setattr(runs, "one_run", one_run)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
-            trained_weights=TrainedWeightsSettings(lora_rank=2),  # of training alone, and the best is only evaluated
+            trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
             search=SearchSettings(search=True, **{"search_batch_sizes": (8,), "search_learning_rates": (0.1, 0.5),
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
@@ -65,9 +65,9 @@ def with_checkpoints(folder):
     return sorted(path.parent.name for path in folder.glob("search/*/ckpt-*"))
 
 
-def test_the_best_trial_is_used_and_alone_keeps_its_checkpoints(tmp_path, searched, capsys):
+def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, searched, capsys):
     tuned = searched(SCORES)
-    best = "batch8_lr0.1_epochs2"  # the first of equals
+    best = "batch8_lr0.1_epochs2"  # The first of two equal scores.
     assert searched.ran == [*((name, True) for name in SCORES), (best, False)]
     assert tuned.folder == str(tmp_path / "search" / best)
     assert with_checkpoints(tmp_path) == [best]
@@ -84,9 +84,6 @@ def test_the_best_trial_is_used_and_alone_keeps_its_checkpoints(tmp_path, search
     assert output.endswith("eval_accuracy = 0.75\neval_loss = 2.0\nglobal_step = 7\nloss = 2.0\n")
     assert (tmp_path / "eval_results.txt").read_text() in output
 
-
-def test_what_the_folder_of_a_search_has(tmp_path, searched):
-    searched(SCORES)
     with open(tmp_path / "search" / "search.tsv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert [row["folder"] for row in rows] == list(SCORES)
@@ -97,12 +94,12 @@ def test_what_the_folder_of_a_search_has(tmp_path, searched):
     weight = Weight(0.0)
     tf.train.Checkpoint(model=weight).restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
     assert float(weight.weight) == 0.75
-    assert run_state.holds_run(str(tmp_path))
+    assert run_state.has_run(str(tmp_path))
 
 
-def test_a_search_goes_on_with_what_is_missing(tmp_path, searched):
+def test_a_search_resumes_with_missing_trials(tmp_path, searched):
     searched(SCORES, search_learning_rates=(0.1,))
-    (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()  # as if killed before it was removed
+    (tmp_path / "search" / "batch8_lr0.1_epochs1" / "checkpoint").touch()  # As if the process had been killed.
     searched.ran.clear()
     searched({**SCORES, "batch8_lr0.5_epochs1": 0.875})
     assert searched.ran == [("batch8_lr0.5_epochs1", True), ("batch8_lr0.5_epochs2", True),
@@ -112,7 +109,7 @@ def test_a_search_goes_on_with_what_is_missing(tmp_path, searched):
     assert sorted(path.name for path in tmp_path.glob("ckpt-*.index")) == ["ckpt-7.index"]
 
     searched.ran.clear()
-    tuned = searched(SCORES, search_learning_rates=(0.1,))  # whose best has lost its checkpoints to a better one
+    tuned = searched(SCORES, search_learning_rates=(0.1,))  # The best of these has no checkpoints any more.
     assert searched.ran == [("batch8_lr0.1_epochs2", True), ("batch8_lr0.1_epochs2", False)]
     assert tuned.results["eval_accuracy"] == 0.75
 

@@ -1,17 +1,20 @@
+"""Labels of a model and of a task: another order, another task, and labels without names."""
+
 import numpy as np
 import pytest
 
 from bert_tf.errors import InputError
-from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.model_folder.task_metadata import HuggingFaceTask, TaskMetadata
 from data_prep.tasks import classifier
 from data_prep.tasks.classifier import labels_of_model
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import ClassifierTask
 
+UNNAMED = HuggingFaceTask("classifier", 7, True, ("LABEL_0", "LABEL_1"))
 MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_entailment")
 
 
-@pytest.mark.parametrize(("task", "labels", "of_model", "expected"), [
+@pytest.mark.parametrize(("task", "labels", "model_labels", "expected"), [
     ("mnli", MNLI, MNLI, MNLI),
     ("mnli", MNLI, ("LABEL_0", "LABEL_1", "LABEL_2"), MNLI),
     ("mnli", MNLI, ("ENTAILMENT", "NEUTRAL", "CONTRADICTION"), ("entailment", "neutral", "contradiction")),
@@ -21,11 +24,11 @@ MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_
     ("mrpc", ("0", "1"), ("not_equivalent", "equivalent"), ("0", "1")),
     ("mrpc", ("0", "1"), ("1", "0"), ("1", "0")),
 ])
-def test_a_task_in_the_models_order(task, labels, of_model, expected):
-    assert labels_of_model(task, labels, of_model) == expected
+def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_labels, expected):
+    assert labels_of_model(task, labels, model_labels) == expected
 
 
-@pytest.mark.parametrize(("labels", "of_model", "message"), [
+@pytest.mark.parametrize(("labels", "model_labels", "message"), [
     (MNLI, TWO_WAY, "its labels are entailment, not_entailment, those of the task contradiction, entailment, neutral"),
     (MNLI, ("a", "entailment", "neutral"), "its labels are a, entailment, neutral, those of the task contra"),
     (MNLI, ("entailment", "entailment", "neutral"), "its labels are entailment, entailment, neutral, those"),
@@ -33,13 +36,13 @@ def test_a_task_in_the_models_order(task, labels, of_model, expected):
     ((), TWO_WAY, "its labels are entailment, not_entailment, those of the task a number"),
     (("0", "1"), (), "its labels are a number, those of the task 0, 1"),
 ])
-def test_a_model_of_another_task(labels, of_model, message):
+def test_a_model_of_another_task(labels, model_labels, message):
     with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task, {message}"):
-        labels_of_model("mnli", labels, of_model)
+        labels_of_model("mnli", labels, model_labels)
 
 
-def test_scores_do_not_depend_on_the_models_order():
-    """F1 is of the published label 1, whichever of the model's outputs that is."""
+def test_scores_do_not_depend_on_the_order_of_the_model():
+    """F1 refers to the published label 1, which can be any output of the model."""
     settings = FineTuningSettings(task=classifier.Settings(task_name="mrpc", data_dir="none"))
     logits = np.array([[2.0, 1], [0, 1], [3, 4], [1, 0], [0, 5]], np.float32)
     labels = np.array([0, 0, 1, 1, 1])
@@ -51,3 +54,23 @@ def test_scores_do_not_depend_on_the_models_order():
         found.append(task.score({"logits": logits[:, columns]}))
     assert found[0] == pytest.approx(found[1])
     assert found[0]["eval_f1"] == pytest.approx(2 / 3)
+
+
+@pytest.fixture
+def custom(tmp_path):
+    """Settings of a custom task with the labels a and b."""
+    (tmp_path / "train.tsv").write_text("text\tlabel\nx\tb\ny\ta\n")
+    return classifier.Settings(task_name="own", data_dir=str(tmp_path), text_a_column="text", label_column="label")
+
+
+def test_a_note_gives_the_order_of_unnamed_labels(custom, capsys):
+    for task, order in ((custom, "a, b"), (classifier.Settings(task_name="rte"), "entailment, not_entailment")):
+        ClassifierTask(FineTuningSettings(task=task), UNNAMED)
+        assert capsys.readouterr().err == (f"note: config.json gives the model's labels no names: they are taken for "
+                                           f"{order}, in this order\n")
+
+
+def test_labels_with_names_have_no_note(custom, capsys):
+    for kept in (HuggingFaceTask("classifier", 7, True, ("a", "b")), None):
+        ClassifierTask(FineTuningSettings(task=custom), kept)
+    assert capsys.readouterr().err == ""

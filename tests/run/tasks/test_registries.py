@@ -1,23 +1,35 @@
-"""The registries of the kinds of tasks."""
+"""All kinds of tasks: their registries, and the order in which they read data."""
 
 import pytest
 
-from bert_tf.tasks import KINDS
+from bert_tf.errors import InputError
+from bert_tf.serving import settings as serving_settings
+from bert_tf.tasks import KINDS, UNTRAINED_KINDS
 from bert_tf.tasks.graphs import GRAPHS
 from data_prep.tasks import DATA
+from run.finetuning.settings import FineTuningSettings, TuningSettings
 from run.tasks import TASKS
 
 
-def test_every_kind_that_is_trained_is_in_all_registries():
-    fine_tuned = [name for name, kind in KINDS.items() if kind.is_fine_tuned]
-    assert list(DATA) == list(TASKS) == fine_tuned
-    assert set(GRAPHS) == set(KINDS) > set(DATA)
+def test_registries_have_the_same_kinds():
+    assert list(DATA) == list(TASKS) == [name for name, kind in KINDS.items() if kind.is_fine_tuned]
+    assert set(serving_settings.KINDS) == {*UNTRAINED_KINDS, *TASKS} == set(KINDS) == set(GRAPHS)
+    for name, data in DATA.items():
+        assert (data.Settings.kind, TASKS[name].kind, TASKS[name].data_class) == (name, name, data)
 
 
-@pytest.mark.parametrize("name", DATA)
-def test_each_kind_has_one_name(name):
-    data, task = DATA[name], TASKS[name]
-    assert (data.Settings.kind, task.kind, task.data_class) == (name, name, data)
-    assert (data.__module__, task.__module__) == (f"data_prep.tasks.{name}", f"run.tasks.{name}")
-    class_name = name.title().replace("_", "")
-    assert (data.__name__, task.__name__) == (f"{class_name}Data", f"{class_name}Task")
+@pytest.mark.parametrize(("name", "settings"), [
+    ("classifier", {"task_name": "own", "data_dir": "."}),
+    ("token_classifier", {"train_file": "train.txt", "dev_file": "dev.txt"}),
+    ("multiple_choice", {"train_file": "train.csv", "dev_file": "dev.csv"}),
+])
+def test_all_files_are_read_before_texts_are_tokenized(name, settings, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for path, text in {"train.tsv": "text\tlabel\na\tx\nb\ty\n", "train.txt": "a X\nb Y\n",
+                       "train.csv": "sent1,sent2,ending0,ending1,label\na,b,c,d,0\n",
+                       "dev.tsv": "text\tlabel\na\tz\n", "dev.txt": "a X Y\nb\n", "dev.csv": "sent1\n"}.items():
+        (tmp_path / path).write_text(text)
+    task = TASKS[name](FineTuningSettings(tuning=TuningSettings(do_train=True, do_eval=True),
+                                          task=DATA[name].Settings(**settings)), None)
+    with pytest.raises(InputError, match=r"^(\./)?dev\."):
+        task.read(None, ignore_padding=False)

@@ -15,11 +15,6 @@ def test_rows_of_all_hosts_are_the_batch():
     assert [rows[HostShare(index, 4).rows(5)] for index in range(4)] == [[0, 1], [2, 3], [4], []]
 
 
-@pytest.fixture
-def one_device():
-    return tf.distribute.OneDeviceStrategy("CPU:0")
-
-
 class HostsOfTwoReplicas:
     """A stand-in for a strategy over three hosts: gives the dataset of each."""
 

@@ -25,11 +25,6 @@ def assert_reference(numbers, found):
         np.testing.assert_allclose(values, numbers[name], rtol=RELATIVE, err_msg=name)
 
 
-@pytest.fixture
-def one_device():
-    return tf.distribute.OneDeviceStrategy("CPU:0")
-
-
 @pytest.mark.parametrize(("kind", "on_replicas", "options"), [
     ("pretrain", True, {}),
     ("classify", True, {"accumulate_steps": 2}),

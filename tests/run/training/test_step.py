@@ -45,11 +45,6 @@ def make_line(strategy, loss, batches, make_optimizer=BertAdamW, **options):
     return trainer, model, optimizer
 
 
-@pytest.fixture
-def one_device():
-    return tf.distribute.OneDeviceStrategy("CPU:0")
-
-
 def train(trainer, model, steps):
     """Trains in one loop; returns the weight."""
     trainer.train(tf.constant(steps))

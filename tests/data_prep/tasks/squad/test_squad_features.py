@@ -103,13 +103,13 @@ def test_answers_in_training(tokenizer, write, context, text, start, expected):
 
 
 def test_positions_of_missing_answers(tokenizer, write):
-    path = write("squad.json", paragraph("a b c d a b c", answered("1", "b c", 10, is_impossible=False),
+    path = write("squad.json", paragraph("a b c d a b c", answered("1", "d a", 6, is_impossible=False),
                                          question("2", answers=[], is_impossible=True)))
     examples = squad.read_examples(path, True, True)
     features = make_features(examples, tokenizer, max_seq_length=10, doc_stride=3, is_training=True)
     # [CLS] a b [UNK] [SEP], then windows of four tokens: a b c d, and d a b c.
     assert [(feature.example_index, feature.start_position, feature.end_position) for feature in features] == [
-        (0, 0, 0), (0, 7, 8), (1, 0, 0), (1, 0, 0)]
+        (0, 0, 0), (0, 5, 6), (1, 0, 0), (1, 0, 0)]
     assert [feature.is_impossible for feature in features] == [False, False, True, True]
 
 

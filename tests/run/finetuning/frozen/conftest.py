@@ -1,4 +1,4 @@
-"""A model of four layers, without a task, and sentences with labels; what tests write goes into folders beside them."""
+"""A model of four layers without a task, and labeled sentences. Tests write to other directories of the same parent."""
 
 import random
 

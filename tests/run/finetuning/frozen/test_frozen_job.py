@@ -1,4 +1,4 @@
-"""Tagging by frozen features as a job: training, reuse of vectors, resume, evaluation alone, what is refused."""
+"""Taggers on frozen features: training, reuse of saved embeddings, resume, and evaluation without training."""
 
 import json
 
@@ -8,21 +8,14 @@ import tensorflow as tf
 
 from bert_tf import models, run_state
 from bert_tf.checkpoints import checkpoint_files, load_pretrained
-from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.serving.settings import of_checkpoint
 from bert_tf.tokenization import BertTokenizer
-from data_prep.tasks import conll, token_classifier
+from data_prep.tasks import conll
 from run.arrays import batches
-from run.finetuning import frozen_table as job
 from run.finetuning import frozen_tagger as tagger
-from run.finetuning.frozen_settings import FrozenSettings, TaggerSettings
-from run.finetuning.settings import SearchSettings, TuningSettings
-from run.settings import DeviceSettings, OptimizerSettings, StepSettings, TrainingSettings
-from run.techniques.settings import Int8Settings, TrainedWeightsSettings, WeightPruningSettings
-from tests import state_files, toy_runs
-from tests.settings import resolved
+from tests import scripts, state_files, toy_runs
 
 FROZEN = {"lstm_width": 9, "lstm_dropout": 0.1, "frozen_epochs": 60.0, "frozen_learning_rate": 0.05}
 STEPS = 120
@@ -30,23 +23,18 @@ STEPS = 120
 
 @pytest.fixture(scope="module", autouse=True)
 def one_layer():
-    """Of the BiLSTM: it takes half as long to trace."""
+    """Removes a layer of the BiLSTM, which halves the time to trace it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tagger, "NUM_LAYERS", 1)
         yield
 
 
-def run(folder, output_dir, kind="weighted_sum_last_four", model="model", tuning=None, length=12,
-        document_context=False, **frozen):
-    settings = TaggerSettings(
-        ModelSettings(init_checkpoint=str(folder / model)), TokenizerSettings(max_seq_length=length),
-        training=TrainingSettings(output_dir=str(folder / output_dir), train_batch_size=12, save_checkpoints_steps=50),
-        tuning=TuningSettings(**tuning or {"do_train": True}),
-        task=token_classifier.Settings(*(str(folder / name) for name in ("train.txt", "dev.txt", "dev.txt")),
-                            document_context=document_context),
-        frozen=FrozenSettings(kind, vectors_dir=str(folder / "vectors"), **{**FROZEN, **frozen}))
-    settings = resolved(settings)
-    job.run(settings)
+def run(folder, output_dir, kind="weighted_sum_last_four", model="model", **flags):
+    scripts.run_here("run.run_tagger", **{
+        "init_checkpoint": folder / model, "frozen_features": kind, "output_dir": folder / output_dir,
+        "vectors_dir": folder / "vectors", "max_seq_length": 12, "train_batch_size": 12, "save_checkpoints_steps": 50,
+        **{f"{split}_file": folder / f"{'train' if split == 'train' else 'dev'}.txt" for split in (
+            "train", "dev", "test")}, **FROZEN, **(flags or {"do_train": True})})
 
 
 def weights(folder):
@@ -57,11 +45,11 @@ def weights(folder):
 
 @pytest.fixture(scope="module")
 def trained(folder):
-    run(folder, "out", tuning={"do_train": True, "do_eval": True, "do_predict": True})
+    run(folder, "out", do_train=True, do_eval=True, do_predict=True)
     return folder / "out"
 
 
-def test_it_learns_and_leaves_what_a_tagger_leaves(folder, trained):
+def test_it_learns_and_writes_the_files_of_a_tagger(folder, trained):
     results = dict(line.split(" = ") for line in (trained / "eval_results.txt").read_text().splitlines())
     assert float(results["eval_f1"]) > 0.7
     assert int(results["global_step"]) == STEPS
@@ -82,8 +70,9 @@ def test_it_learns_and_leaves_what_a_tagger_leaves(folder, trained):
             **state_files.CHANGEABLE, "learning_rate": 0.05, "num_train_epochs": 60.0, "warmup_proportion": 0.1}})
 
 
-def test_vectors_are_the_encoders_of_first_pieces(folder, trained):
-    """In the order of the file, whatever the order of computing; sentences of one row each."""
+@pytest.mark.usefixtures("trained")
+def test_vectors_equal_the_encoder_outputs_of_first_tokens(folder):
+    """They are in the order of the file, although batches are sorted by length."""
     config = BertConfig.from_json_file(folder / "model" / "bert_config.json")
     encoder = models.BertEncoder(config)
     load_pretrained(encoder, str(folder / "model"))
@@ -96,8 +85,8 @@ def test_vectors_are_the_encoders_of_first_pieces(folder, trained):
     np.testing.assert_allclose(np.load(places[len(expected)] / "layer_4.npy"), expected, atol=5e-3)
 
 
-def test_a_run_that_was_killed_ends_as_one_that_was_not(folder, trained, monkeypatch, capsys):
-    """Killed after step 70 or so, resumed from the checkpoint of step 50; vectors are taken from where they are."""
+def test_an_interrupted_run_ends_bit_identical(folder, trained, monkeypatch, capsys):
+    """The run is interrupted after about step 70, and resumes at the checkpoint of step 50."""
     original = batches.take_rows
     taken = []
 
@@ -121,94 +110,44 @@ def test_a_run_that_was_killed_ends_as_one_that_was_not(folder, trained, monkeyp
         np.testing.assert_array_equal(value, resumed[name], err_msg=name)
 
 
-def test_evaluation_alone_needs_the_same_vectors(folder, trained, capsys):
+def test_evaluation_alone_requires_the_same_vectors(folder, trained, capsys):
     before = (trained / "eval_results.txt").read_text()
-    run(folder, "out", tuning={"do_eval": True})
+    run(folder, "out", do_eval=True)
     assert (trained / "eval_results.txt").read_text() == before
     assert "the vectors of the dev file are taken from there" in capsys.readouterr().out
-    with pytest.raises(InputError, match="holds a run with `frozen_features` weighted_sum_last_four, not last; choose"):
-        run(folder, "out", "last", tuning={"do_eval": True})
-    with pytest.raises(InputError, match="holds a run with `lstm_width` 9, not 4; choose"):
-        run(folder, "out", tuning={"do_eval": True}, lstm_width=4)
+    with pytest.raises(InputError, match="contains a run with `frozen_features` weighted_sum_last_four, not last"):
+        run(folder, "out", "last", do_eval=True)
+    with pytest.raises(InputError, match="contains a run with `lstm_width` 9, not 4; choose"):
+        run(folder, "out", do_eval=True, lstm_width=4)
     with pytest.raises(InputError, match=r"`output_dir`=.*: holds no tagger by frozen features; train one first"):
-        run(folder, "never", tuning={"do_eval": True})
+        run(folder, "never", do_eval=True)
     with pytest.raises(InputError, match=r"^task\.json of `init_checkpoint`=.*: kind is 'frozen_token_cl"):
         of_checkpoint(str(trained))
 
 
-def test_vectors_of_another_encoder_or_of_other_inputs_are_others(folder, trained, reference):
-    """An encoder in a folder and in files of the same names and sizes."""
+@pytest.mark.usefixtures("trained")
+def test_other_encoders_and_other_inputs_have_other_vectors(folder, reference):
+    """The files of the other encoder have the same names and sizes."""
     (folder / "other").mkdir()
     toy_runs.write(folder / "other", reference, {"model": (None, lambda config: models.BertEncoder(config, seed=8))},
                    num_hidden_layers=4)
     count = lambda: len(list(folder.glob("vectors/*/layer_4.npy")))
-    train, kept = {"do_train": True}, count()
-    with pytest.raises(InputError, match="holds a run with `init_checkpoint` of "):
-        run(folder, "out", model="other/model", tuning={"do_eval": True})
-    with pytest.MonkeyPatch.context() as patch:  # vectors are all that counts here
+    before = count()
+    with pytest.raises(InputError, match="contains a run with `init_checkpoint` of "):
+        run(folder, "out", model="other/model", do_eval=True)
+    with pytest.MonkeyPatch.context() as patch:  # Only the vectors matter here.
         patch.setattr("run.training.loop.TrainingRun.train", lambda *_, **__: None)
-        run(folder, "same", tuning=train)
-        assert count() == kept
-        run(folder, "else", model="other/model", tuning=train)
-        assert count() == kept + 1
-        run(folder, "short", length=5, tuning=train)  # sentences are divided, and words see fewer others
-        assert count() == kept + 2
-        run(folder, "docs", document_context=True, tuning=train)
-        assert count() == kept + 3
-        run(folder, "all", "weighted_sum_all", tuning=train)  # the same layers
-        assert count() == kept + 3
-        run(folder, "embeddings", "embeddings", tuning=train)
+        run(folder, "same")
+        assert count() == before
+        run(folder, "else", model="other/model")
+        assert count() == before + 1
+        run(folder, "short", max_seq_length=5, do_train=True)  # Sentences are divided.
+        assert count() == before + 2
+        run(folder, "docs", document_context=True, do_train=True)
+        assert count() == before + 3
+        run(folder, "half", mixed_precision="bfloat16", do_train=True)
+        assert count() == before + 4
+        run(folder, "all", "weighted_sum_all")  # It uses the same layers.
+        assert count() == before + 4
+        run(folder, "embeddings", "embeddings")
         assert len(list(folder.glob("vectors/*/layer_0.npy"))) == 1
-
-
-@pytest.mark.parametrize(("options", "message"), [
-    ({"model": ModelSettings()}, "`frozen_features`=last: requires `init_checkpoint`$"),
-    ({"optimizer": OptimizerSettings(learning_rate=1e-3)},
-     "`learning_rate`=0.001: cannot be combined with `frozen_features`; set `frozen_learning_rate`$"),
-    ({"tuning": TuningSettings(num_train_epochs=5.0)},
-     "`num_train_epochs`=5.0: cannot be combined with `frozen_f"),
-    ({"tuning": TuningSettings(do_train=True, keep_head=True)}, "`keep_head`=True: cannot be combined with"),
-    ({"step": StepSettings(recompute_activations=True)}, "`recompute_activations`=True: cannot be combined with"),
-    ({"tuning": TuningSettings(do_train=True), "trained_weights": TrainedWeightsSettings(lora_rank=2)},
-     "`lora_rank`=2: cannot be combined with"),
-    ({"tuning": TuningSettings(do_train=True), "weight_pruning": WeightPruningSettings("magnitude")},
-     "`weight_pruning`=magnitude: cannot be combined"),
-    ({"tuning": TuningSettings(do_train=True, do_eval=True), "search": SearchSettings(True)},
-     "`search`=True: cannot be combined with `frozen_features`$"),
-    ({"frozen": FrozenSettings(all_features=True)}, "`all_features`=True: requires `do_train` and `do_eval`$"),
-    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, True)},
-     "`all_features`=True: cannot be combined with `do_predict`$"),
-    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True, num_runs=2)},
-     "`all_features`=True: cannot be combined with `num_runs`; set `runs_per_row`$"),
-    ({"frozen": FrozenSettings(all_features=True), "tuning": TuningSettings(True, True), "int8": Int8Settings(0)},
-     "`quantize_from_step`=0: cannot be combined with `all_features`$"),
-    ({"devices": DeviceSettings("multi_worker_mirrored")}, "`frozen_features`=last: cannot be combined with"),
-])
-def test_flags_that_do_nothing_together(options, message):
-    given = {"model": ModelSettings(init_checkpoint="x"), "frozen": FrozenSettings("last"), **options}
-    with pytest.raises(InputError, match=f"^{message}"):
-        TaggerSettings(**given)
-
-
-def test_settings_that_nothing_uses():
-    for values, message in (({"lstm_width": 5}, "`lstm_width`=5: requires `frozen_features`"),
-                            ({"frozen_features": "last", "runs_per_row": 3}, "`runs_per_row`=3: requires `all_feature"),
-                            ({"frozen_features": "last", "all_features": True}, "`all_features`=True: cannot be c")):
-        with pytest.raises(InputError, match=f"^{message}"):
-            FrozenSettings(**values)
-
-
-def test_rate_and_epochs_are_those_of_the_bilstm():
-    settings = TaggerSettings(ModelSettings(init_checkpoint="x"), training=TrainingSettings(output_dir="out"),
-                              frozen=FrozenSettings("last", frozen_epochs=2.5))
-    frozen, fine_tuned = settings.of_run("last"), settings.of_run()
-    assert (frozen.optimizer.learning_rate, frozen.tuning.num_train_epochs) == (1e-3, 2.5)
-    assert (fine_tuned.optimizer.learning_rate, fine_tuned.tuning.num_train_epochs) == (5e-5, 3.0)
-
-
-def test_a_model_with_too_few_layers(folder, reference):
-    (folder / "flat").mkdir()
-    toy_runs.write(folder / "flat", reference, {"model": (None, models.BertEncoder)}, num_hidden_layers=3)
-    with pytest.raises(InputError, match=r"^`frozen_features`=weighted_.*: needs 4 layers, and the model has 3$"):
-        run(folder, "few", model="flat/model")
-    assert not (folder / "few").exists()

@@ -1,4 +1,4 @@
-"""The tagger on frozen features: which layers, how they are joined, all of it in NumPy, a mix that must choose."""
+"""The tagger on frozen features: layers, their combination, and scores computed with NumPy."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_layers_of_each_kind():
 
 
 @pytest.mark.parametrize("kind", ["last", "sum_last_four", "weighted_sum_last_four", "concat_last_four"])
-def test_scores_are_those_of_numpy(kind):
+def test_scores_equal_those_of_numpy(kind):
     way, num_layers = WAYS[kind], 1 if kind == "last" else LAYERS
     model = FrozenTagger(way, num_layers, HIDDEN, LABELS, width=WIDTH, dropout_rate=0.4, seed=-7)
     rng = np.random.default_rng(4)
@@ -48,9 +48,9 @@ def test_scores_are_those_of_numpy(kind):
     assert model.flops_of_a_word == 2 * products
 
 
-def test_a_mix_that_must_choose_a_layer_does(monkeypatch):
-    """Labels can be read off layer 2 alone: the others are noise."""
-    monkeypatch.setattr(tagger, "NUM_LAYERS", 1)  # of the BiLSTM: it takes half as long to trace
+def test_a_weighted_sum_learns_to_choose_a_layer(monkeypatch):
+    """Labels only depend on layer 2. The other layers are noise."""
+    monkeypatch.setattr(tagger, "NUM_LAYERS", 1)  # Halves the time to trace it.
     rng = np.random.default_rng(5)
     vectors = rng.normal(size=[64, 6, LAYERS, HIDDEN]).astype(np.float16)
     features = {"vectors": vectors, "input_mask": np.ones([64, 6], np.int32),

@@ -1,4 +1,4 @@
-"""Vectors on disk: written whole in any order, read by row, named by what they are of."""
+"""Saved embeddings: written atomically in any order of rows, read by row, named after their data."""
 
 import os
 
@@ -11,8 +11,8 @@ from run.arrays.batches import take_rows
 from run.finetuning import frozen_vectors as vectors
 from tests import remote_folders
 
-LAYERS, WIDTH, OF_ENCODER, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # rows of words, cut in two ways
-TOLD = {"encoder": "e", "data": "d"}
+LAYERS, WIDTH, OF_ENCODER, OF_TAGGER = (0, 2), 3, [2, 4, 1], [3, 3, 1]  # Words per row, divided in two ways.
+METADATA = {"encoder": "e", "data": "d"}
 
 
 @pytest.fixture(scope="module")
@@ -21,20 +21,23 @@ def values():
 
 
 def parts(values):
-    """The rows of the encoder as a predictor gives them, by length."""
+    """Yields the rows of the encoder in the order of their lengths, as a predictor does."""
     yield [2, 0], [values[6:], values[:2]]
     yield [1], [values[2:6]]
 
 
 @pytest.fixture
 def folder(tmp_path, values):
-    path = kept_rows.find(str(tmp_path / "vectors"), TOLD)
-    vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
+    path = kept_rows.find(str(tmp_path / "vectors"), METADATA)
+    vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
     return path
 
 
-def test_rows_are_read_as_they_are_wanted(folder, values):
+def test_rows_are_read_on_demand(folder, values, monkeypatch):
+    """Files are mapped, not loaded."""
     assert sorted(os.listdir(folder)) == ["layer_0.npy", "layer_2.npy", "vectors.json"]
+    load = np.load
+    monkeypatch.setattr(np, "load", lambda path, mmap_mode=None: load(path, mmap_mode={"r": "r"}[mmap_mode]))
     kept = vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
     assert kept.shape == (3, 3, 2, WIDTH)
     found = kept.read(np.array([2, 1]), 4)
@@ -49,38 +52,33 @@ def test_rows_are_read_as_they_are_wanted(folder, values):
     assert taken["vectors"].shape == (2, 3, 1, WIDTH)
 
 
-def test_a_file_is_mapped_not_loaded(folder):
-    kept = vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
-    assert all(isinstance(each, np.memmap) for each in kept._kept._values.values())
-
-
 def test_a_remote_folder(values):
-    path = kept_rows.find(remote_folders.new_folder(), TOLD)
-    vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
+    path = kept_rows.find(remote_folders.new_folder(), METADATA)
+    vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(path, (0, 1, 2)) == (1,)
     found = vectors.read(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
     np.testing.assert_array_equal(found[0, :, 0], values[3:6, 1])
 
 
-def test_vectors_that_were_not_finished_are_not_there(tmp_path, values):
-    path = kept_rows.find(str(tmp_path), TOLD)
+def test_an_interrupted_writer_leaves_no_vectors(tmp_path, values):
+    path = kept_rows.find(str(tmp_path), METADATA)
 
     def stopped():
         yield next(parts(values))
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, stopped())
+        vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, stopped())
     assert os.listdir(path) == ["vectors.json"]
     assert vectors.missing(path, LAYERS) == LAYERS
-    with open(os.path.join(path, "layer_0.npy.partial"), "wb") as file:  # as a process leaves it that was killed
+    with open(os.path.join(path, "layer_0.npy.partial"), "wb") as file:  # Left by a process that was killed.
         file.write(b"half")
-    vectors.write(path, TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
+    vectors.write(path, METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(path, (2, 3, 0)) == (3,)
     assert not any(name.endswith(".partial") for name in os.listdir(path))
 
 
-def test_what_is_damaged_or_of_other_data_is_refused(folder):
+def test_files_that_are_damaged_or_of_other_data(folder):
     with pytest.raises(InputError, match=r"layer_2\.npy: is missing or damaged \(it holds float16 \[7, 3\]\); remove "):
         vectors.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.npy"), "r+b") as file:
@@ -89,14 +87,8 @@ def test_what_is_damaged_or_of_other_data_is_refused(folder):
         vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
 
-def test_other_things_have_other_names(tmp_path):
-    names = {kept_rows.find(str(tmp_path), told) for told in (TOLD, {**TOLD, "data": "x"}, {**TOLD, "encoder": "x"})}
-    assert len(names) == 3
-    assert kept_rows.find(str(tmp_path), dict(reversed(TOLD.items()))) in names
-
-
-def test_a_disk_that_is_too_small(tmp_path, values, monkeypatch):
+def test_a_disk_without_space(tmp_path, values, monkeypatch):
     monkeypatch.setattr(kept_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another folder"):
-        vectors.write(str(tmp_path / "x"), TOLD, LAYERS, OF_ENCODER, WIDTH, parts(values))
+    with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another"):
+        vectors.write(str(tmp_path / "x"), METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(str(tmp_path / "x"), LAYERS) == LAYERS

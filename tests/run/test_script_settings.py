@@ -1,0 +1,158 @@
+"""Flags that scripts reject before they load a model or read data."""
+
+import pytest
+
+from bert_tf import models
+from bert_tf.cli import places
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.errors import InputError
+from bert_tf.serving.settings import LabelSettings
+from data_prep.tasks import classifier, multiple_choice, span_labeler
+from run.finetuning.settings import FineTuningSettings, SearchSettings, TuningSettings
+from run.inference.settings import (
+    AnswerSettings,
+    ConversionSettings,
+    ExportSettings,
+    ExtractionSettings,
+    FillMaskSettings,
+    NearestSettings,
+)
+from run.pretraining.settings import PretrainingSettings
+from tests import remote_folders, scripts, toy_runs
+
+TRAIN, EVALUATE = {"do_train": True}, {"do_eval": True}
+EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
+
+
+@pytest.mark.parametrize(("settings", "values", "message"), [
+    (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: has no [MASK]"),
+    (ExtractionSettings(), EVERY_WORKER,
+     "`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; divide the input, and "),
+    (NearestSettings(), EVERY_WORKER, "`distribution_strategy`=multi_worker_mirrored: a search runs on "),
+    (ConversionSettings(), {"position_extension": "interpolate"}, "`position_extension`=interpolate: requires `max_p"),
+    (ExportSettings(), {"format": "tflite", "compute": "bfloat16"}, "`compute`=bfloat16: goes with `format`=saved_mo"),
+    (ExportSettings(), {"weights": "float16"}, "`weights`=float16: `format`=saved_model stores float32, bfloat16, "),
+    (ExportSettings(), {"format": "litert", "with_litert": "int8"}, "`with_litert`=int8: goes with `format`=saved_mo"),
+    (ExportSettings(), {"format": "litert", "version": 2}, "`version`=2: is a SavedModel's, and has no effect with "),
+    (ExportSettings(), {"lengths": ()}, "`lengths`: at least one is needed"),
+    (ExportSettings(), {"lengths": (8,)}, "`lengths`=8: is of LiteRT's graphs, and has no effect with `format`=saved"),
+    (PretrainingSettings(), {"eval_steps": 5, **TRAIN}, "`eval_steps`=5: requires `do_eval`"),
+    (TuningSettings(), {"eval_steps": 3, **TRAIN}, "`eval_steps`=3: requires `do_eval`"),
+    (TuningSettings(), {"early_stopping_evals": 2, **EVALUATE}, "`early_stopping_evals`=2: requires `eval_steps`"),
+    (FineTuningSettings(task=classifier.Settings()), {"glue_submission": True},
+     "`glue_submission`=True: requires `do_predict`"),
+    (FineTuningSettings(task=classifier.Settings()), {"pack_sequences": True, "long_texts": "windows"},
+     "`pack_sequences`=True: cannot be combined with `long_texts`=windows"),
+    (FineTuningSettings(model=ModelSettings(init_checkpoint="bert")), {"keep_head": True},
+     "`keep_head`=True: requires `do_train`"),
+    (FineTuningSettings(), {"keep_head": False, **TRAIN}, "`keep_head`=False: requires `init_checkpoint`"),
+    (span_labeler.Settings(), {"use_best_threshold": True}, "`use_best_threshold`=True: requires `version_2_with_neg"),
+    (span_labeler.Settings(), {"version_2_with_negative": True, "answer_metric": "korquad"},
+     "`answer_metric`=korquad: cannot be combined with `version_2_with_negative`"),
+    (classifier.Settings(), {"window_stride": 5}, "`window_stride`=5: requires `long_texts`=windows"),
+    (classifier.Settings(), {"max_windows": 2}, "`max_windows`=2: requires `long_texts`=windows"),
+    (classifier.Settings(), {"window_pooling": "max"}, "`window_pooling`=max: requires `long_texts`=windows"),
+    (classifier.Settings(), {"task_name": "mnli", "xnli_language": "de"}, "`xnli_language`=de: requires `task_name`="),
+    (classifier.Settings(), {"task_name": "xnli", "xnli_train_language": "it"},
+     "`xnli_train_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
+    (FineTuningSettings(), {"freeze_layers": 0, **EVALUATE}, "`freeze_layers`=0: requires `do_train`"),
+    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: "),
+    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),
+    (FineTuningSettings(), {"lora_rank": 8, **EVALUATE}, "`lora_rank`=8: requires `do_train`"),
+    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: must be over 0"),
+    (FineTuningSettings(), {"lora_alpha": 8.0, **TRAIN}, "`lora_alpha`=8.0: requires `lora_rank`"),
+    (FineTuningSettings(), {"lora_rank": 8, "quantize_from_step": 0, **TRAIN},
+     "`lora_rank`=8: cannot be combined with `quantize_from_step`"),
+    *((FineTuningSettings(), {name: 1, "weight_pruning": "magnitude", **TRAIN},
+       f"`{name}`=1: cannot be combined with `weight_pruning`") for name in ("freeze_layers", "lora_rank")),
+    (SearchSettings(), {"search": True, "search_epochs": ()}, "`search_epochs`: a value to try is needed"),
+    (SearchSettings(), {"search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
+    (FineTuningSettings(), {"search": True, **TRAIN}, "`search`=True: requires `do_eval`"),
+    (FineTuningSettings(), {"search": True, **EVALUATE}, "`search`=True: requires `do_train`"),
+    (FineTuningSettings(), {"search": True, "num_runs": 2, **TRAIN, **EVALUATE},
+     "`search`=True: cannot be combined with `num_runs`; run the search first, then set `num_runs` with the best "),
+    *((FineTuningSettings(), {"search": True, name: value, **TRAIN, **EVALUATE},
+       f"`search`=True: cannot be combined with `{name}`; set `search_{plural}`") for name, value, plural in (
+           ("train_batch_size", 8, "batch_sizes"), ("learning_rate", 1e-4, "learning_rates"),
+           ("num_train_epochs", 1.0, "epochs"))),
+])
+def test_settings_that_do_not_go_together(settings, values, message):
+    with pytest.raises(InputError) as caught:
+        settings.with_values(values)
+    assert str(caught.value).startswith(message)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, reference):
+    """A pre-trained and a fine-tuned model, and small files."""
+    folder = tmp_path_factory.mktemp("settings")
+    toy_runs.write(folder, reference, {"bert": (None, models.BertEncoder), "squad": toy_runs.TASKS["squad"]})
+    (folder / "full").mkdir()
+    (folder / "full" / "notes.txt").write_text("a")
+    (folder / "a.tsv").write_text("x\ty\n1\t2\n")
+    (folder / "a.tflite").write_bytes(b"")
+    return folder
+
+
+@pytest.mark.parametrize(("module", "flags", "message"), [
+    ("run.run_classifier", {"task_name": "mrpc", "data_dir": "."},
+     "nothing to do: give `do_train`, `do_eval` or `do_predict`"),
+    ("run.run_classifier", {"data_dir": ".", **TRAIN}, "`task_name` is required"),
+    ("run.run_squad", TRAIN, "`train_file` is required with `do_train`"),
+    ("run.run_tagger", TRAIN, "`train_file` is required with `do_train`"),
+    ("run.run_multiple_choice", EVALUATE, "`dev_file` is required with `do_eval`"),
+    ("run.run_pretraining", {"input_file": "a.tsv"}, "nothing to do: give `do_train`, `do_eval` or both"),
+    ("run.run_pretraining", {"input_file": "a.tsv", "masking": "dynamic", "init_checkpoint": None, **TRAIN,
+                             "bert_config_file": "bert/bert_config.json"}, "`vocab_file` is required"),
+    ("run.extract_features", {"input_file": "a.tsv", "output_file": "b.jsonl"},
+     "`layers`=-1,-2,-3,-4: there is no layer -2"),
+    ("run.nearest", {"input_file": "a.tsv", "layer": 1}, "`layer`=1: the model has the layers 0 to 0"),
+    ("run.export_saved_model", {"export_dir": "b"},
+     "`init_checkpoint`=bert: has no task.json that specifies the task; set `task` to one of encoder, masked_lm, "),
+    ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
+     "`task`=classifier: conflicts with task.json of `init_checkpoint`=squad (span_labeler)"),
+    ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "max_seq_length": 33},
+     "`max_seq_length`=33: must be at most 32"),
+    ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "nowhere", "task": "encoder"},
+     "`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml next "),
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; choose another "),
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the directory"),
+    ("run.answer", {}, "either `context` or `context_file` is required"),
+    ("run.answer", {"context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` is required"),
+    ("run.answer", {"context": "a", "saved_model": "full"},
+     "`init_checkpoint`=bert: cannot be combined with `saved_model`; set only one of them"),
+    ("run.predict", {"model": "bert", "input_file": "a.tsv", "output_file": "b.jsonl"},
+     "`model`=bert: has no task.json that specifies the task; set `task` to one of"),
+    ("run.predict", {"model": "a.tflite", "max_seq_length": 128, "input_file": "a.tsv", "output_file": "b.jsonl"},
+     "`max_seq_length`=128: has no effect with `model`=a.tflite, whose settings are fixed by the export; omit it"),
+])
+def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
+    monkeypatch.chdir(folder)
+    usual = {"init_checkpoint": "bert", "max_seq_length": 32}
+    if module in ("run.predict", "run.convert_checkpoint"):
+        usual = {}
+    elif module.startswith("run.run_"):
+        usual["output_dir"] = "out"
+    with pytest.raises(InputError) as caught:
+        scripts.resolve(module, **{**usual, **flags})
+    assert message in str(caught.value)
+    assert not (folder / "out").exists()
+
+
+def test_a_model_without_the_weights_of_the_task(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    with pytest.raises(InputError, match="`init_checkpoint`=bert: is not a fine-tuned multiple_choice; it lacks"):
+        scripts.run_here("run.export_saved_model", init_checkpoint="bert", task="multiple_choice", max_seq_length=32,
+                         export_dir="never")
+
+
+def test_files_and_directories_may_be_remote():
+    folder = remote_folders.new_folder()
+    remote_folders.put(f"{folder}/data/article.txt", "Mary Shelley wrote it.")
+    remote_folders.put(f"{folder}/labels.txt", "bad\ngood\n")
+    assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
+    assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
+    places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
+    for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
+        with pytest.raises(InputError, match=message):
+            ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

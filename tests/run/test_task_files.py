@@ -1,0 +1,114 @@
+"""task.json next to a checkpoint: valid and invalid files, and flags that may change its values."""
+
+import pytest
+
+from bert_tf.cli.cards import card_that_counts
+from bert_tf.cli.model_settings import ModelSettings
+from bert_tf.errors import InputError
+from bert_tf.model_folder import task_metadata
+from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.task_metadata import TaskMetadata
+from bert_tf.serving import exports
+from bert_tf.serving.settings import CheckpointSettings, of_checkpoint
+from run.finetuning.job import check_metadata
+
+REVIEWS = TaskMetadata("classifier", 26, False, ("bad", "good"), pairs=True)
+
+
+def test_only_best_uses_the_files_of_its_parent_directory(tmp_path):
+    task_metadata.keep(tmp_path, REVIEWS)
+    for name in ("best", "other"):
+        (tmp_path / name).mkdir()
+    assert task_metadata.read(str(tmp_path / "best" / "ckpt-3")) == REVIEWS
+    assert task_metadata.read(str(tmp_path / "other" / "ckpt-3")) is None
+
+
+def test_an_old_file_is_read_like_a_new_one(tmp_path):
+    (tmp_path / "task.json").write_text(
+        '{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "strip_accents": true}')
+    assert task_metadata.read(str(tmp_path)) == TaskMetadata("classifier", 7, True)
+
+
+@pytest.mark.parametrize("lower_case", [True, False])
+def test_accents_that_follow_the_casing_are_the_default(tmp_path, lower_case):
+    explicit, default, other = (TaskMetadata("classifier", 7, lower_case, ("a", "b"), strip_accents=strip_accents)
+                                for strip_accents in (lower_case, None, not lower_case))
+    assert explicit == default
+    task_metadata.keep(tmp_path, explicit)
+    (tmp_path / "checkpoint").touch()
+    check_metadata(str(tmp_path), default)
+    with pytest.raises(InputError, match="holds the run of another task, with strip_accents None, not"):
+        check_metadata(str(tmp_path), other)
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ("{", "is not JSON"), ("[]", "is not a valid task file"), ('{"kind": "x"}', "is not a valid task file"),
+    ('{"kind": 3, "max_seq_length": 7, "do_lower_case": true}', "kind is 3: must be a name"),
+    ('{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}', "'7': must be an integer"),
+    ('{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "labels": "ab"}', "a list of names"),
+])
+def test_invalid_files(tmp_path, content, message):
+    (tmp_path / "task.json").write_text(content)
+    with pytest.raises(InputError, match=message):
+        task_metadata.read(str(tmp_path))
+
+
+def test_an_unknown_kind(tmp_path):
+    task_metadata.keep(tmp_path, TaskMetadata("juggler", 7, True))
+    with pytest.raises(InputError, match="kind is 'juggler': must be one of encoder, masked_lm, classifier"):
+        of_checkpoint(str(tmp_path))
+
+
+def card(folder, **explicit_flags):
+    """Returns the TaskMetadata with which the model of a directory is served, which needs no other files."""
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).with_values(explicit_flags)
+    return card_that_counts(settings, explicit_flags, find({"init_checkpoint": str(folder)}))
+
+
+@pytest.fixture
+def labels_file(tmp_path):
+    """Function that returns the path of a file of label names."""
+    def write(*labels):
+        (tmp_path / "labels.txt").write_text("".join(f"{label}\n" for label in labels))
+        return str(tmp_path / "labels.txt")
+    return write
+
+
+def test_flags_may_change_lengths_and_select_an_encoder(tmp_path):
+    task_metadata.keep(tmp_path, REVIEWS)
+    metadata = card(tmp_path, max_seq_length=19)
+    assert (metadata.kind, metadata.labels, metadata.pairs, metadata.do_lower_case, metadata.max_seq_length) == (
+        "classifier", ("bad", "good"), True, False, 19)
+    encoder = card(tmp_path, task="encoder", pairs=False)
+    assert (encoder.kind, encoder.pairs, encoder.do_lower_case, encoder.max_seq_length) == ("encoder", False, False, 26)
+
+
+def test_flags_that_contradict_the_file(tmp_path, labels_file):
+    task_metadata.keep(tmp_path, REVIEWS)
+    for flags, message in (({"do_lower_case": True}, "`do_lower_case`=True: conflicts with task.json"),
+                           ({"pairs": False}, "`pairs`=False: conflicts"),
+                           ({"multi_label": True}, "`multi_label`=True: conflicts"),
+                           ({"labels_file": labels_file("x")}, "`labels_file`: the labels x conflict")):
+        with pytest.raises(InputError, match=message):
+            card(tmp_path, **flags)
+    task_metadata.keep(tmp_path, TaskMetadata("classifier", 26, True, ("bad", "good")))
+    assert card(tmp_path, strip_accents=True).strip_accents is None
+    with pytest.raises(InputError, match=r"`strip_accents`=False: conflicts with task\.json of .* \(True\)"):
+        card(tmp_path, strip_accents=False)
+
+
+def test_labels_without_names_accept_some(tmp_path, labels_file):
+    (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
+    assert card(tmp_path).labels == ("LABEL_0", "LABEL_1")
+    assert card(tmp_path, labels_file=labels_file("bad", "good")).labels == ("bad", "good")
+    with pytest.raises(InputError, match=r"`labels_file`: the labels x conflict with config.json of .*LABEL_1"):
+        card(tmp_path, labels_file=labels_file("x"))
+
+
+def test_the_latest_version_of_an_export(tmp_path):
+    with pytest.raises(InputError, match="contains no SavedModel"):
+        exports.newest_version(str(tmp_path))
+    for name in ("2", "10"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "saved_model.pb").touch()
+    assert exports.newest_version(str(tmp_path)) == str(tmp_path / "10")
