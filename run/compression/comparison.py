@@ -83,9 +83,10 @@ def _check_kinds(models, kinds):
     """Raises InputError unless all models, paths, are fine-tuned for the same task."""
     for path, kind in zip(models, kinds, strict=True):
         if kind not in TASKS:
-            raise InputError("of a model that is no fine-tuned task's there is no score", "models", path)
+            raise InputError("is not fine-tuned for a task, so it has no score; choose fine-tuned models", "models",
+                             path)
         if kind != kinds[0]:
-            raise InputError(f"is of a {kind}, and {models[0]} of a {kinds[0]}", "models", path)
+            raise InputError(f"is a {kind}, but {models[0]} is a {kinds[0]}", "models", path)
 
 
 def _export(servable, model, kind, place):

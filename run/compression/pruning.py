@@ -87,8 +87,8 @@ def _make_distillation(settings, whole):
     student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, whole.config)
     if losses.attention_weight and (pruning.keep_heads < 1 or pruning.keep_flops is not None):
-        raise InputError(f"`attention_weight`={losses.attention_weight}: heads that are taken out cannot be compared; "
-                         "give 0")
+        raise InputError(f"`attention_weight`={losses.attention_weight}: pruned heads cannot be compared with the "
+                         "teacher's; set it to 0")
     return TaskDistillation(StudentSettings(path, student_checkpoint=path), losses, settings.answers,
                             Teacher(path, whole.task.metadata, whole.config), student)
 
@@ -119,13 +119,14 @@ class _Pruning:
         scores = start.score()
         print(f"{start.path}: {metric} {scores[metric]:.4f}", flush=True)
         if least is not None and scores[metric] < least:
-            raise InputError(f"`least_score`={least:g}: the whole model has {metric} {scores[metric]:.4f}")
+            raise InputError(f"`least_score`={least:g}: the original model has {metric} {scores[metric]:.4f}; set a "
+                             "lower value")
         models, entries = [start], [_entry(whole.config, scores, whole.config, self._length)]
         for number in range(1, self._settings.rounds + 1):
             model, scores = self._round(number, models[-1])
             models.append(model)
             entries.append(_entry(model.config, scores, whole.config, self._length))
-            print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the operations, "
+            print(f"round {number} of {self._settings.rounds}: {entries[-1]['flops_share']:.3f} of the FLOPs, "
                   f"{metric} {scores[metric]:.4f}", flush=True)
             if least is not None and scores[metric] < least:
                 break
@@ -149,7 +150,7 @@ class _Pruning:
         if exists(finished):
             scores = read_json_object(finished)
             if not isinstance(scores.get(self._task.metric), int | float):
-                raise InputError(f"{finished}: has no {self._task.metric}; remove it to judge the model again")
+                raise InputError(f"{finished}: has no {self._task.metric}; delete it to evaluate the model again")
             return dataclasses.replace(model, path=tuned) if trains else model, scores
         if trains:
             model, scores = self._train(model, tuned)
@@ -183,7 +184,7 @@ class _Pruning:
         """Creates the FineTuned with the tokens `ids`."""
         whole = self._whole
         tensors, config = keep_pieces(whole.read_tensors(), whole.config, ids)
-        print(f"vocabulary: {len(ids):,} of {whole.config.vocab_size:,} pieces stay")
+        print(f"vocabulary: keeping {len(ids):,} of {whole.config.vocab_size:,} tokens")
         return whole.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
 
     def _without_layers_and_table(self, model):
@@ -194,8 +195,8 @@ class _Pruning:
         tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
         if settings.embedding_size:
             tensors, config, share = factorise(tensors, config, settings.embedding_size)
-            print(f"word table: {settings.embedding_size} of {config.hidden_size} directions hold {share:.1%} of its "
-                  "squares")
+            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {share:.1%} of "
+                  "the squared norm")
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
@@ -225,10 +226,11 @@ class _Pruning:
         metric, least = self._task.metric, self._settings.least_score
         score = entries[chosen]["scores"][metric]
         if least is not None and score < least:
-            raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} holds the best, "
-                             f"of round {chosen}, with {metric} {score:.4f}")
-        stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
-        print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
+            raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} contains the "
+                             f"best one, from round {chosen}, with {metric} {score:.4f}")
+        stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} is below `least_score`={least:g}"
+        print(with_flags(
+            f"{self._output_dir}: wrote the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
 
 
 def _started_with(settings, task, techniques):
@@ -275,6 +277,6 @@ def _as_text(entries, metric):
         lines.append(f"{number or '-':>5}  {heads:>9}  {neurons:>13}  {each['parameters']:>11,}  "
                      f"{each['flops_share']:>6.3f}  {each['scores'][metric]:.4f}")
     last = entries[-1]
-    lines.append(f"heads of each layer: {' '.join(map(str, last['heads']))}")
-    lines.append(f"neurons of each layer: {' '.join(map(str, last['neurons']))}")
+    lines.append(f"heads per layer: {' '.join(map(str, last['heads']))}")
+    lines.append(f"neurons per layer: {' '.join(map(str, last['neurons']))}")
     return "\n".join(lines)

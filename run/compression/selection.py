@@ -47,8 +47,9 @@ def select(importance, config, whole, settings, part, length):
         return flops(pruned_config(config, kept(share / SHARES, share / SHARES)), length)
 
     if takes(0) > allowed:
-        raise InputError(f"`keep_flops`={settings.keep_flops:g}: with one head and one neuron a layer the encoder "
-                         f"takes {takes(0):,} operations for {length} pieces, {takes(0) / most:.3f} of the whole")
+        raise InputError(f"`keep_flops`={settings.keep_flops:g}: with one head and one neuron per layer, the encoder "
+                         f"requires {takes(0):,} FLOPs for {length} tokens, {takes(0) / most:.3f} of the original; "
+                         "set a larger value")
     least, beyond = 0, SHARES + 1  # 0 is the smallest fraction that fits.
     while beyond - least > 1:
         middle = (least + beyond) // 2

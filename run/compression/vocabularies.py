@@ -49,7 +49,7 @@ def ids_in_use(corpus, tokenizer):
         decoder = files.LineDecoder()
         lines = files.read_lines(path, decoder)
         decoder.tell(path)
-        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="pieces in use", dynamic_ncols=True):
+        for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True):
             used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
     bare = [piece.removeprefix(SUFFIX_INDICATOR) for piece in tokenizer.vocabulary]
     characters = {character for number in np.flatnonzero(used) for character in bare[number]}

@@ -37,7 +37,7 @@ def run(settings):
     observer = Observer(settings, answers=False)
     corpus, output_dir = settings.corpus, settings.corpus.output_dir
     if not any(True for _ in corpus_reading.texts(corpus.input_file, corpus.treebank, 0, 1)):
-        raise InputError(f"`input_file`={corpus.input_file}: holds no text")
+        raise InputError(f"`input_file`={corpus.input_file}: contains no text")
     if corpus.treebank:
         decoder = files.LineDecoder()
         for _ in treebank.read_sentences(corpus.treebank, decoder):  # Before anything is written.
@@ -167,10 +167,10 @@ def _write(folder, heads, sums, curve):
         corpus_results.write_curve(folder, curve)
         corpus_results.draw_curve(folder, curve)
         for name, scores in curve.scores.items():
-            print(f"{curve.metric}, heads out by {name}: "
+            print(f"{curve.metric}, heads pruned by {name}: "
                   + ", ".join(f"{count}: {score:.3f}" for count, score in zip(curve.counts, scores, strict=True)))
     left_out = [f"; {count:,} {what}" for count, what in (
-        (sums.num_cut, "texts were cut"), (sums.num_skipped, "sentences were too long")) if count]
+        (sums.num_cut, "texts were truncated"), (sums.num_skipped, "sentences were skipped as too long")) if count]
     print(f"{folder}: {sums.num_texts:,} texts, {sums.num_sentences:,} sentences{''.join(left_out)}")
 
 

@@ -71,8 +71,8 @@ class Sums:
             return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
                        | {"relations": values["relations"].tolist()})
         except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: other names
-            raise InputError(f"{path}: is damaged ({error}); choose another folder, or remove this one to begin anew"
-                             ) from error
+            raise InputError(f"{path}: is corrupted ({error}); choose another directory, or delete this one to start "
+                             "again") from error
 
     def write(self, folder):
         """Saves the sums to a directory, replacing earlier ones."""

@@ -35,7 +35,7 @@ def write(path, model, heads, observations):
               for name in ("STYLE", "SCRIPT")}
     parts["DATA"] = as_json({
         "model": model, "heads": heads, "texts": [_text(each) for each in observations],
-        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behaviour": each.is_behaviour}
+        "measures": [{"name": each.name, "title": each.title, "help": each.help, "behavior": each.is_behaviour}
                      for each in MEASURES]})
     page = read_web_file("page.html")
     before, after = page.split("@@MATRICES@@")
@@ -110,7 +110,7 @@ def _second(each):
 def _title(each):
     text = " | ".join(each.request.texts[:1] + _second(each))
     shown = text if len(text) <= LONGEST_TITLE else f"{text[: LONGEST_TITLE - 1]}…"
-    notes = [note for note in (each.request.source, each.part, "cut" if each.was_cut else "") if note]
+    notes = [note for note in (each.request.source, each.part, "truncated" if each.was_cut else "") if note]
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
@@ -134,5 +134,5 @@ def _answer(each):
     else:  # numbers
         values = [value for name, value in answer.items() if name != "was_cut"]
         rows, summary = [], ", ".join(f"{value:.3f}" if isinstance(value, float) else str(value) for value in values)
-    known = "" if expected is None else f"; right would be: {expected or 'no answer'}"
-    return {"summary": f"The model answers: {summary}{known}", "rows": rows}
+    known = "" if expected is None else f"; expected: {expected or 'no answer'}"
+    return {"summary": f"Prediction: {summary}{known}", "rows": rows}

@@ -87,9 +87,9 @@ def _write(settings, train, dev, found, control):
     table = [f"{name:>12}" for name in header], *(
         [f"{row[0]:>12}", *(f"{value:>12.4f}" for value in row[1:])] for row in rows)
     text = "\n".join("".join(line) for line in table) + (
-        f"\n{len(train.labels):,} examples of {len(set(train.labels))} labels, judged by {len(dev.labels):,}; the "
-        f"commonest label, {commonest}: {majority:.4f}\ncentre of gravity of the mix: layer {found.centre:.2f}; of the "
-        f"control's {control.centre:.2f}\n")
+        f"\n{len(train.labels):,} training examples of {len(set(train.labels))} labels, {len(dev.labels):,} evaluation "
+        f"examples; most common label, {commonest}: {majority:.4f}\ncenter of gravity of the mix: layer "
+        f"{found.centre:.2f}; for the control task: layer {control.centre:.2f}\n")
     texts = {"probes.txt": text, "probes.tsv": "".join("\t".join(map(str, row)) + "\n" for row in [header, *rows]),
              "probes.json": json.dumps({
                  "label": settings.label, "train_examples": len(train.labels), "dev_examples": len(dev.labels),
@@ -112,12 +112,12 @@ def _draw(found, control, majority):
     above.plot(layers, found.accuracy, marker="o", label="labels")
     above.plot(layers, control.accuracy, marker="s", label="control: random labels")
     above.axhline(found.mix_accuracy, linestyle="--", linewidth=1, label="mix of all layers")
-    above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="the commonest label")
+    above.axhline(majority, color="grey", linestyle=":", linewidth=1, label="most common label")
     above.set(ylabel="accuracy")
     above.legend(fontsize=8)
     below.bar(layers, found.weights)
-    below.axvline(found.centre, color="black", linewidth=1, label=f"centre of gravity {found.centre:.2f}")
-    below.set(xlabel="layer, 0 the embeddings", ylabel="weight in the mix")
+    below.axvline(found.centre, color="black", linewidth=1, label=f"center of gravity {found.centre:.2f}")
+    below.set(xlabel="layer (0: embeddings)", ylabel="weight in the mix")
     below.xaxis.set_major_locator(MaxNLocator(integer=True))
     below.legend(fontsize=8)
     return figure
@@ -160,11 +160,11 @@ def read(argument, sentences, settings, encoder, tokenizer):
                         labels.append(example[0])
             bar.update(len(rows))
     if not labels:
-        raise InputError(f"`{argument}`={path}: has no sentence of up to `max_seq_length`="
-                         f"{settings.tokenizer.max_seq_length} pieces with words to read off")
+        raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`="
+                         f"{settings.tokenizer.max_seq_length} tokens with labeled words")
     if len(kept) < len(sentences):
-        print(f"{path}: {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
-              f"{settings.tokenizer.max_seq_length} are left out")
+        print(f"{path}: skipped {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
+              f"{settings.tokenizer.max_seq_length}")
     return LabelledWords(forms, np.concatenate(vectors), np.array(places), labels)
 
 
@@ -185,7 +185,7 @@ def _sentences(path, settings, decoder):
     if read.num_garbled:
         print(f"{path}: {garbled_note(read.num_garbled)}", file=sys.stderr)
     if settings.label == "spans" and not conll.are_entity_labels(set(itertools.chain(*read.labels))):
-        raise InputError(f"`label`=spans: the labels of {path} are not those of entities, as O, B-PER and I-PER")
+        raise InputError(f"`label`=spans: the labels of {path} are not entity labels such as O, B-PER, and I-PER")
     for words, labels in zip(read.words, read.labels, strict=True):
         yield treebank.Sentence(words, labels, [treebank.ROOT] * len(words), [""] * len(words))
 

@@ -22,7 +22,7 @@ def run(settings):
     observer = Observer(settings)
     if settings.looked_at.wrong_examples:
         asked, num_rows = requests.wrong(settings, observer.card, observer.answers)
-        print(f"{len(asked)} rows that the model gets wrong, found among {num_rows:,}")
+        print(f"selected {len(asked)} wrong predictions from {num_rows:,} examples")
     else:
         asked = requests.given(settings.looked_at, observer.kind)
     observations = _observe(observer, asked, settings.format == "html")
@@ -38,8 +38,8 @@ def _observe(observer, asked, is_page):
         observations += observer(request)
         size = page.size_of(len(observer.heads), [len(each.pieces) for each in observations])
         if is_page and size > MOST_BYTES:
-            raise InputError(f"{len(observations)} texts would make a page of over {MOST_BYTES >> 20} MB: give fewer, "
-                             f"or a smaller `max_seq_length` than {observer.card.max_seq_length}")
+            raise InputError(f"a page of {len(observations)} texts would exceed {MOST_BYTES >> 20} MB; choose fewer "
+                             f"texts, or a smaller `max_seq_length` than {observer.card.max_seq_length}")
     return observations
 
 

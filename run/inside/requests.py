@@ -22,10 +22,10 @@ def given(looked_at, kind):
     first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
     if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
-            raise InputError("of multiple choice one `text` is required, and at least two `text_b`, its choices")
+            raise InputError("multiple choice requires one `text` and, as its choices, at least two `text_b`")
         return [Question(first[0], choices=tuple(second))]
     if second and len(second) != len(first):
-        raise InputError(f"`text_b` is given {len(second)} times, `text` {len(first)} times: each pair needs both")
+        raise InputError(f"`text_b` is set {len(second)} times, but `text` {len(first)} times; each pair requires both")
     return [_check(Question(text, other), kind, "`text_b`")
             for text, other in zip(first, second or [None] * len(first), strict=True)]
 
@@ -44,8 +44,8 @@ def _lines(path, most, kind, decoder):
             place = f"line {number}"
             if KINDS[kind].takes_choices:
                 if len(others) < 2:
-                    raise InputError(f"{path}:{number}: of multiple choice ` ||| ` must stand between the text and "
-                                     "each of at least two choices")
+                    raise InputError(f"{path}:{number}: multiple choice requires the text and at least two choices, "
+                                     "separated by ` ||| `")
                 yield Question(first, choices=tuple(others), source=place)
             else:
                 yield _check(Question(first, others[0] if others else None, source=place), kind,
@@ -54,7 +54,7 @@ def _lines(path, most, kind, decoder):
             if found == most:
                 return
     if not found:
-        raise InputError(f"`input_file`={path}: holds no text")
+        raise InputError(f"`input_file`={path}: contains no text")
 
 
 def _check(question, kind, argument):
@@ -83,7 +83,7 @@ def wrong(settings, card, answer):
     """
     kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
-        raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
+        raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
@@ -99,6 +99,6 @@ def wrong(settings, card, answer):
         if not is_number and len(found) >= most:
             break
     if not found:
-        raise InputError(f"`wrong_examples`: the model gets all {num_rows} rows right")
+        raise InputError(f"`wrong_examples`: the model predicts all {num_rows} examples correctly")
     found.sort(key=lambda each: -each[0])  # Stable: classification errors keep their order.
     return [question for _, question in found[:most]], num_rows

@@ -72,8 +72,8 @@ class AttentionReportSettings(ServedSettings):
                    "wrong_examples": looked_at.wrong_examples}
         given = [name for name, value in sources.items() if value]
         if len(given) != 1:
-            raise InputError("one of `text`, `input_file` and `wrong_examples` is required, and no other"
-                             + (f": `{'`, `'.join(given)}` are given" if given else ""))
+            raise InputError("exactly one of `text`, `input_file`, and `wrong_examples` is required"
+                             + (f", but `{'`, `'.join(given)}` are set" if given else ""))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,14 +169,14 @@ class ProbeLayersSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if files are incompatible, or if an output would overwrite them."""
         if self.label == "relations" and not self.reads_treebanks:
-            raise InputError(f"is of treebanks, and `train_file`={self.train_file} does not end in {TREEBANK_SUFFIX}",
-                             "label", self.label)
+            raise InputError(f"requires treebanks, but `train_file`={self.train_file} does not end in "
+                             f"{TREEBANK_SUFFIX}", "label", self.label)
         if self.label == "spans" and self.reads_treebanks:
-            raise InputError(f"is of files with a label for each word, and `train_file`={self.train_file} is a "
+            raise InputError(f"requires files with a label for each word, but `train_file`={self.train_file} is a "
                              "treebank", "label", self.label)
         if self.reads_treebanks != self.dev_file.endswith(TREEBANK_SUFFIX):
-            raise InputError(f"is not of the form of `train_file`={self.train_file}; either both end in "
-                             f"{TREEBANK_SUFFIX}, or none", "dev_file", self.dev_file)
+            raise InputError(f"has another format than `train_file`={self.train_file}; both must end in "
+                             f"{TREEBANK_SUFFIX}, or neither", "dev_file", self.dev_file)
         paths.check_not_replaced("output_dir", self.output_dir, WRITTEN_BY_PROBES, {
             name: self.values()[name] for name in ("train_file", "dev_file", "vocab_file", "bert_config_file")})
 

@@ -14,8 +14,8 @@ from data_prep.pretraining.instances import masking
 GAMMA = 0x9E3779B97F4A7C15
 MULTIPLIERS = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 SHIFTS = 30, 27, 31
-TOO_MANY = ("the sequences of a record are to have more masked positions together than `max_predictions_per_seq`: give "
-            "that of create_pretraining_data, with its `masked_lm_prob`")
+TOO_MANY = ("a record requires more masked tokens for its sequences than `max_predictions_per_seq`; set "
+            "`max_predictions_per_seq` and `masked_lm_prob` as for create_pretraining_data")
 
 
 def make_masker(settings, vocabulary, seed):

@@ -53,7 +53,7 @@ class PretrainingEvaluator:
             self._score_all(features)
             scored += 1
         if not scored:
-            raise InputError("there is no full batch to evaluate: give more records or a smaller `eval_batch_size`")
+            raise InputError("there are too few records for a batch; add records, or set a smaller `eval_batch_size`")
         return {name: float(mean.result()) for name, mean in self._means.items()}
 
     @tf.autograph.experimental.do_not_convert  # Nothing to convert; the search takes seconds.

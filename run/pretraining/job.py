@@ -156,10 +156,10 @@ def start(settings, strategy, config, techniques=()):
         init_layers=build.init_layers, network=build.network, aside=build.aside)
     if not (schedule.do_train or training_run.step):
         if not checkpoint:
-            raise InputError(f"`output_dir`={settings.training.output_dir}: holds no checkpoint to evaluate; train "
-                             "first, or give `init_checkpoint`")
+            raise InputError(f"`output_dir`={settings.training.output_dir}: contains no checkpoint to evaluate; "
+                             "train first, or set `init_checkpoint`")
         lacking = [name for name in training_run.missing if name.startswith(HEADS)]
         if lacking:
-            raise InputError(f"`init_checkpoint`={checkpoint}: is not of a pre-trained model that can be evaluated, it "
-                             f"lacks {', '.join(lacking)}; give `do_train`")
+            raise InputError(f"`init_checkpoint`={checkpoint}: cannot be evaluated, since it lacks "
+                             f"{', '.join(lacking)}; set `do_train`")
     return training_run, model

@@ -23,19 +23,18 @@ CHECKED_RECORDS = 100  # Number of records per file to check before training.
 SIDE_BY_SIDE = 16  # Number of files to count in parallel, and of remote files to check.
 # Features of records that the given settings cannot read -> what to do.
 UNASKED = {
-    "masked_lm_positions": "hold masks, and would be masked twice: give `masking`=static, or make records with "
+    "masked_lm_positions": "contain masks and would be masked twice; set `masking`=static, or create records with "
                            "`masking`=dynamic",
-    "positions": "hold several sequences each: give `pack_sequences`",
-    "next_sentence_labels": "say of each pair whether the second part is the next: give `objective`=sentence_pairs, or "
-                            "make records of this `objective`",
-    "sentence_order_labels": "say of each pair whether its parts are swapped: give `objective`=sentence_order, or make "
-                             "records of this `objective`",
+    "positions": "contain several sequences each; set `pack_sequences`",
+    "next_sentence_labels": "contain next sentence labels; set `objective`=sentence_pairs, or create records with this "
+                            "`objective`",
+    "sentence_order_labels": "contain sentence order labels; set `objective`=sentence_order, or create records with "
+                             "this `objective`",
 }
 LACKED = {
-    "positions": "each hold one sequence: leave out `pack_sequences`, or make records with it",
-    "next_sentence_labels": "do not say whether the second part is the next one: give the `objective` they were made "
-                            "with",
-    "sentence_order_labels": "do not say whether the parts are swapped: give the `objective` they were made with",
+    "positions": "contain one sequence each; omit `pack_sequences`, or create records with it",
+    "next_sentence_labels": "lack next sentence labels; set the `objective` that they were created with",
+    "sentence_order_labels": "lack sentence order labels; set the `objective` that they were created with",
 }
 
 
@@ -72,7 +71,7 @@ def check_pretraining_records(paths, features, limits):
         if wrong:
             raise InputError(wrong)
         if held is None:
-            raise InputError(f"{path}: holds no records")
+            raise InputError(f"{path}: contains no records")
 
     names = {feature.name for feature in features}
     # Reading the first record of a remote file takes about as long as reading its first megabytes.
@@ -102,7 +101,7 @@ def bad_records_named(paths, features, limits):
     except (tf.errors.DataLossError, tf.errors.InvalidArgumentError) as error:
         if dynamic_masking.TOO_MANY in str(error):
             raise InputError(dynamic_masking.TOO_MANY) from error
-        print(f"looking for a bad record in {len(paths)} files", file=sys.stderr)
+        print(f"searching {len(paths)} files for an invalid record", file=sys.stderr)
         wrong = find_bad_record(paths, features, limits)
         if wrong:
             raise InputError(wrong) from error
@@ -138,7 +137,7 @@ def assert_within(features, limits):
             checks.append(tf.debugging.Assert(tf.reduce_all(tf.math.is_finite(values)), [f"{name} is not finite"]))
         elif name in limits:
             within = tf.reduce_all((values >= 0) & (values < limits[name]))
-            checks.append(tf.debugging.Assert(within, [f"{name} is not within 0 and {limits[name] - 1}"]))
+            checks.append(tf.debugging.Assert(within, [f"{name} is not between 0 and {limits[name] - 1}"]))
     with tf.control_dependencies([check for check in checks if check is not None]):  # None in eager mode.
         return {name: tf.identity(values) for name, values in features.items()}
 
@@ -181,7 +180,7 @@ def _find_in(data, path, offset, features, limits):
         try:
             record = next(records_left).numpy()
         except tf.errors.DataLossError:
-            return f"{where} is damaged or cut off" if offset else f"{path}: is no TFRecord file, or damaged"
+            return f"{where} is corrupted or truncated" if offset else f"{path}: is not a TFRecord file, or corrupted"
         wrong = _unlike(record, features, limits)
         if wrong:
             return f"{where} {wrong}"
@@ -193,20 +192,20 @@ def _unlike(record, features, limits):
     try:
         held = tf.train.Example.FromString(record).features.feature
     except message.DecodeError:
-        return "is no tf.train.Example"
+        return "is not a tf.train.Example"
     for feature in features:
         if feature.name not in held:
             return f"has no {feature.name}"
         numbers = held[feature.name].float_list if feature.is_float else held[feature.name].int64_list
         if len(numbers.value) != feature.length:
-            return (f"has {len(numbers.value)} numbers in {feature.name}, {feature.length} are expected: it was made "
-                    "for other sizes")
+            return (f"has {len(numbers.value)} numbers in {feature.name}, but {feature.length} are expected; it was "
+                    "created with other sizes")
         limit = limits.get(feature.name, math.inf)
         for number in numbers.value:
             if feature.is_float and not math.isfinite(number):
-                return f"holds {number} in {feature.name}, which must be finite"
+                return f"contains {number} in {feature.name}, which must be finite"
             if not (feature.is_float or 0 <= number < limit):
-                return f"holds {number} in {feature.name}, the model has room for 0 to {limit - 1}"
+                return f"contains {number} in {feature.name}, but the model supports only 0 to {limit - 1}"
     return None
 
 
@@ -220,7 +219,7 @@ def _count_local(path):
             offset += frames.HEADER.unpack_from(data, offset)[0] + FRAME_BYTES
             count += 1
     if offset != size:
-        raise InputError(f"{path}: is damaged or cut off: record {count:,} does not end where the next begins")
+        raise InputError(f"{path}: is corrupted or truncated: record {count:,} does not end where the next begins")
     return count
 
 

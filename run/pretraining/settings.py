@@ -67,8 +67,8 @@ class RecordSettings(Settings):
         """Yields a note if a full record has fewer dynamic masks than `masked_lm_prob` specifies."""
         wanted = round(self.max_seq_length * self.masked_lm_prob)
         if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
-            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq}: a full record has no more masks, "
-                   f"fewer than the {wanted} of --masked_lm_prob={self.masked_lm_prob}")
+            yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq} limits the masks of a full record; "
+                   f"--masked_lm_prob={self.masked_lm_prob} alone would give {wanted}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +123,7 @@ class PretrainingSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do."""
         if not (self.schedule.do_train or self.schedule.do_eval):
-            raise InputError("nothing to do: give `do_train`, `do_eval` or both")
+            raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
             for phase in phases.phases_of(self):

@@ -50,9 +50,9 @@ class CheckpointManager(tf.train.CheckpointManager):
         except (IndexError, tf.errors.OpError) as error:  # TensorFlow raises IndexError if a file is too short.
             if not self.latest_checkpoint:
                 raise
-            raise InputError(f"{self.latest_checkpoint}: its files are damaged or gone; to go on from an earlier "
-                             f"checkpoint, name that as model_checkpoint_path in the file "
-                             f"{os.path.join(self.directory, 'checkpoint')}") from error
+            raise InputError(f"{self.latest_checkpoint}: its files are corrupted or missing; to resume from an earlier "
+                             f"checkpoint, set model_checkpoint_path in {os.path.join(self.directory, 'checkpoint')}"
+                             ) from error
 
     def save(self, checkpoint_number=None, check_interval=True, options=None):
         """Saves a checkpoint unless this step has one. `check_interval` restricts this to multiples of the interval."""
@@ -81,10 +81,10 @@ def check_state(directory):
         state = tf.train.get_checkpoint_state(directory)
     for each in (state.model_checkpoint_path, *state.all_model_checkpoint_paths) if state else ():
         if files.absolute(os.path.dirname(each)) != files.absolute(directory):
-            raise InputError(f"{path}: names {each}, which is not in its folder")
+            raise InputError(f"{path}: lists {each}, which is not in its directory")
     if state is None:
-        raise InputError(f"{path}: is damaged: it must name the newest checkpoint, as model_checkpoint_path: "
-                         '"ckpt-1000"')
+        raise InputError(f"{path}: is corrupted; it must contain the latest checkpoint, for example "
+                         'model_checkpoint_path: "ckpt-1000"')
 
 
 def _remove_unfinished(directory):
@@ -174,8 +174,8 @@ def _read_best(path, checkpoint):
         metrics = told.get("metrics")
         if isinstance(metrics, dict) and all(isinstance(value, int | float) for value in metrics.values()):
             return told["step"], metrics, bool(is_superseded)
-    raise InputError(f"{path}: does not say what the weights of {checkpoint} beside it came to; remove the folder to "
-                     "go on without them")
+    raise InputError(f"{path}: has no valid results for {checkpoint}; delete the directory to continue without its "
+                     "weights")
 
 
 def remove(folder):

@@ -44,7 +44,7 @@ class Evaluations:
 
     def __post_init__(self):
         if self.early_stopping_evals and not self.best_metric:
-            raise ValueError("`early_stopping_evals` needs a best_metric")
+            raise ValueError("`early_stopping_evals`: requires `best_metric`")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -181,10 +181,10 @@ class TrainingRun:
             self._draw_curves()  # A run that was killed at its end may not have drawn them.
             return None
         print(f"{folder}: resuming at step {self.step} of {self._num_train_steps}" if self.step else
-              f"{folder}: a new run of {self._num_train_steps} steps")
+              f"{folder}: starting a new run of {self._num_train_steps} steps")
         if evaluate is None and self._best.step is not None and not self._best.is_superseded:
-            print(f"{folder}: the weights of best/, of step {self._best.step}, count no more: this training goes on "
-                  "without evaluations")
+            print(f"{folder}: ignoring the weights in best/ (step {self._best.step}), since training continues without "
+                  "evaluations")
         self._supersedes = evaluate is None
         if evaluate:
             self._best.supersede(False)
@@ -200,7 +200,7 @@ class TrainingRun:
             except Preempted:
                 self._save()
                 self._bar.close()
-                print(f"{folder}: stopped by SIGTERM, saved at step {self.step}; the same command resumes there",
+                print(f"{folder}: stopped by SIGTERM and saved at step {self.step}; run the same command to resume",
                       file=sys.stderr)
                 raise
         self._write_logs()
@@ -246,13 +246,13 @@ class TrainingRun:
     def _ended(self):
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self._num_train_steps:
-            return (f"training is finished, at step {self.step} of {self._num_train_steps}; to train on, "
-                    "raise the number of steps, to train anew, choose another folder")
+            return (f"training is finished at step {self.step} of {self._num_train_steps}; to continue, increase the "
+                    "number of steps; to start again, choose another directory")
         patience = self._evaluations.early_stopping_evals
         best = self._best.step
         if patience and best and sum(row["step"] > best for row in self._eval_log.rows) >= patience:
-            return (f"training has stopped at step {self.step}: {self._evaluations.best_metric} has not risen in "
-                    f"{patience} evaluations, the best is of step {best}")
+            return (f"training stopped at step {self.step}: {self._evaluations.best_metric} has not improved in "
+                    f"{patience} evaluations; the best is from step {best}")
         return None
 
     def _evaluation_is_due(self):
@@ -267,7 +267,7 @@ class TrainingRun:
         metric = self._evaluations.best_metric
         if metric:
             if metric not in results:
-                raise ValueError(f"best_metric is {metric!r}: the evaluation gives {', '.join(sorted(results))}")
+                raise ValueError(f"`best_metric`={metric!r}: must be one of {', '.join(sorted(results))}")
             counts = self.step >= self._evaluations.counts_from
             if counts and results[metric] > self._best.metrics.get(metric, float("-inf")):
                 self._best.save(self.step, results)
@@ -305,7 +305,7 @@ class TrainingRun:
         self._write_logs()
         for variable in self._trainable_variables:
             if not tf.reduce_all(tf.math.is_finite(variable.read_value())):
-                raise self._diverged(self.step, f"{variable.name.removesuffix(':0')} is no longer of finite numbers")
+                raise self._diverged(self.step, f"{variable.name.removesuffix(':0')} is no longer finite")
         if self._bar is None:
             yield
             return
@@ -349,7 +349,7 @@ class TrainingRun:
         """Creates the DivergedError for a step."""
         folder = self._settings.output_dir
         last = tf.train.latest_checkpoint(folder)
-        kept = f"keeps the last checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+        kept = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
         return DivergedError(f"step {step}: {what}",
                              f"{folder} {kept}; a lower `learning_rate` or a longer warm-up may help")
 

@@ -90,7 +90,7 @@ def _read(path):
         rows = [{name: int(value) if name == "step" else float(value) for name, value in row.items() if value != ""}
                 for row in csv.DictReader(whole) if None not in row.values()]
     except (ValueError, TypeError, csv.Error) as error:  # TypeError: more values than names.
-        raise InputError(f"{path}: is no log of a run: {error}; move it away to go on without it") from error
+        raise InputError(f"{path}: is not a log of a run: {error}; move the file to continue without it") from error
     if any("step" not in row for row in rows):
-        raise InputError(f"{path}: is no log of a run: it has no column step; move it away to go on without it")
+        raise InputError(f"{path}: is not a log of a run: it has no column step; move the file to continue without it")
     return rows

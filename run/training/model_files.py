@@ -34,13 +34,12 @@ def check_place(output_dir, config, vocab_file=None):
     weights = next((name for name in names if WEIGHTS.fullmatch(name)
                     and not (has_begun and OF_A_RUN.fullmatch(name))), None)
     if weights:
-        raise InputError(f"`output_dir`={output_dir}: holds a model, {weights}, that no run of these scripts left "
-                         "there; choose another folder")
+        raise InputError(f"`output_dir`={output_dir}: contains a model, {weights}, that is not from a run of these "
+                         "scripts; choose another directory")
     kept = {CONFIG_FILE: config.to_json().encode()} | ({VOCAB_FILE: read_bytes(vocab_file)} if vocab_file else {})
     for name, content in () if has_begun else kept.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
-            raise InputError(f"`output_dir`={output_dir}: holds another {name}, which would be replaced; choose "
-                             "another folder")
+            raise InputError(f"`output_dir`={output_dir}: would overwrite another {name}; choose another directory")
 
 
 def check(output_dir, config, vocab_file=None):
@@ -73,17 +72,18 @@ def _check_config(output_dir, config):
     path = os.path.join(output_dir, CONFIG_FILE)
     if not files.exists(path):
         return
-    there, now = BertConfig.from_json_file(path).to_dict(), config.to_dict()
-    for name in now | there:
-        if there.get(name) != now.get(name):
-            raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} "
-                             f"{there.get(name)}, and `bert_config_file` says {now.get(name)}; choose another folder")
+    existing, current = BertConfig.from_json_file(path).to_dict(), config.to_dict()
+    for name in current | existing:
+        if existing.get(name) != current.get(name):
+            raise InputError(f"`output_dir`={output_dir}: contains a run of another model, with {name} "
+                             f"{existing.get(name)}, but `bert_config_file` has {current.get(name)}; choose another "
+                             "directory")
 
 
 def _check_vocabulary(output_dir, vocab_file):
     kept = os.path.join(output_dir, VOCAB_FILE)
     if vocab_file and files.exists(kept) and not _same_bytes(kept, vocab_file):
-        raise InputError(f"`vocab_file`={vocab_file}: is not the vocabulary of the run in `output_dir`, {kept}")
+        raise InputError(f"`vocab_file`={vocab_file}: differs from the vocabulary of the run in `output_dir`, {kept}")
 
 
 def _same_bytes(first, second):

@@ -76,10 +76,10 @@ class Trainer:
         """See `set_dataset`. `num_rows`: int. Rows of a batch on one host, or None if not fixed."""
         replicas = self._strategy.num_replicas_in_sync
         if num_rows is None:
-            raise ValueError("the batches of the dataset are not all of one size: it must drop the remainder")
+            raise ValueError("the dataset must have batches of a fixed size; drop the remainder")
         if num_rows % (replicas // share.count * self._accumulate_steps):
-            raise ValueError(f"accumulate_steps is {self._accumulate_steps}: a batch of {num_rows * share.count} "
-                             f"examples does not divide into {replicas} replicas times {self._accumulate_steps} "
+            raise ValueError(f"`accumulate_steps`={self._accumulate_steps}: a batch of {num_rows * share.count} "
+                             f"examples cannot be split into {replicas} replicas times {self._accumulate_steps} "
                              "micro-batches")
 
     def train(self, num_steps):

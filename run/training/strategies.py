@@ -39,7 +39,7 @@ def make_strategy(devices):
     name = devices.strategy_name
     if devices.num_cpu_devices is not None:
         if name != "mirrored":
-            raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: goes with "
+            raise InputError(f"`num_cpu_devices`={devices.num_cpu_devices}: requires "
                              f"`distribution_strategy`=mirrored, not {name}")
         return _mirrored_cpu(devices.num_cpu_devices)
     tf.config.experimental.enable_tensor_float_32_execution(devices.allow_tf32)
@@ -60,11 +60,12 @@ def _count_gpus(name, num_gpus):
     if num_gpus is None:
         num_gpus = min(visible, 1) if name == "one_device" else visible
         if unseen and name != "tpu":
-            print(f"computing on the CPU: {unseen}", file=sys.stderr)
+            print(f"note: running on the CPU: {unseen}", file=sys.stderr)
     if num_gpus > visible:
-        raise InputError(f"`num_gpus`={num_gpus}: " + (unseen or f"TensorFlow sees {visible} on this machine"))
+        raise InputError(f"`num_gpus`={num_gpus}: {unseen or f'TensorFlow finds only {visible} on this machine'}")
     if name == "one_device" and num_gpus > 1:
-        raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses one; give mirrored for more")
+        raise InputError(f"`num_gpus`={num_gpus}: `distribution_strategy`=one_device uses only one; set mirrored for "
+                         "more")
     return num_gpus
 
 
@@ -74,17 +75,18 @@ def _errors_explained(name, tpu_name):
     try:
         yield
     except tf.errors.NotFoundError as error:
-        raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine it must be "
-                         "tensorflow-tpu, elsewhere `tpu_name` must name one") from error
+        raise InputError(f"`distribution_strategy`={name}: TensorFlow finds no TPU; on a TPU machine, install "
+                         "tensorflow-tpu, otherwise set `tpu_name`") from error
     except tf.errors.OpError as error:
         if name != "tpu" or not tpu_name:
             raise
-        raise InputError(f"`tpu_name`={tpu_name}: what answers there is no TPU of TensorFlow's: "
+        raise InputError(f"`tpu_name`={tpu_name}: the server at this address is not a TensorFlow TPU: "
                          f"{(error.message.splitlines() or [type(error).__name__])[0]}") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:  # Errors from the cluster and task in TF_CONFIG.
         if name != "multi_worker_mirrored":
             raise
-        raise InputError(f"the environment variable TF_CONFIG describes no cluster with this task: {error}") from error
+        raise InputError("the environment variable TF_CONFIG does not describe a cluster with this task: "
+                         f"{error}") from error
 
 
 def _wait_for(address, timeout):
@@ -94,8 +96,8 @@ def _wait_for(address, timeout):
     """
     host, _, port = address.removeprefix(GRPC).rpartition(":")
     if not (host and port.isdecimal() and int(port) < 1 << 16):
-        raise InputError(f"`tpu_name`={address}: a grpc:// address is {GRPC}HOST:PORT")
-    print(f"connecting to the TPU at {address}, for at most {timeout:g} s", file=sys.stderr)
+        raise InputError(f"`tpu_name`={address}: must be {GRPC}HOST:PORT")
+    print(f"connecting to the TPU at {address} (timeout {timeout:g} s)", file=sys.stderr)
     until = time.monotonic() + timeout
     while True:
         try:
@@ -117,18 +119,18 @@ def _greet(connection, until):
         connection.settimeout(max(0.1, until - time.monotonic()))
         part = connection.recv(HTTP2_FRAME_BYTES - len(received))
         if not part:
-            raise OSError("what listens there has closed the connection")
+            raise OSError("the server closed the connection")
         received += part
     if received[3] != HTTP2_SETTINGS:
-        raise OSError("what listens there does not speak gRPC")
+        raise OSError("the server does not speak gRPC")
 
 
 def _unseen_gpus():
     """Returns advice for GPUs that TensorFlow does not see, or None if there are none or they are hidden."""
     if not glob.glob(GPU_FILES) or os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
-    return (f"TensorFlow does not see this machine's GPUs, most often for want of CUDA's libraries: pip install "
-            f"'tensorflow[and-cuda]=={tf.__version__}'; with TF_CPP_MIN_LOG_LEVEL=0 in the environment it says which")
+    return ("TensorFlow does not find this machine's GPUs, usually because CUDA libraries are missing; run pip install "
+            f"'tensorflow[and-cuda]=={tf.__version__}', or set TF_CPP_MIN_LOG_LEVEL=0 in the environment to see which")
 
 
 def device_type(strategy):
@@ -154,7 +156,7 @@ def warn_of_slow_precision(precision, device):
       device: "CPU", "GPU", or "TPU".
     """
     if precision == "bfloat16" and device == "CPU" and not multiplies_bfloat16():
-        print("this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16): float32 is faster on it",
+        print("note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it",
               file=sys.stderr)
 
 
@@ -183,12 +185,12 @@ def _check_cluster(text):
     except (ValueError, RecursionError) as error:
         raise InputError(f"the environment variable TF_CONFIG is not JSON: {error}") from error
     if not isinstance(described, dict):
-        raise InputError(f"the environment variable TF_CONFIG is a {type(described).__name__}: it must be an object "
-                         "with the keys cluster and task")
+        raise InputError("the environment variable TF_CONFIG must be an object with the keys cluster and task, but is "
+                         f"a {type(described).__name__}")
     for name in ("cluster", "task"):
         if not isinstance(described.get(name, {}), dict):
-            raise InputError(f"the environment variable TF_CONFIG has {described[name]!r:.60} for {name}: it must be "
-                             "an object")
+            raise InputError(f"the environment variable TF_CONFIG must have an object for {name}, but has "
+                             f"{described[name]!r:.60}")
 
 
 def allows_dynamic_shapes(strategy):

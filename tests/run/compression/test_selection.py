@@ -36,5 +36,5 @@ def test_layers_are_equal_across_layers():
 
 
 def test_fewer_operations_than_the_smallest_encoder_requires():
-    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron a layer the encoder"):
+    with pytest.raises(InputError, match=r"`keep_flops`=0\.02: with one head and one neuron per layer, the encoder"):
         select(0.02)

@@ -205,7 +205,7 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04cut"])
 def test_damaged_sums(tmp_path, content):
     (tmp_path / STATE_FILE).write_bytes(content)
-    with pytest.raises(InputError, match=rf"{STATE_FILE}: is damaged"):
+    with pytest.raises(InputError, match=rf"{STATE_FILE}: is corrupted"):
         Sums.read(str(tmp_path), 4)
 
 

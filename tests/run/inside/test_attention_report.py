@@ -78,7 +78,7 @@ def test_each_task(toys, name, looked_at, part, tmp_path):
     assert [each.part for each in seen] == ([f"{part} {number}" for number in range(len(seen))] if part else [""])
     assert all(each.answer == seen[0].answer is not None for each in seen)
     page.write(str(tmp_path / "a.html"), name, observer.heads, seen)
-    assert "The model answers" in (tmp_path / "a.html").read_text()
+    assert "Prediction: " in (tmp_path / "a.html").read_text()
 
 
 def test_numbers(shifting, tmp_path):
@@ -142,15 +142,15 @@ def test_rows_that_the_model_predicts_incorrectly(toys):
 def test_a_model_that_cannot_be_wrong(shifting):
     settings = make_settings(shifting, LookedAtSettings(wrong_examples=2))
     observer = Observer(settings)
-    with pytest.raises(InputError, match=r"`wrong_examples`: .* is no fine-tuned model"):
+    with pytest.raises(InputError, match=r"`wrong_examples`: requires a fine-tuned model"):
         requests.wrong(settings, observer.card, observer.answers)
 
 
 @pytest.mark.parametrize(("kind", "text", "text_b", "message"), [
-    ("encoder", ("a", "b"), ("c",), "`text_b` is given 1 times, `text` 2 times"),
+    ("encoder", ("a", "b"), ("c",), "`text_b` is set 1 times, but `text` 2 times"),
     ("span_labeler", ("a",), (), "`text_b` is required: a span labeler reads"),
     ("token_classifier", ("a",), ("c",), "`text_b` is one too many"),
-    ("multiple_choice", ("a",), ("c",), "of multiple choice one `text` is required"),
+    ("multiple_choice", ("a",), ("c",), "multiple choice requires one `text`"),
 ])
 def test_texts_that_the_kind_of_model_rejects(kind, text, text_b, message):
     with pytest.raises(InputError, match=message):
@@ -167,8 +167,8 @@ def test_lines_of_a_file(tmp_path):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({}, "one of `text`, `input_file` and `wrong_examples` is required"),
-    ({"looked_at": LookedAtSettings(text=("a",), wrong_examples=2)}, "`text`, `wrong_examples` are given"),
+    ({}, "exactly one of `text`, `input_file`, and `wrong_examples` is required"),
+    ({"looked_at": LookedAtSettings(text=("a",), wrong_examples=2)}, "but `text`, `wrong_examples` are set"),
     ({"data": EvaluationDataSettings(data_dir="x"), "looked_at": LookedAtSettings(text=("a",))},
      "`data_dir`=x: requires `wrong_examples`"),
     ({"looked_at": LookedAtSettings(text=("a",)), "output_file": "nowhere/x.html"}, "there is no folder nowhere"),

@@ -98,11 +98,11 @@ def test_labels_of_the_control_task_depend_only_on_forms():
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": None, "bert_config_file": "model/bert_config.json"}, "`init_checkpoint` is required"),
     ({"train_file": None}, "`train_file` is required"),
-    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: is of treebanks, and `train_file`="),
-    ({"dev_file": "words.txt"}, "`dev_file`=words.txt: is not of the form of `train_file`=words.conllu; either"),
-    ({"label": "spans"}, "`label`=spans: is of files with a label for each word, and `train_file`=words.conllu is a"),
+    ({"label": "relations", "train_file": "words.txt"}, "`label`=relations: requires treebanks, but `train_file`="),
+    ({"dev_file": "words.txt"}, "`dev_file`=words.txt: has another format than `train_file`=words.conllu; both"),
+    ({"label": "spans"}, "`label`=spans: requires files with a label for each word, but `train_file`=words.conllu"),
     ({"label": "spans", "train_file": "words.txt", "dev_file": "words.txt"}, "`label`=spans: the labels of .*words"),
-    ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: has no sentence of up to `max_seq_length`=4"),
+    ({"max_seq_length": 4}, r"`train_file`=.*words\.conllu: contains no sentence of at most `max_seq_length`=4"),
     ({"dev_file": "empty.conllu", "init_checkpoint": "no_weights"}, r".*empty\.conllu: has no sentences"),
 ])
 @pytest.mark.usefixtures("folder")

@@ -17,21 +17,21 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     model_files.keep(folder, CONFIG, second)  # no checkpoint there: nothing to spoil
     (tmp_path / "run" / "checkpoint").touch()
     model_files.check(folder, CONFIG, second)
-    with pytest.raises(ValueError, match=r"=.*first\.txt: is not the vocabulary of the run in `output_dir`"):
+    with pytest.raises(ValueError, match=r"=.*first\.txt: differs from the vocabulary of the run in `output_dir`"):
         model_files.check(folder, CONFIG, first)
-    with pytest.raises(ValueError, match="holds the run of another model, with vocab_size 11, and "
-                                         "`bert_config_file` says 12; choose another folder"):
+    with pytest.raises(ValueError, match="contains a run of another model, with vocab_size 11, but "
+                                         "`bert_config_file` has 12; choose another directory"):
         model_files.check(folder, BertConfig(12, 6, 2, 3, 7), second)
     assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
 
 
 @pytest.mark.parametrize(("names", "message"), [
-    (["bert_model.ckpt.index", "bert_config.json"], "holds a model, bert_model.ckpt.index, that no run"),
-    (["config.json", "model.safetensors"], "holds a model, model.safetensors, that"),
-    (["checkpoint", "best.json"], "holds a model, checkpoint, that"),  # the best/ of a run
-    (["run.json", "bert_model.ckpt.index"], "holds a model, bert_model.ckpt.index"),  # a pruned model
-    (["bert_config.json"], "holds another bert_config.json, which would be replaced; choose another"),
-    (["vocab.txt"], "holds another vocab.txt, which would be replaced"),
+    (["bert_model.ckpt.index", "bert_config.json"], "contains a model, bert_model.ckpt.index, that is not from a run"),
+    (["config.json", "model.safetensors"], "contains a model, model.safetensors, that"),
+    (["checkpoint", "best.json"], "contains a model, checkpoint, that"),  # the best/ of a run
+    (["run.json", "bert_model.ckpt.index"], "contains a model, bert_model.ckpt.index"),  # a pruned model
+    (["bert_config.json"], "would overwrite another bert_config.json; choose another"),
+    (["vocab.txt"], "would overwrite another vocab.txt"),
     (["run.json", "bert_config.json", "vocab.txt", "ckpt-5.index"], None),  # killed at its first checkpoint
     (["run.json", "checkpoint", "bert_config.json", "ckpt-5.index"], None),
     (["notes.txt"], None), ([], None)])
