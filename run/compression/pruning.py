@@ -175,7 +175,7 @@ class _Pruning:
             said = {"importance_examples": scores.num_examples,
                     "heads": [each.tolist() for each in kept.heads],
                     "neurons": [each.tolist() for each in kept.neurons],
-                    "head_importance": [each.tolist() for each in scores.normalised().heads]}
+                    "head_importance": [each.tolist() for each in scores.normalize().heads]}
         model = model.write(folder, tensors, config)
         write_json(mark, said)
         return model
@@ -205,7 +205,7 @@ class _Pruning:
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path),
             training=dataclasses.replace(task.settings.training, output_dir=folder))
-        model_files.keep(folder, model.config, settings.tokenizer.vocab_file)
+        model_files.save_run_files(folder, model.config, settings.tokenizer.vocab_file)
         task_metadata.keep(folder, task.metadata)
         shared = runs.Shared(self._strategy, model.config, task, self._techniques)
         trained = runs.one_run(settings, shared)

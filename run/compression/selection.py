@@ -4,7 +4,7 @@ import numpy as np
 
 from bert_tf.compression.pruning import Kept, most_important, pruned_config
 from bert_tf.errors import InputError
-from run.training.utilisation import encoder_flops
+from run.training.utilization import encoder_flops
 
 SHARES = 1000  # Resolution of the search for the largest fraction that fits a number of FLOPs.
 
@@ -31,7 +31,7 @@ def select(importance, config, whole, settings, part, length):
     Raises:
       InputError: If `keep_flops` is less than the smallest encoder requires.
     """
-    values = importance.normalised()
+    values = importance.normalize()
 
     def kept(heads, neurons):
         return Kept(*(_stays(each, number, whole, share, settings.prune_across == "layer")

@@ -74,7 +74,7 @@ class Job:
     def _measured(self):
         """Measures importances as JSON values. "heads" is last and marks them as complete."""
         found = self._model.measure_importance(
-            self._settings.importance_examples, self._settings.random_seed).normalised()
+            self._settings.importance_examples, self._settings.random_seed).normalize()
         heads = [(layer, head) for layer, each in enumerate(found.heads) for head in range(len(each))]
         return {"num_examples": found.num_examples, "importance": np.concatenate(found.heads).tolist(), "heads": heads}
 

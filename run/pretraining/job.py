@@ -15,7 +15,7 @@ from run.evaluation.results import write_results
 from run.pretraining import evaluation, phases
 from run.pretraining.data import PretrainingData
 from run.techniques.base import Build
-from run.training import loop, model_files, strategies, utilisation
+from run.training import loop, model_files, strategies, utilization
 from run.training.optimizer import make_optimizer
 
 RESULTS_FILE = "eval_results.txt"
@@ -40,13 +40,13 @@ def run(settings, techniques=()):
     data = [PretrainingData(phase.settings, config) for phase in phases.phases_of(settings)]
     for note in settings.notes():
         print(note)
-    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
+    strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     started_with = _started_with(settings, data) if schedule.do_train else {}
     if schedule.do_train:
         for technique in techniques:
             started_with |= technique.resume()
-        model_files.check_place(output_dir, config)
-    model_files.check(output_dir, config)
+        model_files.check_directory(output_dir, config)
+    model_files.check_run_files(output_dir, config)
     state = RunState(output_dir, started_with,
                      collect(MAY_CHANGE, settings.optimizer, settings.step, settings.schedule))
     trains_here = schedule.do_train and strategies.is_chief(strategy)
@@ -57,7 +57,7 @@ def run(settings, techniques=()):
             if changes := state.changes:
                 print(with_flags(f"{output_dir}: {changes}"))
             state.begin()
-            model_files.keep(output_dir, config)
+            model_files.save_run_files(output_dir, config)
         _train_and_evaluate(settings, strategy, data, training_run, model)
 
 
@@ -126,7 +126,7 @@ def sentence_label(settings):
 
 def count_flops(settings, encoder):
     """Returns a function from non-padding tokens per example to the FLOPs of training on it."""
-    return lambda tokens: utilisation.pretraining_flops(
+    return lambda tokens: utilization.pretraining_flops(
         encoder.config, tokens, settings.records.max_predictions_per_seq, encoder.last_where_read)
 
 

@@ -70,7 +70,7 @@ class Trainer:
             self._check_batch_size(next(iter(batches.element_spec.values())).shape[0], share)
             return batches
 
-        self.batches, self._iterator = host_batches.endless(self._strategy, make_checked), None
+        self.batches, self._iterator = host_batches.make_endless(self._strategy, make_checked), None
 
     def _check_batch_size(self, num_rows, share):
         """See `set_dataset`. `num_rows`: int. Rows of a batch on one host, or None if not fixed."""
@@ -146,7 +146,7 @@ class Trainer:
         if self._accumulate_steps == 1:
             return compute(features)
         count = self._accumulate_steps
-        micro_batches = {name: host_batches.cut(value, count) for name, value in features.items()}
+        micro_batches = {name: host_batches.split_rows(value, count) for name, value in features.items()}
 
         def micro_batch(number):
             return {name: value[number] for name, value in micro_batches.items()}

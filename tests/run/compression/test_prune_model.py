@@ -115,11 +115,11 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
             raise KeyboardInterrupt
         keep(path, *others)
 
-    keep = model_files.keep
-    monkeypatch.setattr(model_files, "keep", interrupt)
+    keep = model_files.save_run_files
+    monkeypatch.setattr(model_files, "save_run_files", interrupt)
     with pytest.raises(KeyboardInterrupt):
         prune("sst", tmp_path, **STEPS)
-    monkeypatch.setattr(model_files, "keep", keep)
+    monkeypatch.setattr(model_files, "save_run_files", keep)
     first = (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns
     with pytest.raises(InputError, match=r"holds a run with `keep_neurons` 0\.3, not 0\.4; choose another folder"):
         prune("sst", tmp_path, **STEPS | {"keep_neurons": 0.4})

@@ -194,7 +194,7 @@ def test_a_resumed_log_is_that_of_an_uninterrupted_run(tmp_path, monkeypatch, ho
     with monkeypatch.context() as patch:
         patch.setattr(loop.TrainingRun, "_after_loop", disturbed)
         broken, _ = start(tmp_path / "broken", **settings)
-        with pytest.raises((KeyboardInterrupt, loop.Preempted)):
+        with pytest.raises((KeyboardInterrupt, loop.PreemptionExit)):
             broken.train(batches)
     broken, _ = start(tmp_path / "broken", **settings)
     assert broken.step == (20 if how == "killed" else 28)

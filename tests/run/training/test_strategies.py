@@ -58,9 +58,9 @@ def test_bfloat16_on_a_cpu_without_it(tmp_path, monkeypatch, capsys, cpu_info, i
         (tmp_path / "cpuinfo").write_text(cpu_info)
     monkeypatch.setattr(processor, "CPU_INFO", str(tmp_path / "cpuinfo"))
     for precision, device in (("float32", "CPU"), ("float16", "CPU"), ("bfloat16", "GPU"), ("bfloat16", "TPU")):
-        strategies.warn_of_slow_precision(precision, device)
+        strategies.warn_about_slow_precision(precision, device)
     assert capsys.readouterr().err == ""
-    strategies.warn_of_slow_precision("bfloat16", "CPU")
+    strategies.warn_about_slow_precision("bfloat16", "CPU")
     assert capsys.readouterr().err == is_slow * (
         "note: this CPU has no instructions for bfloat16 (avx512_bf16, amx_bf16); float32 is faster on it\n")
 
