@@ -68,13 +68,13 @@ class DistillationSettings(FineTuningSettings):
           InputError: If the teacher is not fine-tuned, if the data belong to another task, or if the student is invalid
             or has another vocabulary.
         """
-        teacher, kept = read_teacher(self.student.teacher, self.model.bert_config_file)
-        asked = self.data.task_name
-        if kept.get("task_name") and asked and kept["task_name"].replace("-", "") != asked.lower().replace("-", ""):
-            raise InputError(f"conflicts with `teacher`={teacher.path} ({kept['task_name']})", "task_name", asked)
+        teacher, run = read_teacher(self.student.teacher, self.model.bert_config_file)
+        task_name, known_name = self.data.task_name, run.get("task_name")
+        if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
+            raise InputError(f"conflicts with `teacher`={teacher.path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(kept, self.data, "teacher"),
-            model=start_of(self.student, teacher.config, self.tokenizer.vocab_file),
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(run, self.data, "teacher"),
+            model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 
     def check_files(self):
@@ -107,7 +107,7 @@ class GeneralSettings(PretrainingSettings):
     def completed(self):
         """See Settings. Raises InputError for an invalid student."""
         teacher = read_config(self.model.bert_config_file, 1)
-        return dataclasses.replace(self, teacher_config=teacher, model=start_of(self.student, teacher))
+        return dataclasses.replace(self, teacher_config=teacher, model=build_student_settings(self.student, teacher))
 
     def check_files(self):
         """See Settings. Also raises InputError if a student and a teacher cannot be compared."""
@@ -134,7 +134,7 @@ def read_teacher(path, bert_config_file):
     return Teacher(path, metadata, read_config(bert_config_file, 1)), started_with
 
 
-def start_of(student, teacher, vocab_file=None):
+def build_student_settings(student, teacher, vocab_file=None):
     """Returns the ModelSettings of a student's initialization, with its config.
 
     Args:
@@ -157,12 +157,12 @@ def start_of(student, teacher, vocab_file=None):
     path = student.student_checkpoint
     found = find({"student_checkpoint": path})
     found.check_no_pickle()
-    told = told_values({"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}, {}, found,
-                       warn)
-    if vocab_file and files.read_bytes(told["vocab_file"]) != files.read_bytes(vocab_file):
+    names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
+    existing = told_values(names, {}, found, warn)
+    if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
                          "student_checkpoint", path)
-    return ModelSettings(told["bert_config_file"], path, config=read_config(told["bert_config_file"], 1))
+    return ModelSettings(existing["bert_config_file"], path, config=read_config(existing["bert_config_file"], 1))
 
 
 def check_sizes(losses, config, teacher, max_seq_length=1):

@@ -55,7 +55,7 @@ class PruningSettings(Settings):
               "previous model is the result.")
 
     @property
-    def takes_out_units(self):
+    def prunes_units(self):
         """True if heads or neurons are pruned."""
         return self.keep_flops is not None or min(self.keep_heads, self.keep_neurons) < 1
 

@@ -26,7 +26,7 @@ def write_vocabulary(tokenizer, ids):
     return path
 
 
-def ids_in_use(corpus, tokenizer):
+def find_used_ids(corpus, tokenizer):
     """Returns the IDs to keep: tokens that a corpus uses, special tokens, and the corpus's single characters.
 
     WordPiece matches the longest token first, so removing unused tokens does not change how the corpus's words are

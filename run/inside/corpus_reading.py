@@ -13,7 +13,7 @@ WINDOW = 512  # Number of texts to sort by length together. Sums are saved after
 MOST_PAIRS = 1 << 18  # Maximum number of texts times their squared length, which bounds the memory of a batch.
 
 
-def texts(path, treebank_path, first, most, decoder=None):
+def read_texts(path, treebank_path, first, most, decoder=None):
     """Yields (text_a, text_b) for the non-empty lines of a file, or for the sentences of a treebank.
 
     Args:
@@ -30,7 +30,7 @@ def texts(path, treebank_path, first, most, decoder=None):
     return itertools.islice(found, first, most)
 
 
-def windows(items, first):
+def split_windows(items, first):
     """Yields (number of the first, list) for windows of WINDOW items. `first`: Number of the first item."""
     while window := list(itertools.islice(items, WINDOW)):
         yield first, window
@@ -57,7 +57,7 @@ def sentence_batches(tokenizer, window, max_seq_length, batch_size):
       the index of each word's head, int32 [B, W], -1 if none.
     """
     rows = [([tokenizer.cls_id, *ids, tokenizer.sep_id], [-1, *numbers, -1])
-            for ids, numbers in _aligned_tokens(tokenizer, window)]
+            for ids, numbers in _align_tokens(tokenizer, window)]
     sizes = np.array([len(ids) for ids, _ in rows])
     for places, length in _batches(sizes, batch_size, max_seq_length):
         input_ids = np.full([len(places), length], tokenizer.pad_id, np.int32)
@@ -71,7 +71,7 @@ def sentence_batches(tokenizer, window, max_seq_length, batch_size):
                        "segment_ids": tf.zeros_like(mask)}, tf.constant(words), tf.constant(heads)
 
 
-def _aligned_tokens(tokenizer, window):
+def _align_tokens(tokenizer, window):
     """Yields the token IDs of each Sentence and the number of each token's word, lists of int."""
     texts = tokenizer.tokenize_with_offsets([sentence.text or "" for sentence in window])
     flat = iter(tokenizer.tokenize([word for sentence in window for word in sentence.words]).to_list())

@@ -12,14 +12,14 @@ SEPARATOR = " ||| "
 ROWS_AT_A_TIME = 64  # Development rows per batch.
 
 
-def given(looked_at, kind):
+def read_questions(texts, kind):
     """Returns the Questions from `text` or `input_file`; raises InputError if they do not match `kind`."""
-    if looked_at.input_file:
+    if texts.input_file:
         decoder = files.LineDecoder()
-        found = list(_lines(looked_at.input_file, looked_at.max_texts, kind, decoder))
-        decoder.tell(looked_at.input_file)
+        found = list(_read_lines(texts.input_file, texts.max_texts, kind, decoder))
+        decoder.tell(texts.input_file)
         return found
-    first, second = (list(map(_without_other_bytes, texts)) for texts in (looked_at.text, looked_at.text_b))
+    first, second = (list(map(_drop_invalid_bytes, column)) for column in (texts.text, texts.text_b))
     if KINDS[kind].takes_choices:
         if len(first) != 1 or len(second) < 2:
             raise InputError("multiple choice requires one `text` and, as its choices, at least two `text_b`")
@@ -30,7 +30,7 @@ def given(looked_at, kind):
             for text, other in zip(first, second or [None] * len(first), strict=True)]
 
 
-def _lines(path, most, kind, decoder):
+def _read_lines(path, most, kind, decoder):
     """Yields the Questions of the first non-empty lines of a file. `decoder`: bert_tf.files.LineDecoder."""
     found = 0
     with files.open_bytes(path) as file:
@@ -63,12 +63,12 @@ def _check(question, kind, argument):
     return question
 
 
-def _without_other_bytes(text):
+def _drop_invalid_bytes(text):
     """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 
 
-def wrong(settings, card, answer):
+def find_wrong_predictions(settings, card, answer):
     """Returns the first `wrong_examples` Questions of development data predicted incorrectly, and the rows read.
 
     For a regression, which is never exactly correct, it reads all rows and returns those with the largest errors first.
@@ -86,7 +86,7 @@ def wrong(settings, card, answer):
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
     task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
-    found, num_rows, most = [], 0, settings.looked_at.wrong_examples
+    found, num_rows, most = [], 0, settings.texts.wrong_examples
     rows = DATA[kind](task, card.max_seq_length, card).questions()
     is_number = KINDS[kind].gives_number(card)
     while batch := [each for _, each in zip(range(ROWS_AT_A_TIME), rows, strict=False)]:

@@ -37,11 +37,11 @@ def run(settings, techniques=()):
     """
     schedule, output_dir, config = settings.schedule, settings.training.output_dir, settings.model.config
     strategy = make_strategy(settings)  # Must precede all TensorFlow computation.
-    data = [PretrainingData(phase.settings, config) for phase in phases.phases_of(settings)]
+    data = [PretrainingData(phase.settings, config) for phase in phases.get_phases(settings)]
     for note in settings.notes():
         print(note)
     strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
-    started_with = _started_with(settings, data) if schedule.do_train else {}
+    started_with = _collect_fixed_settings(settings, data) if schedule.do_train else {}
     if schedule.do_train:
         for technique in techniques:
             started_with |= technique.resume()
@@ -64,7 +64,7 @@ def run(settings, techniques=()):
 def _train_and_evaluate(settings, strategy, data, training_run, model):
     """Trains and evaluates after all checks, when the files next to the checkpoints and the weights exist."""
     schedule = settings.schedule
-    parts = phases.phases_of(settings)
+    parts = phases.get_phases(settings)
     evaluator = evaluation.PretrainingEvaluator(strategy, model, sentence_label(settings))
     drop_remainder = not strategies.allows_dynamic_shapes(strategy)
 
@@ -76,7 +76,7 @@ def _train_and_evaluate(settings, strategy, data, training_run, model):
     results = None
     with contextlib.ExitStack() as stack:
         for each in data:
-            stack.enter_context(each.bad_records_named())
+            stack.enter_context(each.locate_bad_records())
         if schedule.do_train:
             results = training_run.train([
                 loop.Phase(phase.first_step, each.training_batches, phase.settings.training.train_batch_size,
@@ -93,7 +93,7 @@ def make_strategy(settings):
     """Creates the strategy of PretrainingSettings, and checks the batch sizes in use against its replicas."""
     strategy = strategies.make_strategy(settings.devices)
     if settings.schedule.do_train:
-        for phase in phases.phases_of(settings):
+        for phase in phases.get_phases(settings):
             strategies.check_batch_size("train_batch_size", phase.settings.training.train_batch_size, strategy,
                                         settings.step.accumulate_steps)
     if settings.schedule.do_eval:
@@ -101,12 +101,12 @@ def make_strategy(settings):
     return strategy
 
 
-def _started_with(settings, data):
+def _collect_fixed_settings(settings, data):
     """Returns the settings that a resumed run must match, as a dict."""
-    of_data = data[0].started_with
+    fixed_settings = data[0].fixed_settings
     if settings.schedule.phases:
-        of_data["input_file"] = fingerprint([path for each in data for path in each.files])
-    return {**of_data, **collect(FIXED, settings.schedule, settings.training, settings.optimizer),
+        fixed_settings["input_file"] = fingerprint([path for each in data for path in each.files])
+    return {**fixed_settings, **collect(FIXED, settings.schedule, settings.training, settings.optimizer),
             "random_seed": settings.training.random_seed}
 
 

@@ -27,7 +27,7 @@ class Phase:
     settings: object
 
 
-def phases_of(settings):
+def get_phases(settings):
     """Returns the list of Phases of PretrainingSettings: a single phase unless `phases` is set.
 
     Raises:
@@ -36,7 +36,7 @@ def phases_of(settings):
     text = settings.schedule.phases
     if not text:
         return [Phase(0, settings)]
-    parts = [_parsed(part, settings) for part in text.split(",")]
+    parts = [_parse_phase(part, settings) for part in text.split(",")]
     shares = [share for share, _ in parts]
     if not math.isclose(sum(shares), 1, abs_tol=1e-6):
         raise InputError(f"`phases`={text}: the fractions must add up to 1, but add up to {sum(shares):g}")
@@ -52,7 +52,7 @@ def phases_of(settings):
     return [Phase(first, each) for (_, each), first in zip(parts, firsts, strict=True)]
 
 
-def _parsed(text, settings):
+def _parse_phase(text, settings):
     """Returns the fraction of the steps and the PretrainingSettings of a phase."""
     wrong = InputError(f"`phases`: {text!r} is not a phase; must be {FORM}")
     fields = text.strip().split(":")

@@ -110,7 +110,7 @@ class PretrainingSettings(Settings):
 
     def check(self):
         if self.schedule.phases:
-            _ = phases.phases_of(self)
+            _ = phases.get_phases(self)
             return
         for name in ("train_batch_size", "eval_batch_size"):
             check_positions(name, getattr(self.training, name), self.records.max_seq_length)
@@ -118,7 +118,7 @@ class PretrainingSettings(Settings):
     @property
     def longest_sequence(self):
         """See Settings."""
-        return max(phase.settings.records.max_seq_length for phase in phases.phases_of(self))
+        return max(phase.settings.records.max_seq_length for phase in phases.get_phases(self))
 
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do."""
@@ -126,14 +126,14 @@ class PretrainingSettings(Settings):
             raise InputError("nothing to do; set `do_train`, `do_eval`, or both")
         self.check_apart_from_records()
         for name in ("input_file", "eval_input_file"):
-            for phase in phases.phases_of(self):
+            for phase in phases.get_phases(self):
                 patterns = getattr(phase.settings.records, name)
                 if not is_remote(patterns or "") and (patterns or name == "input_file"):
                     paths.expand_globs(name, patterns, folders=True)
 
     def check_apart_from_records(self):
         """Raises InputError if the record patterns match files in the output directory."""
-        for phase in phases.phases_of(self):
+        for phase in phases.get_phases(self):
             paths.check_not_found("output_dir", self.training.output_dir, {
                 name: getattr(phase.settings.records, name) for name in ("input_file", "eval_input_file")},
                 is_folder=True)
@@ -145,5 +145,5 @@ class PretrainingSettings(Settings):
         if schedule.do_train and schedule.num_warmup_steps >= schedule.num_train_steps:
             yield (f"note: --num_warmup_steps={schedule.num_warmup_steps}: the learning rate never reaches its peak "
                    f"within --num_train_steps={schedule.num_train_steps}")
-        for phase in phases.phases_of(self):
+        for phase in phases.get_phases(self):
             yield from phase.settings.records.notes()

@@ -66,7 +66,7 @@ def test_relations(tmp_path, capsys):
 
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
-    read, found = probes.read, []
+    read, found = probes.compute_embeddings, []
     monkeypatch.setattr(probes, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
     report = probe("entities.txt", tmp_path, label="spans", random_seed=-2**63)
     spans = {(label, *(found[0].forms[place] for place in places))
@@ -86,13 +86,13 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsy
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():
-    train = probes.LabelledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
-    dev = probes.LabelledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
-    first, second = probes.control_labels(train, dev, 3)
+    train = probes.LabeledWords(["a", "b", "a", "c"], None, np.arange(4)[:, np.newaxis], ["X", "Y", "X", "X"])
+    dev = probes.LabeledWords(["c", "a"], None, np.arange(2)[:, np.newaxis], ["X", "Y"])
+    first, second = probes.sample_control_labels(train, dev, 3)
     assert first[0] == first[2] == second[1]
     assert first[3] == second[0]
     assert {*first, *second} <= {"X", "Y"}
-    assert (first, second) == probes.control_labels(train, dev, 3)
+    assert (first, second) == probes.sample_control_labels(train, dev, 3)
 
 
 @pytest.mark.parametrize(("flags", "message"), [

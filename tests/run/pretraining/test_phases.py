@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from run.pretraining.phases import phases_of
+from run.pretraining.phases import get_phases
 from run.pretraining.settings import PretrainingSettings, RecordSettings, ScheduleSettings, TrainingSettings
 
 
@@ -16,7 +16,7 @@ def settings_of(phases, input_file="a_{length}.tfrecord", **records):
 
 
 def test_phases():
-    found = phases_of(settings_of("128:0.9, 512:0.1:8"))
+    found = get_phases(settings_of("128:0.9, 512:0.1:8"))
     assert [(phase.first_step, phase.settings.records.max_seq_length, phase.settings.records.max_predictions_per_seq,
              phase.settings.training.train_batch_size, phase.settings.records.input_file,
              phase.settings.records.eval_input_file) for phase in found] == [
@@ -25,7 +25,7 @@ def test_phases():
 
 def test_a_run_without_phases_is_one():
     settings = settings_of(None)
-    assert [(phase.first_step, phase.settings) for phase in phases_of(settings)] == [(0, settings)]
+    assert [(phase.first_step, phase.settings) for phase in get_phases(settings)] == [(0, settings)]
 
 
 @pytest.mark.parametrize(("phases", "message"), [

@@ -86,7 +86,7 @@ def test_a_damaged_record_found_in_training_is_named_by_file_and_byte(damaged, s
     paths, size = damaged
     data = inputs.pretraining_training_data(paths, FEATURES, 6, seed=1, **share)
     with (pytest.raises(ValueError, match=rf"2\.tfrecord: the record at byte {7 * size:,} is corrupted or truncated"),
-          record_checks.bad_records_named(paths, FEATURES, {})):
+          record_checks.locate_bad_records(paths, FEATURES, {})):
         list(data.take(6))
 
 
@@ -95,10 +95,10 @@ def test_an_invalid_number_found_in_training_is_named_by_file_and_byte(damaged):
     limits = {"input_ids": 13}
     data = inputs.pretraining_training_data(paths[:2], FEATURES, 5, seed=1, limits=limits)
     with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
-          record_checks.bad_records_named(paths[:2], FEATURES, limits)):
+          record_checks.locate_bad_records(paths[:2], FEATURES, limits)):
         list(data.take(4))
     with (pytest.raises(tf.errors.InvalidArgumentError, match="mine"),
-          record_checks.bad_records_named(paths[:2], FEATURES, {})):
+          record_checks.locate_bad_records(paths[:2], FEATURES, {})):
         tf.debugging.Assert(False, ["mine"])
 
 
