@@ -9,7 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME as VOCAB_FILE
-from bert_tf.run_state import RUN_FILE, holds_run
+from bert_tf.run_state import RUN_FILE, has_run
 
 RUN_CHECKPOINT = re.compile(r"ckpt-\d+\.index")  # Left by a run that was killed while it saved its first checkpoint.
 WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")
@@ -50,7 +50,7 @@ def check_run_files(output_dir, config, vocab_file=None):
       config: BertConfig.
       vocab_file: Path of the vocabulary, or None if none is saved.
     """
-    if holds_run(output_dir):
+    if has_run(output_dir):
         _check_config(output_dir, config)
         _check_vocabulary(output_dir, vocab_file)
 
@@ -63,7 +63,7 @@ def save_run_files(output_dir, config, vocab_file=None):
     """
     files.make_dirs(output_dir)
     path = os.path.join(output_dir, CONFIG_FILE)
-    if not (holds_run(output_dir) and files.exists(path)):
+    if not (has_run(output_dir) and files.exists(path)):
         with new_file(path) as file:
             file.write(config.to_json())
     path = os.path.join(output_dir, VOCAB_FILE)

@@ -172,7 +172,7 @@ def test_lines_of_a_file(tmp_path):
     ({"texts": ReportTextSettings(text=("a",), wrong_examples=2)}, "but `text`, `wrong_examples` are set"),
     ({"data": EvaluationDataSettings(data_dir="x"), "texts": ReportTextSettings(text=("a",))},
      "`data_dir`=x: requires `wrong_examples`"),
-    ({"texts": ReportTextSettings(text=("a",)), "output_file": "nowhere/x.html"}, "there is no folder nowhere"),
+    ({"texts": ReportTextSettings(text=("a",)), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),
 ])
 def test_settings_that_are_rejected(shifting, settings, message):
     with pytest.raises(InputError, match=message):

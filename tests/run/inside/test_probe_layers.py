@@ -58,7 +58,7 @@ def test_tags_of_a_treebank_and_of_columns(tmp_path):
 def test_relations(tmp_path, capsys):
     relations = probe("words.conllu", tmp_path, label="relations")
     assert relations["train_examples"] == 30  # All words except for the roots.
-    assert "30 examples of 3 labels" in capsys.readouterr().out
+    assert "30 training examples of 3 labels" in capsys.readouterr().out
     table = (tmp_path / "probes.tsv").read_text().splitlines()
     assert float(table[1].split("\t")[1]) == relations["labels"]["accuracy"][0]
     assert (tmp_path / "probes.png").read_bytes().startswith(b"\x89PNG")
@@ -67,7 +67,7 @@ def test_relations(tmp_path, capsys):
 @pytest.mark.usefixtures("folder")
 def test_spans_of_several_words(tmp_path, monkeypatch):
     read, found = probes.compute_embeddings, []
-    monkeypatch.setattr(probes, "read", lambda *arguments: found.append(read(*arguments)) or found[-1])
+    monkeypatch.setattr(probes, "compute_embeddings", lambda *arguments: found.append(read(*arguments)) or found[-1])
     report = probe("entities.txt", tmp_path, label="spans", random_seed=-2**63)
     spans = {(label, *(found[0].forms[place] for place in places))
              for label, places in zip(found[0].labels, found[0].places, strict=True)}
@@ -82,7 +82,7 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsy
     (tmp_path / name).write_bytes(content.replace(b"here", b"h\xe9ere"))
     reports = [probe(path, tmp_path / "out", num_probe_epochs=1) for path in (folder / name, tmp_path / name)]
     assert reports[0] == reports[1]
-    assert f"{name}: 6 lines have bytes that are not UTF-8, which are left out" in capsys.readouterr().err
+    assert f"{name}: 6 lines contain bytes that are not UTF-8, which are ignored" in capsys.readouterr().err
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():

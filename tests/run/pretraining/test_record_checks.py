@@ -94,7 +94,7 @@ def test_an_invalid_number_found_in_training_is_named_by_file_and_byte(damaged):
     paths, size = damaged
     limits = {"input_ids": 13}
     data = inputs.pretraining_training_data(paths[:2], FEATURES, 5, seed=1, limits=limits)
-    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} holds 13 in input_ids"),
+    with (pytest.raises(ValueError, match=rf"1\.tfrecord: the record at byte {3 * size:,} contains 13 in input_ids"),
           record_checks.locate_bad_records(paths[:2], FEATURES, limits)):
         list(data.take(4))
     with (pytest.raises(tf.errors.InvalidArgumentError, match="mine"),
