@@ -28,7 +28,7 @@ def check_directory(output_dir, config, vocab_file=None):
       config, vocab_file: See `check_run_files`.
     """
     has_begun = has_started(output_dir)
-    if not files.is_dir(output_dir) or (has_begun and holds_run(output_dir)):
+    if not files.is_dir(output_dir) or (has_begun and has_run(output_dir)):
         return
     names = files.names_in(output_dir)
     weights = next((name for name in names if WEIGHTS.fullmatch(name)

@@ -117,7 +117,7 @@ CONFLICTS = (  # command, flags, part of the message
     *(("run_pretraining", {"output_dir": "pretrained", "bert_config_file": None, **flags}, message)
       for flags, message in (
           ({"train_batch_size": 3}, "--train_batch_size"), ({"max_predictions_per_seq": 4}, "records.tfrecord"),
-          ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records hold masks"))),
+          ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records contain masks"))),
     ("run_classifier", {"do_train": None, "do_eval": True}, "--init_checkpoint=model: is not of a model"),
     ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: holds no tagger"),
     ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no checkpoint"),
