@@ -62,8 +62,8 @@ def run(settings):
       InputError: See bert_tf.serving.checkpoint.load. Also if models are of different kinds, or lack development data.
     """
     exports = []
-    given = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
-    models = [of_checkpoint(path, "models", **given) for path in settings.models]
+    options = {"max_seq_length": settings.max_seq_length} if settings.max_seq_length else {}
+    models = [of_checkpoint(path, "models", **options) for path in settings.models]
     _check_kinds(settings.models, [each.card.kind for each in models])
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, model) in enumerate(zip(settings.names, models, strict=True)):

@@ -51,8 +51,8 @@ def find_used_ids(corpus, tokenizer):
         decoder.tell(path)
         for start in tqdm(range(0, len(lines), LINES_AT_ONCE), desc="tokens in use", dynamic_ncols=True):
             used[tokenizer.tokenize(lines[start : start + LINES_AT_ONCE]).flat_values.numpy()] = True
-    bare = [piece.removeprefix(SUFFIX_INDICATOR) for piece in tokenizer.vocabulary]
+    bare = [token.removeprefix(SUFFIX_INDICATOR) for token in tokenizer.vocabulary]
     characters = {character for number in np.flatnonzero(used) for character in bare[number]}
-    for number, piece in enumerate(tokenizer.vocabulary):
-        used[number] |= piece in SPECIAL_PIECES or bare[number] in characters
+    for number, token in enumerate(tokenizer.vocabulary):
+        used[number] |= token in SPECIAL_PIECES or bare[number] in characters
     return np.flatnonzero(used)

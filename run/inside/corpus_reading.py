@@ -49,8 +49,8 @@ def text_batches(tokenizer, window, max_seq_length, batch_size):
 def sentence_batches(tokenizer, window, max_seq_length, batch_size):
     """Yields the sentences of a window in batches; omits sentences that are too long.
 
-    A sentence's tokens are those of its text. If it has none, if the text is not that of its words, or if a word would
-    have no token of its own, its words are tokenized one at a time, as a tagger does.
+    Tokenizes the text of a sentence. If it has no text, if the text differs from its words, or if a word would have no
+    separate token, tokenizes its words one at a time, as a tagger does.
 
     Yields:
       Positions in the window, int [B]; features int32 [B, S]; the index of each token's word, int32 [B, S], -1 if none;
@@ -76,7 +76,7 @@ def _align_tokens(tokenizer, window):
     texts = tokenizer.tokenize_with_offsets([sentence.text or "" for sentence in window])
     flat = iter(tokenizer.tokenize([word for sentence in window for word in sentence.words]).to_list())
     for sentence, ids, starts in zip(window, texts.ids.to_list(), texts.char_starts.to_list(), strict=True):
-        # A word without any piece, as one of control characters, is [UNK], as a tagger takes it.
+        # As in a tagger, a word without any token, for example of control characters, is [UNK].
         words = [next(flat) or [tokenizer.unk_id] for _ in sentence.words]
         if word_starts := sentence.align():
             # A token that is parts of two words ("don" of "do" and "n't") belongs to the word in which it begins.

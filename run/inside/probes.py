@@ -143,7 +143,7 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
     outputs = tf.function(
         tf.autograph.experimental.do_not_convert(lambda features, words: _average_tokens(encoder, features, words)),
         autograph=False, reduce_retracing=True)
-    kept, vectors, forms, places, labels = set(), [], [], [], []
+    used_rows, vectors, forms, places, labels = set(), [], [], [], []
     batches = corpus_reading.sentence_batches(
         tokenizer, sentences, settings.tokenizer.max_seq_length, settings.batch_size)
     with tqdm(total=len(sentences), desc=path, unit="sentence", dynamic_ncols=True) as bar:
@@ -151,7 +151,7 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
             found = outputs(features, words).numpy().astype(EMBEDDING_DTYPE)  # [B, W, K, H]
             for row, of_sentence in zip(rows, found, strict=True):
                 sentence, start = sentences[row], len(forms)
-                kept.add(row)
+                used_rows.add(row)
                 vectors.append(of_sentence[: len(sentence.words)])
                 forms += sentence.words
                 for word, example in enumerate(_get_examples(sentence, settings.label)):
@@ -162,8 +162,8 @@ def compute_embeddings(argument, sentences, settings, encoder, tokenizer):
     if not labels:
         raise InputError(f"`{argument}`={path}: contains no sentence of at most `max_seq_length`="
                          f"{settings.tokenizer.max_seq_length} tokens with labeled words")
-    if len(kept) < len(sentences):
-        print(f"{path}: skipped {len(sentences) - len(kept):,} sentences longer than --max_seq_length="
+    if len(used_rows) < len(sentences):
+        print(f"{path}: skipped {len(sentences) - len(used_rows):,} sentences longer than --max_seq_length="
               f"{settings.tokenizer.max_seq_length}")
     return LabeledWords(forms, np.concatenate(vectors), np.array(places), labels)
 
@@ -228,9 +228,9 @@ def _average_tokens(encoder, features, words):
     outputs = encoder(features)
     layers = tf.stack([outputs["embedding_output"], *outputs["encoder_outputs"]], axis=2)  # [B, S, K, H]
     belongs = tf.one_hot(words, tf.reduce_max(words) + 1, dtype=tf.float32)  # [B, S, W]
-    pieces = tf.reduce_sum(belongs, axis=1)  # [B, W]
+    num_tokens = tf.reduce_sum(belongs, axis=1)  # [B, W]
     summed = tf.einsum("bsw,bskh->bwkh", belongs, tf.cast(layers, tf.float32))
-    return tf.math.divide_no_nan(summed, pieces[:, :, tf.newaxis, tf.newaxis])
+    return tf.math.divide_no_nan(summed, num_tokens[:, :, tf.newaxis, tf.newaxis])
 
 
 def sample_control_labels(train, dev, seed):

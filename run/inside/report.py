@@ -21,7 +21,7 @@ def run(settings):
     """
     observer = Observer(settings)
     if settings.texts.wrong_examples:
-        questions, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.answers)
+        questions, num_rows = requests.find_wrong_predictions(settings, observer.card, observer.predict)
         print(f"selected {len(questions)} wrong predictions from {num_rows:,} examples")
     else:
         questions = requests.read_questions(settings.texts, observer.kind)

@@ -126,8 +126,8 @@ def _choose_tokens(is_candidate, counts, num_predictions, random_numbers):
       See `_choose_words`.
     """
     length = is_candidate.shape[1]
-    pieces = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # 1-based number of each candidate.
-    keys, order = _sort_lowest(_random_keys(is_candidate, pieces, random_numbers), min(num_predictions, length))
+    numbers = tf.cumsum(tf.cast(is_candidate, tf.int32), axis=1)  # 1-based number of each candidate.
+    keys, order = _sort_lowest(_random_keys(is_candidate, numbers, random_numbers), min(num_predictions, length))
     is_taken = (tf.range(keys.shape[1]) < counts[:, tf.newaxis]) & (keys < tf.int64.max)
     return _pad_ascending(tf.where(is_taken, order, length), length, num_predictions)
 
@@ -220,8 +220,8 @@ def _take_words(sizes, begins_word, counts):
 def _sample_replacements(masked_ids, vocabulary, first_draw, random_numbers):
     """Samples replacements of IDs [B, P]: [MASK] with probability 0.8, the same ID 0.1, any of V IDs 0.1."""
     indices = first_draw + 1 + tf.range(2 * masked_ids.shape[1])[tf.newaxis]
-    choices, pieces = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
-    random_ids = tf.cast(tf.bitwise.right_shift(pieces * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
+    choices, samples = tf.split(random_numbers.bits(indices, 32), 2, axis=1)
+    random_ids = tf.cast(tf.bitwise.right_shift(samples * vocabulary.size, tf.constant(32, tf.int64)), tf.int32)
     is_mask, is_random = choices < round(0.8 * 2**32), choices >= round(0.9 * 2**32)
     return tf.where(is_mask, vocabulary.mask_id, tf.where(is_random, random_ids, masked_ids))
 

@@ -68,7 +68,7 @@ class RecordSettings(Settings):
         wanted = round(self.max_seq_length * self.masked_lm_prob)
         if self.masking == "dynamic" and not self.pack_sequences and wanted > self.max_predictions_per_seq:
             yield (f"note: --max_predictions_per_seq={self.max_predictions_per_seq} limits the masks of a full record; "
-                   f"--masked_lm_prob={self.masked_lm_prob} alone would give {wanted}")
+                   f"--masked_lm_prob={self.masked_lm_prob} requires {wanted}")
 
 
 @dataclasses.dataclass(frozen=True)

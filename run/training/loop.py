@@ -349,9 +349,9 @@ class TrainingRun:
         """Creates the DivergedError for a step."""
         folder = self._settings.output_dir
         last = tf.train.latest_checkpoint(folder)
-        kept = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
+        state = f"contains the checkpoint before it, {os.path.basename(last)}" if last else "has no checkpoint yet"
         return DivergedError(f"step {step}: {what}",
-                             f"{folder} {kept}; a lower `learning_rate` or a longer warm-up may help")
+                             f"{folder} {state}; a lower `learning_rate` or a longer warm-up may help")
 
     def _rates(self, examples_per_second, tokens):
         """Returns dict of name to float: throughput for `tokens` non-padding tokens per example."""

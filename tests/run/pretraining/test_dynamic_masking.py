@@ -181,8 +181,7 @@ def test_frequencies_of_positions_and_replacements(whole_words):
 
 def test_a_note_says_if_a_record_has_room_for_fewer_masks():
     assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3).notes()) == [
-        "note: --max_predictions_per_seq=20 limits the masks of a full record; --masked_lm_prob=0.3 alone would give "
-        "38"]
+        "note: --max_predictions_per_seq=20 limits the masks of a full record; --masked_lm_prob=0.3 requires 38"]
     assert list(RecordSettings(masking="dynamic", masked_lm_prob=0.3, max_predictions_per_seq=39).notes()) == []
     assert list(RecordSettings(masking="dynamic").notes()) == []
     assert list(RecordSettings().notes()) == []
