@@ -60,9 +60,9 @@ def run(settings):
                 write(each)
             num_written += 1 + len(copies)
             progress.update()
-    announce(f"{settings.output_file}: {num_written:,} rows, {num_rows:,} of them those of {settings.input_file}; "
-             f"{proposer.num_replaceable:,} words may be replaced, {proposer.num_of_table:,} of them by neighbours in "
-             f"the word table; {time.monotonic() - started:.1f} s")
+    announce(f"{settings.output_file}: {num_written:,} rows, including {num_rows:,} from {settings.input_file}; "
+             f"{proposer.num_replaceable:,} replaceable words, {proposer.num_of_table:,} of them by their nearest "
+             f"word embeddings; {time.monotonic() - started:.1f} s")
 
 
 def read_rows(settings, decoder=None):
@@ -76,10 +76,10 @@ def check_rows(settings, columns, decoder=None):
     for number, fields in read_rows(settings, decoder):
         num_rows += 1
         if len(fields) <= max(columns):
-            raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, column {max(columns) + 1} "
-                             "is needed")
+            raise InputError(f"{settings.input_file}:{number}: has {len(fields)} columns, but column "
+                             f"{max(columns) + 1} is required")
     if not num_rows:
-        raise InputError(f"`input_file`={settings.input_file}: holds no example")
+        raise InputError(f"`input_file`={settings.input_file}: contains no examples")
     return num_rows
 
 
@@ -109,13 +109,13 @@ class Proposer:
         report = load_pretrained(model, settings.init_checkpoint)
         lacking = [name for name in report.missing if name.startswith(HEAD)]
         if settings.masked_lm and lacking:
-            raise InputError(f"`init_checkpoint`={settings.init_checkpoint}: has no masked LM, it lacks "
-                             f"{', '.join(lacking)}; without `masked_lm` neighbours in its word table "
-                             "replace words")
+            raise InputError(f"`init_checkpoint`={settings.init_checkpoint}: has no masked LM; it lacks "
+                             f"{', '.join(lacking)}; set `masked_lm`=False to replace words with their nearest word "
+                             "embeddings")
         allowed = np.array([may_stand_in(piece) for piece in vocabulary])
         most = min(settings.num_candidates + 1, int(allowed.sum()))  # One may be the word itself.
         if most < 2:
-            raise InputError(f"`vocab_file`: has {allowed.sum()} entries that are words, nothing can be replaced")
+            raise InputError(f"`vocab_file`: has {allowed.sum()} entries that are words; at least 2 are required")
         self._vocabulary, self._num_candidates = vocabulary, settings.num_candidates
         self._words = Words(tokenizer, settings.stop_words)
         self._of_table = WordTableProposals(

@@ -115,8 +115,8 @@ class _Worker:
             yield
         except (EOFError, BrokenPipeError, ConnectionResetError):
             self.process.join(END_SECONDS)
-            raise ChildProcessError(f"a worker process ended before its work was done (exit code "
-                                    f"{self.process.exitcode}; -9 is a kill, often for want of memory)") from None
+            raise ChildProcessError(f"a worker process exited before it finished (exit code "
+                                    f"{self.process.exitcode}; -9 means killed, often for lack of memory)") from None
 
 
 def _serve(function, to_parent):

@@ -65,8 +65,8 @@ def make_options(runner, beam_options="", num_workers=None):
         arguments = [f"--direct_num_workers={num_workers}", *DIRECT_OPTIONS, *arguments]
         logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     elif num_workers:
-        raise InputError(f"`num_workers`={num_workers}: is for `runner`=local and `runner`=direct; give `beam_options` "
-                         f"what {runner} is to be told of its workers")
+        raise InputError(f"`num_workers`={num_workers}: only works with `runner`=local or `runner`=direct; for "
+                         f"{runner}, set the workers in `beam_options`")
     options = PipelineOptions(arguments, runner=RUNNERS[runner])
     try:
         beams_runner = create_runner(RUNNERS[runner])
@@ -99,10 +99,11 @@ def check_paths(runner, paths):
         if runner == "direct" or is_remote(path):
             continue
         if runner == "dataflow":
-            raise InputError(f"`runner`=dataflow: {path}: is on this machine, where Dataflow's workers cannot open it: "
-                             f"give a path that begins with gs://")
+            raise InputError(f"`runner`=dataflow: {path}: must be a path that begins with gs://, because Dataflow "
+                             "workers cannot open files of this machine")
         if not os.path.isabs(path):
-            raise InputError(f"`runner`={runner}: {path}: workers do not run in this folder: give the full path")
+            raise InputError(f"`runner`={runner}: {path}: must be an absolute path, because workers run in another "
+                             "directory")
 
 
 def create_pretraining_data(input_files, output_files, tokenizer, settings, seed, options, *, num_output_shards=1,
@@ -140,8 +141,8 @@ def create_pretraining_data(input_files, output_files, tokenizer, settings, seed
             pipeline.run().wait_until_finish()
         manifest = Manifest(manifest.path, made_from, plan.shard_files)
     if manifest.missing:
-        raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards are not to be found after "
-                      f"the run: workers must write to a file system that this machine can read")
+        raise OSError(f"{manifest.path}: {len(manifest.missing)} of {len(plan.units)} shards do not exist after the "
+                      "run; workers must write to a file system that this machine can read")
     num_bytes_made = sum(plan.units[i].num_bytes for i in missing)
     return run_plan.Summary(
         settings, manifest.counts, len(plan.units), len(missing), num_bytes_made, time.perf_counter() - start)

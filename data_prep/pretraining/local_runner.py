@@ -80,7 +80,7 @@ def _made_alone(plan, missing, num_threads):
 def _made_in_turn(plan, missing, num_workers):
     """Yields the shards of several, created in worker processes if there is more than one worker."""
     with contextlib.ExitStack() as stack:
-        advance = stack.enter_context(_progress_bar("making shards", plan.num_bytes, "B"))
+        advance = stack.enter_context(_progress_bar("creating shards", plan.num_bytes, "B"))
         advance(sum(unit.num_bytes for i, unit in enumerate(plan.units) if i not in missing))
         reader = stack.enter_context(shard_plan.TextReader())
         tasks = (plan.task(index, reader, num_threads=min(num_workers, MOST_THREADS)) for index in missing)
@@ -105,6 +105,6 @@ def _compiled_ahead(tasks):
 @contextlib.contextmanager
 def _progress_bar(description, total, unit):
     # An occasional line is enough for a log file.
-    with tqdm.tqdm(desc=f"{description:>16}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
+    with tqdm.tqdm(desc=f"{description:>18}", total=total, unit=unit, unit_scale=True, file=sys.stderr,
                    mininterval=0.2 if sys.stderr.isatty() else 10) as bar:
         yield bar.update

@@ -68,12 +68,12 @@ class Manifest:
             content = _read(path)
             differences = _differences(content["made_from"], made_from)
             if differences:
-                raise InputError(f"{path}: this output was made from something else: {'; '.join(differences)}: give "
-                                 f"another `output_file`, or remove this one with its manifest to make it anew")
+                raise InputError(f"{path}: does not match this run: {'; '.join(differences)}; choose another "
+                                 "`output_file`, or delete the output and its manifest to regenerate it")
             shards = content["shards"]
             if len(shards) != len(shard_files) or any(shard and len(shard["files"]) != len(each)
                                                       for shard, each in zip(shards, shard_files, strict=True)):
-                raise InputError(f"{path}: tells of other shards than there are: remove it to make all of them anew")
+                raise InputError(f"{path}: does not match the shards of this run; delete it to regenerate all shards")
             self._content = content
         shards = self._content["shards"]
         finished = [i for i, shard in enumerate(shards) if shard]
@@ -106,7 +106,7 @@ class Manifest:
 def _read(path):
     content = read_json(path)
     if not _is_manifest(content):
-        raise InputError(f"{path}: is no manifest of format {FORMAT}")
+        raise InputError(f"{path}: is not a manifest of format {FORMAT}")
     return content
 
 
@@ -177,15 +177,15 @@ def _differences(old, new):
     differences = [f"`{name}` was {old_flags.get(name)}, now {new_flags.get(name)}"
                    for name in dict.fromkeys([*old_flags, *new_flags]) if old_flags.get(name) != new_flags.get(name)]
     if old["vocabulary"] != new["vocabulary"]:
-        differences.append("the vocabulary of `vocab_file` is another one")
+        differences.append("`vocab_file` contains another vocabulary")
     old_inputs, new_inputs = ({file["path"]: file for file in made["inputs"]} for made in (old, new))
     changed = [path for path in dict.fromkeys([*old_inputs, *new_inputs])
                if old_inputs.get(path) != new_inputs.get(path)]
     if changed:
         path = changed[0]
-        how = "is new" if path not in old_inputs else "is left out" if path not in new_inputs else "was changed"
+        how = "is new" if path not in old_inputs else "was removed" if path not in new_inputs else "was changed"
         others = f", and {len(changed) - 1} more differ" if len(changed) > 1 else ""
         differences.append(f"input {path} {how}{others}")
     elif old["inputs"] != new["inputs"]:
-        differences.append("the inputs come in another order")
+        differences.append("the inputs are in another order")
     return differences

@@ -19,7 +19,7 @@ from data_prep.pretraining.corpus import is_blank
 BLOCK_BYTES = 1 << 19  # Bytes of text read and tokenized together. Tokenizing larger blocks was not measurably faster.
 SCAN_BYTES = 1 << 14  # Bytes read together in the search for the end of a document.
 MAX_LINE_BYTES = 1 << 26
-FEWER_SHARDS = "give a lower `num_output_shards` or a higher `max_shard_mb`"
+FEWER_SHARDS = "decrease `num_output_shards` or increase `max_shard_mb`"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,20 +74,20 @@ def plan_units(paths, num_units=1, max_bytes=0):
             after = _part(paths, sizes, max(total * k // num_units, cuts[-1] + 1) - 1, total)
             cut = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
             if cut >= total:
-                raise InputError(f"the text, {total:,} bytes, cannot be cut into {num_units} shards: blank lines "
-                                 f"end too few documents; {FEWER_SHARDS}")
+                raise InputError(f"{total:,} bytes of text cannot be split into {num_units} shards: too few "
+                                 f"documents end with a blank line; {FEWER_SHARDS}")
             cuts.append(cut)
     return [_part(paths, sizes, start, stop) for start, stop in itertools.pairwise([*cuts, total])]
 
 
 def no_sentence(paths):
     """Creates the InputError for text files without a sentence."""
-    return InputError(f"no sentence in {named(paths)}: an input file holds one sentence a line")
+    return InputError(f"no sentence in {named(paths)}; input files must have one sentence per line")
 
 
 def named(paths):
     """Returns the description of text files for messages."""
-    return paths[0] if len(paths) == 1 else f"any of {len(paths)} files, {paths[0]} the first"
+    return paths[0] if len(paths) == 1 else f"{len(paths)} files, beginning with {paths[0]}"
 
 
 class TextReader:
@@ -138,8 +138,8 @@ class TextReader:
                 if not end:
                     rest += fresh
                     if len(rest) > MAX_LINE_BYTES:
-                        raise InputError(f"{file_range.path}: a line of over {MAX_LINE_BYTES:,} bytes: an input file "
-                                         f"holds one sentence a line")
+                        raise InputError(f"{file_range.path}: contains a line of over {MAX_LINE_BYTES:,} bytes; input "
+                                         "files must have one sentence per line")
                     continue
                 yield rest + fresh[:end]
                 rest = fresh[end:]
@@ -168,7 +168,7 @@ def _errors_naming(path):
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(f"{path}: not a gzip file, or a damaged one: {error}") from error
+        raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
     except OSError as error:
         if error.strerror is None:  # From a remote file, whose message already has the path.
             raise
@@ -200,11 +200,11 @@ def _bytes_to_next_document(reader, part, max_bytes):
     position = 0
     for number, (path, line) in enumerate(reader.lines(part)):
         position += len(line)
-        if not number:  # The rest of a line cannot end a document, because its beginning may hold a sentence.
+        if not number:  # The rest of a line cannot end a document, because its beginning may contain a sentence.
             continue
         if is_blank(line):
             break
         if max_bytes and position > max_bytes:
-            raise InputError(f"{path}: no blank line, which would end a document, in {position:,} bytes: end "
-                             f"documents with blank lines, or give `max_shard_mb`=0 to hold the whole text in memory")
+            raise InputError(f"{path}: contains no blank line in {position:,} bytes; end documents with blank lines, "
+                             "or set `max_shard_mb`=0 to keep the complete text in memory")
     return position

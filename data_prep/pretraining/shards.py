@@ -80,7 +80,7 @@ class Counts:
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
         wrote = f"{self.num_records:,} records"
         if settings.pack_sequences:
-            wrote += f" of {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} each"
+            wrote += f" with {self.num_sequences:,} sequences, {self.num_sequences / self.num_records:.2f} per record"
         masked = f", {self.num_masked / self.num_real:.1%} of these masked" if self.num_masked else ", unmasked"
         label = ""
         if settings.what.sentence_label:
@@ -88,16 +88,16 @@ class Counts:
         lines = [
             f"read     {self.num_documents:,} documents, {self.num_sentences:,} sentences, "
             f"{self.num_tokens:,} tokens ({self.num_unknown / self.num_tokens:.2%} [UNK])",
-            f"wrote    {wrote}: {self.num_real / self.num_ids:.1%} of their ids are real{masked}{label}",
+            f"wrote    {wrote}: {self.num_real / self.num_ids:.1%} non-padding tokens{masked}{label}",
         ]
         if self.num_predictions_cut:
             lines.append(f"note: `max_predictions_per_seq` is too small for `masked_lm_prob`: "
-                         f"{self.num_predictions_cut:,} predictions were cut")
+                         f"{self.num_predictions_cut:,} predictions were dropped")
         if self.num_garbled:
             lines.append(f"note: {garbled_note(self.num_garbled)}")
         if self.num_unknown > MAX_UNKNOWN_SHARE * self.num_tokens:
-            lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]: does the "
-                         f"vocabulary, or its casing, fit this text?")
+            lines.append(f"warning: {self.num_unknown / self.num_tokens:.1%} of the tokens are [UNK]; check that the "
+                         "vocabulary and its casing match the text")
         return lines
 
 
@@ -135,7 +135,7 @@ def make_shard(task, progress=no_progress):
     with contextlib.ExitStack() as stack:
         writers = [stack.enter_context(records.RecordWriter(path, settings.features))
                    for path in task.output_files]
-        with progress("making instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
+        with progress("creating instances", settings.num_passes * corpus.num_sentences, " sentences") as advance:
             instances = instances_lib.create_instances(
                 corpus, settings, task.vocabulary, Sampler(task.seed), advance)
         with progress("writing", instances.num_records, " records") as advance:

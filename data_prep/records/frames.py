@@ -46,7 +46,7 @@ def compose_frames(columns, features):
     _check_columns(columns, features)
     num_records, *others = {len(column) for column in columns.values()}
     if others:
-        raise ValueError(f"columns of {num_records} and of {others[0]} records")
+        raise ValueError(f"columns have different numbers of records: {num_records} and {others[0]}")
     ints, float_bytes = _join_ints(columns, features), _join_floats(columns, features).view(np.uint8)
     layout, names = _describe(tuple(features))
     widest = -(-int(ints.max(initial=1)).bit_length() // 7)
@@ -64,15 +64,15 @@ def compute_checksum(data):
 
 def _check_columns(columns, features):
     if set(columns) != {feature.name for feature in features}:
-        raise InputError(f"got the features {sorted(columns)}: the record has "
+        raise InputError(f"the columns {sorted(columns)} do not match the features of the record, "
                          f"{sorted(feature.name for feature in features)}")
     for feature in features:
         values = np.asarray(columns[feature.name])
         if values.ndim != 2 or values.shape[1] != feature.length:
-            raise InputError(f"{feature.name} has shape {list(values.shape)}: it must be "
+            raise InputError(f"{feature.name} has shape {list(values.shape)}; must be "
                              f"[batch, {feature.length}]")
         if not feature.is_float and values.size and values.min() < 0:
-            raise InputError(f"{feature.name} holds {values.min()}: a record's numbers are not negative")
+            raise InputError(f"{feature.name} contains {values.min()}; must not be negative")
 
 
 def _join_ints(columns, features):

@@ -62,12 +62,12 @@ def _features(record, place):
     try:
         features = tf.train.Example.FromString(record).features.feature
     except DecodeError:
-        raise InputError(f"{place}: is no tf.train.Example") from None
+        raise InputError(f"{place}: is not a tf.train.Example") from None
     values = {}
     for name, feature in features.items():
         kind = feature.WhichOneof("kind") or "int64_list"
         if kind == "bytes_list":
-            raise InputError(f"{place}: {name} holds bytes, not numbers: this is no record for BERT")
+            raise InputError(f"{place}: {name} contains bytes, not numbers; this is not a record for BERT")
         values[name] = getattr(feature, kind).value
     return values
 
@@ -99,11 +99,10 @@ class _Layout:
                 self._floats = {feature.name for feature in features if feature.is_float}
                 break
         else:
-            raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}: neither those of "
-                             "pre-training records, packed or not, nor of unmasked pre-training records nor of "
-                             "classification records")
+            raise InputError(f"{path}: its records have the features {', '.join(sorted(values))}; must be pre-training "
+                             "records, packed or not, masked or unmasked, or classification records")
         if not self._lengths["input_ids"]:
-            raise InputError(f"{path}: input_ids of its records are empty")
+            raise InputError(f"{path}: its records have empty input_ids")
         self._is_packed = "positions" in self._lengths
         self._sizes = {"max_seq_length": self._lengths["input_ids"]}
         if "masked_lm_positions" in self._lengths:
@@ -111,7 +110,7 @@ class _Layout:
         for name, size in self._sizes.items():
             wanted = getattr(settings, name)
             if wanted not in (None, size):
-                raise InputError(f"{path}: its records were made with `{name}`={size}, not {wanted}")
+                raise InputError(f"{path}: its records were created with `{name}`={size}, not {wanted}")
 
     def check(self, values, place, vocabulary):
         """Raises InputError unless a record has the features of the first one, with valid numbers."""
@@ -125,32 +124,32 @@ class _Layout:
         for name in self._floats:
             odd = next((number for number in values[name] if not math.isfinite(number)), None)
             if odd is not None:
-                raise InputError(f"{place}: {name} holds {odd}, which is no finite number")
+                raise InputError(f"{place}: {name} contains {odd}; must be finite")
         for name, highest, problem in self._limits(vocabulary):
             found = max(values.get(name, ()), default=0)
             if found > highest:
-                raise InputError(f"{place}: {name} holds {found}{problem}")
+                raise InputError(f"{place}: {name} contains {found}; must be {problem}")
 
     def _check_type(self, name, numbers, place):
         """Raises InputError if the numbers of a feature have the wrong type, or are negative when that is invalid."""
         expected, other = ("floats", "integers") if name in self._floats else ("integers", "floats")
         if numbers and isinstance(numbers[0], float) != (name in self._floats):
-            raise InputError(f"{place}: {name} holds {other}, not {expected}")
+            raise InputError(f"{place}: {name} contains {other}, not {expected}")
         if name != "label_ids" and min(numbers, default=0) < 0:
-            raise InputError(f"{place}: {name} holds {min(numbers)}, which is negative")
+            raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
 
     def _limits(self, vocabulary):
         """Yields (feature, its maximum, end of the message for a larger number) in the order of the checks."""
-        length, is_neither = self._lengths["input_ids"], ", which is neither 0 nor 1"
-        yield f"{self._label}_labels", 1, is_neither
+        length, binary = self._lengths["input_ids"], "0 or 1"
+        yield f"{self._label}_labels", 1, binary
         most_packed = self._lengths.get(f"{self._label}_positions", length)
-        yield "input_mask", *((most_packed, f", and a record has at most {most_packed} sequences") if self._is_packed
-                              else (1, is_neither))
+        yield "input_mask", *((most_packed, f"at most {most_packed}, the maximum number of sequences per record")
+                              if self._is_packed else (1, binary))
         for name in ("positions", "masked_lm_positions", f"{self._label}_positions"):
-            yield name, length - 1, ", beyond the end"
+            yield name, length - 1, f"less than {length}, the length of the record"
         for name in ("input_ids", "masked_lm_ids") if vocabulary else ():
-            yield name, len(vocabulary) - 1, (f", and `vocab_file` has {len(vocabulary):,} entries: the records were "
-                                              f"made with another vocabulary")
+            yield name, len(vocabulary) - 1, (f"less than {len(vocabulary):,}, the size of `vocab_file`; set the "
+                                              "vocabulary that the records were created with")
 
     def add(self, values, sums):
         """Adds a record to the sums for `summary`."""
@@ -165,11 +164,11 @@ class _Layout:
     def summary(self, sums):
         """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items())
-        shares = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} of their ids are real"]
+        shares = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
         if "masked_lm_positions" in self._lengths:
             shares.append(f"{sums['masked'] / max(1, sums['real']):.1%} of these masked")
         if self._is_packed:
-            shares.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences each")
+            shares.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
         if self._label:
             shares.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
         if "label_ids" in self._lengths:
@@ -179,7 +178,7 @@ class _Layout:
 
     def describe(self, values):
         """Returns a one-line description of a record."""
-        parts = [f"{_num_real(values)} of {len(values['input_ids'])} ids are real"]
+        parts = [f"{_num_real(values)} of {len(values['input_ids'])} tokens are non-padding"]
         num_sequences = max(values["input_mask"])
         if self._is_packed:
             parts.append(f"{num_sequences} sequence{'' if num_sequences == 1 else 's'}")
@@ -190,7 +189,7 @@ class _Layout:
             parts += [SENTENCE_LABELS[self._label][min(label, 1)] for label in labels]
         if "label_ids" in values:
             parts.append(f"label {values['label_ids'][0]}"
-                         + ("" if values["is_real_example"][0] else ", only fills a batch up"))
+                         + ("" if values["is_real_example"][0] else ", only pads a batch"))
         return ", ".join(parts)
 
     def marked_pieces(self, values, vocabulary):

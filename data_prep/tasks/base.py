@@ -40,8 +40,8 @@ class TaskSettings(Settings):
         data = {name: value for name in ALL_DATA if (value := getattr(data, name, None)) is not None}
         other = next((name for name in data if name not in cls.data), None)
         if other:
-            raise InputError(f"`{other}`={data[other]}: the {called} is a {cls.kind}, whose data are named by "
-                             f"{', '.join(f'`{name}`' for name in cls.data)}")
+            raise InputError(f"`{other}`={data[other]}: does not apply to the {called}, a {cls.kind}; set "
+                             f"{' or '.join(f'`{name}`' for name in cls.data)}")
         # `kept` has fingerprints instead of paths for the files of the training run.
         values = {name: value for name, value in kept.items()
                   if not isinstance(value, dict) and name not in set(cls.data) - {"task_name"}} | data
@@ -145,8 +145,8 @@ class TaskData(abc.ABC):
         """
         features = self._read_unlabeled(path, tokenizer)
         if not len(features["input_ids"]):
-            raise InputError(f"`unlabeled_file`={path}: has no texts")
-        print(f"{path}: {len(features['input_ids']):,} rows without labels", file=sys.stderr)
+            raise InputError(f"`unlabeled_file`={path}: contains no texts")
+        print(f"{path}: {len(features['input_ids']):,} unlabeled rows", file=sys.stderr)
         return {name: features[name] for name in ID_FEATURES}
 
     @abc.abstractmethod

@@ -111,11 +111,11 @@ class ClassifierData(TaskData):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
         kept, labels = self.kept, self.dataset.labels
         if kept and kept.as_task.is_generic and kept.labels != labels:
-            print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in "
-                  "this order", file=sys.stderr)
+            print(f"note: {kept.source} has no label names; assuming {', '.join(labels)}, in this order",
+                  file=sys.stderr)
         if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
-            print(f"note: the model's labels are in another order than those of {self.dataset.name}, which are taken "
-                  f"in the model's: {', '.join(labels)}", file=sys.stderr)
+            print(f"note: the label order of the model differs from that of {self.dataset.name}; using the order of "
+                  f"the model: {', '.join(labels)}", file=sys.stderr)
 
     def _read_examples(self, split):
         allow_unknown = split == "dev" and self.dataset.name == "own" and not self.settings.strict
@@ -129,16 +129,16 @@ class ClassifierData(TaskData):
         else:
             features = glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, show_progress=True)
         if examples.num_broken:
-            notes.append(f"{examples.num_broken:,} rows have too few columns and are left out")
+            notes.append(f"{examples.num_broken:,} rows have too few columns and are skipped")
         if examples.num_empty:
             notes.append(f"{examples.num_empty:,} rows have an empty text")
         cut = None if self.windows else glue.count_cut(examples, tokenizer, self.max_seq_length)
         if cut and cut.num_examples:
-            notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={self.max_seq_length}: "
-                         f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
+            notes.append(f"{cut.num_examples:,} rows are longer than --max_seq_length={self.max_seq_length} and "
+                         f"are truncated: {cut.num_pieces:,} of all {cut.all_pieces:,} tokens are dropped")
         if examples.num_unknown:
-            notes.append(f"{examples.num_unknown:,} rows have a label that training lacks, and count as wrong "
-                         "(--strict refuses them)")
+            notes.append(f"{examples.num_unknown:,} rows have a label that the training data lacks and count as "
+                         "misclassified; set --strict to reject them")
         if examples.num_garbled:
             notes.append(garbled_note(examples.num_garbled))
         for note in notes:
@@ -151,11 +151,11 @@ class ClassifierData(TaskData):
             examples, tokenizer, self.max_seq_length, self.windows, show_progress=True)
         if counts.max() > 1:
             notes.append(f"{np.count_nonzero(counts > 1):,} rows are longer than --max_seq_length="
-                         f"{self.max_seq_length}: they are read in {counts[counts > 1].mean():.1f} windows each, at "
-                         f"most {counts.max()}")
+                         f"{self.max_seq_length} and are read in {counts[counts > 1].mean():.1f} windows on average, "
+                         f"at most {counts.max()}")
         if was_cut.any():
-            notes.append(f"{np.count_nonzero(was_cut):,} rows are cut, they do not fit into {self.windows.most} "
-                         "windows or their first text is too long")
+            notes.append(f"{np.count_nonzero(was_cut):,} rows are truncated, because they do not fit into "
+                         f"{self.windows.most} windows or their first text is too long")
         return features
 
     def _read_unlabeled(self, path, tokenizer):
@@ -164,8 +164,8 @@ class ClassifierData(TaskData):
         decoder.tell(path)
         for number, row in enumerate(rows, 1):
             if len(row) != 1 + is_pair:
-                raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, the teacher reads "
-                                 f"{'two texts with a tab between them' if is_pair else 'one text a line'}")
+                raise InputError(f"`unlabeled_file`={path}: text {number} has {len(row)} columns, but the teacher "
+                                 f"requires {'two texts, separated by a tab,' if is_pair else 'one text'} per line")
         texts = [list(column) for column in zip(*rows, strict=True)] or [[], []]
         examples = glue.Examples(list(range(len(rows))), texts[0], texts[1] if is_pair else None, None)
         return glue.convert_examples_to_features(examples, tokenizer, self.max_seq_length, True)
@@ -219,13 +219,13 @@ def _find_dataset(task, kept):
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
             labels=kept.labels if has_names else (), regression=task.regression, label_separator=task.label_separator)
         if kept and len(kept.labels) != len(dataset.labels):
-            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(kept.labels)} labels, the data "
-                             f"{len(dataset.labels)}: it was trained for another task")
+            raise InputError(f"`data_dir`={task.data_dir}: the model has {len(kept.labels)} labels, but the data has "
+                             f"{len(dataset.labels)}; use the data of the task that the model was trained on")
         return dataset
     try:
         dataset = glue.find_task(task.task_name)
     except InputError as error:
-        raise InputError(f"`task_name`: {error}, and own") from error
+        raise InputError(f"`task_name`: {error}, or own") from error
     if dataset.name == "xnli":
         dataset = glue.xnli_task(*task.xnli_languages)
     if kept is None or kept.labels == dataset.labels:
@@ -257,9 +257,9 @@ def labels_of_model(task_name, labels, of_model):
         in_order = tuple(known.get(_plain(name)) for name in of_model)
         if {*in_order} == {*labels}:
             return in_order
-    learned, needed = (", ".join(each) or "a number" for each in (of_model, labels))
-    raise InputError(f"`task_name`={task_name}: the model was trained for another task, its labels are {learned}, "
-                     f"those of the task {needed}")
+    predicted, required = (", ".join(names) or "a number" for names in (of_model, labels))
+    raise InputError(f"`task_name`={task_name}: the model was trained for another task; it predicts {predicted}, but "
+                     f"the task requires {required}")
 
 
 def _plain(name):

@@ -83,7 +83,7 @@ def read_sentences(path, token_column=0, label_column=None):
         if label_column is not None:
             labels.append([fields[label_column] for _, fields in sentence])
     if not words:
-        raise InputError(f"{path}: has no words")
+        raise InputError(f"{path}: contains no words")
     if label_column is None:
         return Sentences(path, rows, lines, words, None, decoder.num_garbled, documents)
     if any(map(ENTITY_LABEL.fullmatch, itertools.chain(*labels))):
@@ -159,7 +159,7 @@ def label_names(sentences):
     """
     names = set(itertools.chain(*sentences.labels))
     if len(names) < 2:
-        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}: is another column meant?")
+        raise InputError(f"{sentences.path}: all words have the label {names.pop()!r}; check `label_column`")
     if not are_entity_labels(names):
         return tuple(sorted(names))
     types = sorted({name.split("-", 1)[1] for name in names - {OUTSIDE}})
@@ -238,8 +238,8 @@ def _row(words):
 def _documents(sentences):
     """Yields start and stop of each document in Sentences among their words."""
     if not any(sentences.documents or ()):
-        raise InputError(f"`document_context`: {sentences.path} has no row that begins with {DOCUMENT_START}, where a "
-                         "document begins")
+        raise InputError(f"`document_context`=True: requires rows that begin with {DOCUMENT_START}, one per document, "
+                         f"but {sentences.path} contains none")
     start = 0
     for _, group in itertools.groupby(zip(sentences.documents, sentences.words, strict=True), lambda pair: pair[0]):
         stop = start + sum(len(words) for _, words in group)
@@ -343,7 +343,7 @@ def _fields(row):
 def _decoded_rows(path, decoder):
     """Yields lines without their ends; strips spaces around rows without tabs."""
     if not files.is_file(path):
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: does not exist or is not a file")
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             row = decoder(line, number == 1).rstrip("\r\n")
@@ -352,16 +352,16 @@ def _decoded_rows(path, decoder):
 
 def _check_row(path, line, fields, columns, first_line, width):
     if len(fields) != width:
-        raise InputError(f"{path}:{line}: {width} columns are expected, as in line {first_line}, {len(fields)} found")
+        raise InputError(f"{path}:{line}: has {len(fields)} columns, but line {first_line} has {width}")
     for column in columns:
         if not -width <= column < width:
-            raise InputError(f"{path}:{line}: there is no column {column}: the row has {width}, 0 to {width - 1}, or "
-                             f"from the last -1 to {-width}")
+            raise InputError(f"{path}:{line}: column {column} does not exist; the row has {width} columns: 0 to "
+                             f"{width - 1}, or {-width} to -1")
         if not fields[column]:
             raise InputError(f"{path}:{line}: column {column} is empty")
     if len({column % width for column in columns}) < len(columns):
-        raise InputError(f"{path}:{line}: column {columns[0]} is {columns[1]} too, of {width}: a word and a label are "
-                         "expected in columns of their own")
+        raise InputError(f"{path}:{line}: of {width} columns, {columns[0]} and {columns[1]} are the same; set "
+                         "`token_column` and `label_column` to different columns")
 
 
 def _separator(row):
@@ -372,8 +372,8 @@ def _check_entity_labels(path, lines, labels):
     """Raises InputError with file and line unless all labels are entity labels."""
     for line, label in zip(itertools.chain(*lines), itertools.chain(*labels), strict=True):
         if label != OUTSIDE and not ENTITY_LABEL.fullmatch(label):
-            raise InputError(f"{path}:{line}: label {label!r}: O, or B-, I-, E- or S- before the type of an entity is "
-                             "expected, as in other rows")
+            raise InputError(f"{path}:{line}: label {label!r}: must be O, or an entity type with the prefix B-, I-, "
+                             "E-, or S-, as in other rows")
 
 
 def _check_known(sentences, ids, allow_unknown):
@@ -382,8 +382,8 @@ def _check_known(sentences, ids, allow_unknown):
         itertools.chain(*sentences.lines), itertools.chain(*sentences.labels), strict=True) if label not in ids]
     if unknown and not (allow_unknown and len(unknown) < sentences.num_words):
         line, label = unknown[0]
-        raise InputError(f"{sentences.path}:{line}: label {label!r} is unknown: the labels of the training data "
-                         f"are {', '.join(ids)}")
+        raise InputError(f"{sentences.path}:{line}: unknown label {label!r}; the training data has the labels "
+                         f"{', '.join(ids)}")
 
 
 def _pieces_of_words(words, tokenizer):

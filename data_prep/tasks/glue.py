@@ -76,9 +76,9 @@ class Dataset:
 
     def __post_init__(self):
         if self.regression == bool(self.labels):
-            raise InputError(f"task {self.name}: it needs either labels or regression=True")
+            raise InputError(f"task {self.name}: requires either labels or regression=True")
         if len(set(self.labels)) != len(self.labels):
-            raise InputError(f"task {self.name}: a label occurs twice in {', '.join(self.labels)}")
+            raise InputError(f"task {self.name}: contains a duplicate label: {', '.join(self.labels)}")
         object.__setattr__(self, "splits", MappingProxyType(dict(self.splits)))
 
     @property
@@ -122,7 +122,7 @@ def find_task(name):
     for known, task in TASKS.items():
         if name.lower() in (known, known.replace("-", "")):
             return task
-    raise InputError(f"{name!r} is no known task: the tasks are {', '.join(TASKS)}")
+    raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
 
 
 def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
@@ -175,7 +175,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         a number. The message names the file, and the line if applicable.
     """
     if split not in task.splits:
-        raise InputError(f"task {task.name} has no split {split!r}: it has {', '.join(task.splits)}")
+        raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
     parse_label = _label_parser(task)
@@ -199,9 +199,9 @@ def read_examples(task, data_dir, split, allow_unknown=False):
                 labels.append(UNKNOWN)
                 num_unknown += 1
     if num_unknown == len(guids) > 0:
-        raise InputError(f"{path}: has none of the labels {', '.join(task.labels)}: is another column meant?")
+        raise InputError(f"{path}: contains none of the labels {', '.join(task.labels)}; check the label column")
     if not guids:
-        raise InputError(f"{path}: has no rows{not_selected(path, layout)}")
+        raise InputError(f"{path}: contains no rows{not_selected(path, layout)}")
     return Examples(
         guids, text_a, text_b if layout.text_b is not None else None,
         np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
@@ -212,8 +212,8 @@ def check_length(examples, max_seq_length):
     """Raises InputError if `max_seq_length` has no space for a token of each text of Examples."""
     shortest = 3 if examples.text_b is None else 5
     if max_seq_length < shortest:
-        raise InputError(f"`max_seq_length`={max_seq_length}: [CLS], [SEP] and a piece of each text need at "
-                         f"least {shortest}")
+        raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {shortest}, for [CLS], [SEP], and a "
+                         "token of each text")
 
 
 def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progress=False):
@@ -280,12 +280,12 @@ def _label_parser(task):
         except ValueError:
             value = np.nan
         if not abs(value) <= float(np.finfo(np.float32).max):
-            raise InputError(f"label {text!r}: a number is expected")
+            raise InputError(f"label {text!r}: must be a number")
         return value
 
     def one_label(text):
         if text not in ids:
-            raise InputError(f"label {text!r} is unknown: the labels are {', '.join(task.labels)}")
+            raise InputError(f"unknown label {text!r}; must be one of {', '.join(task.labels)}")
         return ids[text]
 
     def several_labels(text):
@@ -313,9 +313,9 @@ def _labels_of_file(path, layout, separator):
             raise InputError(f"{path}:{line}: the label is empty")
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
     if not labels:
-        raise InputError(f"{path}: has no labels")
+        raise InputError(f"{path}: contains no labels")
     if len(labels) < 2 and not separator:
-        raise InputError(f"{path}: all rows have the label {labels.pop()!r}: is another column meant?")
+        raise InputError(f"{path}: all rows have the label {labels.pop()!r}; check the label column")
     if all(map(_WHOLE_NUMBER.fullmatch, labels)):
         return sorted(labels, key=lambda label: (int(label), label))
     return sorted(labels)

@@ -66,18 +66,18 @@ class SpanLabelerData(TaskData):
             logging.getLogger(squad.__name__).setLevel(logging.INFO)
         squad.check_lengths(self.max_seq_length, settings.doc_stride, settings.max_query_length)
         if settings.doc_stride > self.max_seq_length - settings.max_query_length - 3:
-            warn(f"`doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not overlap: "
-                 "answers across their ends cannot be found")
+            warn(f"note: `doc_stride`={settings.doc_stride}: windows after long questions are shorter and do not "
+                 "overlap, so answers across their boundaries cannot be found")
 
     def _read_examples(self, split):
         """Reads the examples of a split, and prints notes about them to standard error."""
         _, path = self._file(split)
         examples = squad.read_examples(path, split == "train", self.settings.version_2_with_negative)
         if examples.num_not_found:
-            warn(f"{path}: {examples.num_not_found:,} questions are left out: their answer does not stand in the "
-                 "context where answer_start says")
+            warn(f"{path}: {examples.num_not_found:,} questions are skipped, because their answer is not at its "
+                 "answer_start in the context")
         if examples.num_empty:
-            warn(f"{path}: {examples.num_empty:,} questions are empty, or about an empty context")
+            warn(f"{path}: {examples.num_empty:,} questions are empty or have an empty context")
         return examples
 
     def read(self, split, tokenizer):
@@ -97,10 +97,11 @@ class SpanLabelerData(TaskData):
         windows = self._windows_of(examples, tokenizer, is_training=split == "train")
         yield from windows
         if not windows.num_features:
-            raise InputError(f"`{name}`={path}: no context has a word")
+            raise InputError(f"`{name}`={path}: contains no context with words")
         cut = windows.num_long_questions
-        warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows"
-             + (f"; {cut:,} questions are cut to --max_query_length={settings.max_query_length} pieces" if cut else ""))
+        limit = settings.max_query_length
+        note = f"; {cut:,} questions are truncated to --max_query_length={limit} tokens" if cut else ""
+        warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows{note}")
 
     def _windows_of(self, examples, tokenizer, is_training):
         return squad.convert_examples_to_features(
@@ -116,14 +117,14 @@ class SpanLabelerData(TaskData):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
         windows = list(self._windows_of(examples, tokenizer, is_training=False))
         if not windows:
-            raise InputError(f"`unlabeled_file`={path}: no context has a word")
+            raise InputError(f"`unlabeled_file`={path}: contains no context with words")
         return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
 
     def questions(self):
         path = self.settings.predict_file
         for example in squad.read_examples(path, False, self.settings.version_2_with_negative):
             if example.answers is None:
-                raise InputError(f"`predict_file`={path}: has no answers to compare with")
+                raise InputError(f"`predict_file`={path}: contains no answers to compare with")
             yield Question(example.question_text, example.context, expected=" / ".join(dict.fromkeys(example.answers)),
                            source=example.qas_id, right=example.answers)
 

@@ -35,8 +35,8 @@ def selected_rows(path, layout, skip_broken, decoder=None):
     for number, (line, fields) in enumerate(rows, start=first_number):
         if len(fields) < needed or (width and len(fields) != width):
             if not skip_broken:
-                raise InputError(f"{path}:{line}: {width or f'at least {needed}'} columns are expected, "
-                                 f"{len(fields)} found")
+                raise InputError(f"{path}:{line}: must have {width or f'at least {needed}'} columns, but has "
+                                 f"{len(fields)}")
             yield line, number, None
             continue
         *values, key = (None if column is None else fields[column] for column in columns)
@@ -51,4 +51,4 @@ def not_selected(path, layout):
     column, value = layout.only
     others = sorted({fields[column] for _, fields in itertools.islice(tables.read_rows(path), layout.header, None)
                      if len(fields) > column})
-    return f" with {value!r} in column {column + 1}, which has {', '.join(others) or 'none'}"
+    return f" with {value!r} in column {column + 1}, which contains {', '.join(others) or 'no values'}"

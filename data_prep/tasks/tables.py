@@ -24,7 +24,7 @@ def read_rows(path, decoder=None):
     """
     decoder = decoder or files.LineDecoder()
     if not files.is_file(path):
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: does not exist or is not a file")
     with files.open_bytes(path) as file:
         # Lines end only at \n: texts may contain any other character that Python treats as a line end.
         lines = (decoder(line, not number) for number, line in enumerate(file))
@@ -46,7 +46,7 @@ def read_header(path):
 def position(column, header, path):
     """Returns the 0-based position of a column by its name in the header; InputError lists the names."""
     if column not in header:
-        raise InputError(f"{path}:1: there is no column {column!r}: the columns are {', '.join(header)}")
+        raise InputError(f"{path}:1: column {column!r} does not exist; must be one of {', '.join(header)}")
     return header.index(column)
 
 

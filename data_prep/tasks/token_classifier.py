@@ -64,13 +64,13 @@ class TokenClassifierData(TaskData):
         if document_context:
             notes += f" in {len(features['input_ids']):,} windows of {len(set(sentences.documents)):,} documents"
         elif len(features["input_ids"]) > len(sentences):
-            notes += (f" in {len(features['input_ids']):,} rows: what is longer than --max_seq_length="
-                      f"{self.max_seq_length} is divided")
+            notes += (f" in {len(features['input_ids']):,} rows; sentences longer than --max_seq_length="
+                      f"{self.max_seq_length} are split")
         if num_cut:
-            notes += f"; {num_cut:,} words alone are longer and lose their last pieces"
+            notes += f"; {num_cut:,} words are longer than a row and are truncated"
         if num_unknown := int((features["label_ids"] == conll.UNKNOWN).sum()):
-            notes += (f"; {num_unknown:,} words have a label that training lacks, and count as wrong (--strict refuses "
-                      "them)")
+            notes += (f"; {num_unknown:,} words have a label that the training data lacks and count as misclassified "
+                      "(set --strict to reject them)")
         if sentences.num_garbled:
             notes += f"; {garbled_note(sentences.num_garbled)}"
         print(notes, file=sys.stderr)

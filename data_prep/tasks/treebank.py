@@ -40,7 +40,7 @@ class Sentence:
 
         Returns:
           List of W int, the character at which each word begins; None if there is no text, or if it is not the forms
-          of the words, one after the other, with or without spaces between them.
+          of the words, in sequence, with or without spaces between them.
         """
         if self.text is None:
             return None
@@ -83,7 +83,7 @@ def read_sentences(path, decoder=None):
         yield sentence
         found += 1
     if not found:
-        raise InputError(f"{path}: has no sentences")
+        raise InputError(f"{path}: contains no sentences")
 
 
 def _sentence(path, rows, text):
@@ -91,15 +91,15 @@ def _sentence(path, rows, text):
     words = []
     for line, columns in rows:
         if len(columns) != NUM_COLUMNS:
-            raise InputError(f"{path}:{line}: has {len(columns)} of the {NUM_COLUMNS} columns of CoNLL-U, divided by "
-                             "tabs")
+            raise InputError(f"{path}:{line}: has {len(columns)} columns separated by tabs, but CoNLL-U requires "
+                             f"{NUM_COLUMNS}")
         if not columns[0].isdecimal():
             if not columns[0].replace("-", "").replace(".", "").isdecimal():
-                raise InputError(f"{path}:{line}: ID is {columns[0]!r}: a whole number, a range or a decimal is needed")
+                raise InputError(f"{path}:{line}: ID {columns[0]!r}: must be an integer, a range, or a decimal")
             continue
         words.append((line, columns))
         if int(columns[0]) != len(words):
-            raise InputError(f"{path}:{line}: ID is {columns[0]}: it must be {len(words)}")
+            raise InputError(f"{path}:{line}: ID {columns[0]}: must be {len(words)}")
     heads = [_head(path, line, columns[6], len(words)) for line, columns in words]
     if not words:
         return None
@@ -109,5 +109,5 @@ def _sentence(path, rows, text):
 
 def _head(path, line, text, num_words):
     if not (text.isdecimal() and int(text) <= num_words):
-        raise InputError(f"{path}:{line}: HEAD is {text!r}: it must be a number from 0 to {num_words}")
+        raise InputError(f"{path}:{line}: HEAD {text!r}: must be a number from 0 to {num_words}")
     return int(text) - 1

@@ -134,13 +134,13 @@ def _blocks_of_stream(stream, file, path):
         try:
             fresh = stream.read(BLOCK_BYTES)
         except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise InputError(f"{path}: not a gzip file, or one that is damaged: {error}") from error
+            raise InputError(f"{path}: is corrupted or not a gzip file: {error}") from error
         # No word extends across a space or a line end, and neither byte occurs inside a UTF-8 character.
         end = max(fresh.rfind(b"\n"), fresh.rfind(b" ")) + 1 if fresh else 0
         if fresh and not end:
             rest += fresh
             if len(rest) > MAX_WORD_BYTES:
-                raise InputError(f"{path}: has no space or line end in {len(rest):,} bytes: is it text?")
+                raise InputError(f"{path}: contains no space or line end in {len(rest):,} bytes; must be a text file")
             continue
         text, rest = rest + fresh[:end], fresh[end:]
         if text:

@@ -52,13 +52,13 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
-            f"`vocab_size`={vocab_size}: {len(specials)} special entries and {len(characters)} for the "
-            f"characters of the text need {smallest}; raise it to that or more, or raise `min_character_count`")
+            f"`vocab_size`={vocab_size}: must be at least {smallest}, for {len(specials)} special entries and "
+            f"{len(characters)} entries for the characters of the text; increase it or `min_character_count`")
     pieces = _merge_pieces(counts.words, characters, vocab_size - len(specials), min_count, show_progress)
     found = len(specials) + len(pieces)
     if found < vocab_size:
-        raise InputError(f"`vocab_size`={vocab_size}: the text gives only {found} entries with "
-                         f"`min_count`={min_count}; lower either, or add text")
+        raise InputError(f"`vocab_size`={vocab_size}: the text yields only {found} entries with "
+                         f"`min_count`={min_count}; decrease either, or add text")
     return specials + pieces
 
 
@@ -83,8 +83,8 @@ def fill_unused(vocabulary, words, min_count=2, num_unused=0):
     slots = [index for index, entry in enumerate(vocabulary)
              if entry.startswith("[unused") and entry.endswith("]")]
     if len(slots) <= num_unused:
-        raise InputError(f"`num_unused`={num_unused}: `initial_vocab` has {len(slots)} [unusedN] entries, which "
-                         f"leaves none to fill")
+        raise InputError(f"`num_unused`={num_unused}: `initial_vocab` has only {len(slots)} [unusedN] entries, so "
+                         "none remain to replace")
     known = set(vocabulary)
     savings = {}
     for word, count in words.items():
@@ -127,7 +127,7 @@ def describe(vocabulary, words):
         pieces += count * (in_word or 1)
         unknown += 0 if in_word else count
     return (f"{len(vocabulary):,} entries; {total:,} words, {len(words):,} distinct; "
-            f"{pieces / total:.3f} pieces a word, {unknown / total:.3%} [UNK]")
+            f"{pieces / total:.3f} tokens per word, {unknown / total:.3%} [UNK]")
 
 
 def _character_entries(characters, min_count):

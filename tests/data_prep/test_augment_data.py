@@ -120,7 +120,7 @@ def test_a_table_of_pairs(folder, capsys):
     for column in (3, 4):  # both texts have replaced words
         assert {len(row[column].split()) for row in rows[1:]} == {len(source[1][column].split())}
         assert len({row[column] for row in rows[1:]}) > 1
-    assert capsys.readouterr().out.startswith("out.tsv: 10 rows, 2 of them those of mrpc.tsv; ")
+    assert capsys.readouterr().out.startswith("out.tsv: 10 rows, including 2 from mrpc.tsv; ")
     scripts.run_here(SCRIPT, output_file="again.tsv", **flags | {"batch_size": 64})
     assert read_rows(folder / "again.tsv") == rows
     scripts.run_here(SCRIPT, output_file="other.tsv", random_seed=1, **flags)
@@ -143,15 +143,15 @@ def test_csv_and_word_embeddings(folder):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": "encoder"}, "`init_checkpoint`=encoder: has no masked LM, it lacks cls/predictions/"),
-    ({"text_columns": "nothing", "task_name": None}, "mrpc.tsv:1: there is no column 'nothing': the columns are Quali"),
+    ({"init_checkpoint": "encoder"}, "`init_checkpoint`=encoder: has no masked LM; it lacks cls/predictions/"),
+    ({"text_columns": "nothing", "task_name": None}, "mrpc.tsv:1: column 'nothing' does not exist; must be one of"),
     ({"text_columns": "Quality"}, "`text_columns`=Quality: cannot be combined with `task_name`"),
-    ({"task_name": None}, "nothing says where the texts are: give `text_columns`, names of Quality, #1 ID"),
-    ({"task_name": "no"}, "'no' is no known task: the tasks are cola"),
-    ({"output_file": "out.csv"}, "`output_file`=out.csv: must end as `input_file`=mrpc.tsv does"),
-    ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: holds no example"),
+    ({"task_name": None}, "`text_columns` or `task_name` is required; the columns are Quality, #1 ID"),
+    ({"task_name": "no"}, "unknown task 'no'; must be one of cola"),
+    ({"output_file": "out.csv"}, "`output_file`=out.csv: must have the same format as `input_file`=mrpc.tsv"),
+    ({"input_file": "empty.tsv"}, "`input_file`=empty.tsv: contains no examples"),
     ({"init_checkpoint": "nowhere"}, "`init_checkpoint`=nowhere"),
-    ({"input_file": "own.csv", "output_file": "out.csv"}, "own.csv:2: has 2 columns, column 5 is needed"),
+    ({"input_file": "own.csv", "output_file": "out.csv"}, "own.csv:2: has 2 columns, but column 5 is required"),
 ])
 def test_invalid_input(folder, flags, message):
     before = sorted(path.name for path in folder.iterdir())

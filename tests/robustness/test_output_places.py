@@ -65,7 +65,7 @@ REJECTED = (  # command, flags, beginning of the message
     *((command, {"output_dir": "gs:/bucket/x"}, "`output_dir`=gs:/bucket/x: in a bucket it is gs://")
       for command in TRAINING),
     ("create_pretraining_data", {"output_file": "labels.txt/new"}, "`output_file`=labels.txt/new: labels.txt is"),
-    ("create_pretraining_data", {"output_file": "a,a"}, "`output_file`=a: is named twice"),
+    ("create_pretraining_data", {"output_file": "a,a"}, "`output_file`=a: occurs twice"),
     ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),
 )
 

@@ -83,7 +83,7 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
             column.append(items.astype(dtype))
     parts, part_counts, labels, mask_counts, mask_positions, mask_replacements = map(np.concatenate, columns)
     if not len(labels):
-        raise InputError("the text gives no sequence: its documents are of one token each")
+        raise InputError("the text yields no sequence, because each of its documents has only one token")
     order = np.arange(len(labels), dtype=np.uint32)
     sampler.shuffle(order)
     made = Instances(parts, _starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
@@ -97,9 +97,9 @@ def check_documents(num_documents, settings, what="the text"):
     if num_documents >= settings.what.fewest_documents:
         return
     if not num_documents:
-        raise InputError(f"{what} has no sentence")
-    raise InputError(f"{what} is one document: at least two documents, with a blank line between them, are needed to "
-                     f"take a random next sentence from another one")
+        raise InputError(f"{what} contains no sentences")
+    raise InputError(f"{what} contains only one document; random next sentences require at least two, separated by a "
+                     "blank line")
 
 
 def create_text(corpus, settings, vocabulary):

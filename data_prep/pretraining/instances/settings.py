@@ -57,23 +57,23 @@ class InstanceSettings(Settings):
     def check(self):
         """See Settings."""
         if not self.pack_sequences and self.max_sequences_per_pack != LATER_DEFAULTS["max_sequences_per_pack"]:
-            raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: has no effect without "
-                             f"`pack_sequences`")
+            raise InputError(f"`max_sequences_per_pack`={self.max_sequences_per_pack}: requires `pack_sequences`")
         if self.short_seq_prob != SHORT_SEQ_PROB and not self.what.pairs:
-            raise InputError(f"`short_seq_prob`={self.short_seq_prob}: has no effect with `objective`={self.objective}")
+            raise InputError(f"`short_seq_prob`={self.short_seq_prob}: cannot be combined with "
+                             f"`objective`={self.objective}")
         # Checked here instead of in the flags, which have no bounds in the original BERT.
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be at least "
                              f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {MAX_SEQ_LENGTH}")
         for name in ("max_predictions_per_seq", "dupe_factor"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: it must be at least 1")
+                raise InputError(f"`{name}`={getattr(self, name)}: must be at least 1")
         if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
-            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: it must be at most "
+            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: must be at most "
                              f"{MAX_SEQ_LENGTH}")
         for name in ("masked_lm_prob", "short_seq_prob"):
             if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: a probability lies between 0 and 1")
+                raise InputError(f"`{name}`={getattr(self, name)}: must be between 0 and 1")
 
     @property
     def num_passes(self):

@@ -108,8 +108,8 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
       InputError: If the number of rows of scores differs from the number of features.
     """
     if not len(start_logits) == len(end_logits) == len(features):
-        raise InputError(f"{len(start_logits)} rows of start logits, {len(end_logits)} of end logits: "
-                         f"{len(features)} features need one each")
+        raise InputError(f"{len(start_logits)} rows of start logits and {len(end_logits)} of end logits do not match "
+                         f"{len(features)} features")
     windows_of_example = defaultdict(list)
     for feature, starts, ends in zip(features, start_logits, end_logits, strict=True):
         windows_of_example[feature.example_index].append((feature, ScoredWindow(  # Python adds in this precision

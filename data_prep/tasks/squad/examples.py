@@ -10,7 +10,7 @@ from bert_tf.files import read_json
 # The original BERT splits contexts only at these characters. U+202F is its narrow no-break space.
 _WORD = re.compile("[^ \t\r\n\u202f]+")
 
-_KINDS = {list: "a list", str: "a text", int: "a whole number", bool: "true or false", (str, int): "a text"}
+_KINDS = {list: "a list", str: "a string", int: "an integer", bool: "true or false", (str, int): "a string"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ def read_examples(path, is_training, version_2_with_negative):
         examples.num_empty += not (example.question_text.strip() and _WORD.search(context))
         examples.append(example)
     if not examples:
-        raise InputError(f"{path}: has no questions" if not examples.num_not_found else
-                         f"{path}: none of its {examples.num_not_found} answers stands where answer_start says")
+        raise InputError(f"{path}: contains no questions" if not examples.num_not_found else
+                         f"{path}: none of its {examples.num_not_found} answers is at its answer_start in the context")
     if not is_training:
         _check_ids(path, examples)
     return examples
@@ -109,14 +109,14 @@ def _questions(path):
             context = _field(paragraph, "context", str, place)
             for index, question in enumerate(_field(paragraph, "qas", list, place)):
                 if not isinstance(question, dict):
-                    raise InputError(f"{place}.qas[{index}]: a question with id and text is expected")
+                    raise InputError(f"{place}.qas[{index}]: must be an object with the keys id and question")
                 yield f"{place}.qas[{index}]", context, question
 
 
 def _field(mapping, name, kind, place):
     value = mapping.get(name) if isinstance(mapping, dict) else None
     if not isinstance(value, kind):
-        raise InputError(f"{place}: {_KINDS[kind]} named {name!r} is expected, as in a SQuAD file")
+        raise InputError(f"{place}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
     return value
 
 
@@ -124,16 +124,16 @@ def _with_answer(example, question, place, version_2_with_negative):
     """Returns the example with its answer for training, or None if the context does not contain it."""
     if version_2_with_negative:
         if "is_impossible" not in question:
-            raise InputError(f"{place}: has no 'is_impossible', so this is no SQuAD 2.0: leave "
-                             "`version_2_with_negative` out")
+            raise InputError(f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
+                             "`version_2_with_negative`")
         if _field(question, "is_impossible", bool, place):
             return dataclasses.replace(example, orig_answer_text="", start_position=-1, end_position=-1,
                                        is_impossible=True)
     num_answers = len(example.answers or ())
     if num_answers != 1:
         hint = "" if num_answers or version_2_with_negative else (
-            "; SQuAD 2.0, which has questions without, needs `version_2_with_negative`")
-        raise InputError(f"{place}: {num_answers} answers: for training, each question should have exactly 1{hint}")
+            "; for SQuAD 2.0, which has questions without answers, set `version_2_with_negative`")
+        raise InputError(f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}")
     text = example.answers[0]
     start = _field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
     words = _words_of_answer(example.context, text, start)
@@ -158,6 +158,5 @@ def _check_ids(path, examples):
     seen = set()
     for example in examples:
         if example.qas_id in seen:
-            raise InputError(f"{path}: two questions have the id {example.qas_id!r}, so their answers could not be "
-                             "told apart")
+            raise InputError(f"{path}: two questions have the ID {example.qas_id!r}; IDs must be unique")
         seen.add(example.qas_id)

@@ -183,9 +183,9 @@ def check_lengths(max_seq_length, doc_stride, max_query_length):
     """Raises InputError, with the flag, if the lengths do not allow dividing contexts into windows."""
     if max_seq_length <= max_query_length + 3:
         raise InputError(f"`max_seq_length`={max_seq_length}: must be greater than `max_query_length` + 3, which is "
-                         f"{max_query_length + 3}: the longest question leaves no room for the context")
+                         f"{max_query_length + 3}, so that some context fits after the longest question")
     if doc_stride < 1:
-        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1, or the windows do not move on")
+        raise InputError(f"`doc_stride`={doc_stride}: must be at least 1")
 
 
 def record_features(max_seq_length, is_training):

@@ -25,11 +25,11 @@ def final_text(pieces, original, do_lower_case, strip_accents=None):
     spaced = " ".join(words_of_text(original, do_lower_case, strip_accents))
     start = spaced.find(answer)
     if start < 0 or not answer:
-        _log.info("answer not found, its words stand for it: %r in %r", answer, original)
+        _log.info("answer not found, using its complete words: %r in %r", answer, original)
         return original
     places = [place for place, character in enumerate(original) if character != " "]
     if len(places) != len(spaced) - spaced.count(" "):
-        _log.info("the tokenizer changes the length, the words stand for the answer: %r in %r", answer, original)
+        _log.info("tokenization changes the length, using complete words for the answer: %r in %r", answer, original)
         return original
     first = start - spaced.count(" ", 0, start)
     last = first + len(answer) - answer.count(" ") - 1

@@ -106,10 +106,10 @@ def test_sentence_order_swaps_two_consecutive_parts():
 
 
 @pytest.mark.parametrize(("objective", "documents", "message"), [
-    ("sentence_pairs", [[3, 4]], "the text is one document: at least two documents"),
-    ("segment_pairs", [[3, 4]], "the text is one document: at least two documents"),
+    ("sentence_pairs", [[3, 4]], "the text contains only one document; random next"),
+    ("segment_pairs", [[3, 4]], "the text contains only one document; random next"),
     ("sentence_order", [[1], [1]], "no sequence: its documents are of one token each"),
-    ("full_sentences", [], "the text has no sentence"),
+    ("full_sentences", [], "the text contains no sentences"),
 ])
 def test_too_little_text(objective, documents, message):
     with pytest.raises(InputError, match=message):

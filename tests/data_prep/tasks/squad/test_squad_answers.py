@@ -134,7 +134,7 @@ def test_questions_without_windows():
 
 
 def test_scores_for_another_number_of_windows():
-    with pytest.raises(InputError, match="3 rows of start logits, 2 of end logits: 0 features need one each"):
+    with pytest.raises(InputError, match="3 rows of start logits and 2 of end logits do not match 0 features"):
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
 
 
