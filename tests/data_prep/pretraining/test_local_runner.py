@@ -150,7 +150,7 @@ def test_small_texts_start_no_process(tmp_path, shards_and_summary, create, monk
 def test_the_maximum_size_increases_the_number_of_shards(tmp_path, create):
     summary, lines = create(tmp_path, max_shard_bytes=os.path.getsize(CORPUS_FILE) // 3 + 1)
     assert summary.num_shards == 3
-    assert "made into 3 shards" in lines[0]
+    assert "into 3 shards, beginning with" in lines[0]
 
 
 def test_a_finished_output_is_unchanged(copied_shards, shards_and_summary, create):
@@ -184,7 +184,7 @@ def test_only_missing_shards_are_created(copied_shards, shards_and_summary, crea
 
 
 @pytest.mark.parametrize(("changes", "message"), [
-    ({"seed": 6}, "`random_seed` was 5, now 6: give another `output_file`"),
+    ({"seed": 6}, "`random_seed` was 5, now 6; choose another `output_file`"),
     ({"settings": InstanceSettings(max_seq_length=41, max_predictions_per_seq=5, dupe_factor=3)},
      "`max_seq_length` was 40, now 41; `dupe_factor` was 2, now 3"),
     ({"num_output_shards": 3}, "`num_output_shards` was 4, now 3"),

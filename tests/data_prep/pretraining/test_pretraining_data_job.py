@@ -50,7 +50,7 @@ def test_sizes_and_names():
     ("out,texts/in", "texts/in: would overwrite an input file"),
     ("texts/../texts/in", "/in: would overwrite an input file"),
     ("out,./out", "./out: occurs twice"),
-    ("texts", "texts: is a directory"),
+    ("texts", "texts: must be a file, but is a directory"),
     ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: each part between slashes must be a name"),
     ("out,", "out,: contains an empty path"),
     ("texts/new/out", "texts/new/out: lies where `input_file`=texts looks"),

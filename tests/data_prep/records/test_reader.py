@@ -51,8 +51,8 @@ def test_reads_files_of_tensorflow(tmp_path):
     (32, None, "a: is truncated; contains 1 complete records"),
     (36, None, "a: is truncated; contains 1 complete records"),
     (40, None, "a: is truncated; contains 1 complete records"),
-    (41, 0, "a: not a TFRecord file: no record begins at byte 0"),
-    (41, 7, "a: not a TFRecord file"),  # the length exceeds the file
+    (41, 0, "a: is not a TFRecord file; no record begins at byte 0"),
+    (41, 7, "a: is not a TFRecord file"),  # the length exceeds the file
     (41, 13, "a: record 0, at byte 0, is corrupted: its checksum is wrong"),
     (41, 20, "a: is corrupted after 1 records; no record begins at byte 20"),
     (41, 27, "a: is corrupted after 1 records"),

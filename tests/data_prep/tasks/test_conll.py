@@ -90,7 +90,7 @@ def test_conversion_to_iob2(labels, expected):
     ("a\tO\nb\t\n", (0, 1), r"words\.txt:2: column 1 is empty"),
     ("a\nb\n", (0, -1), r"words\.txt:1: of 1 columns, 0 and -1 are the same"),
     ("a B-X\nb X\n", (0, 1), r"words\.txt:2: label 'X': must be O, or an entity type with the prefix B-"),
-    ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': O, or B-"),
+    ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': must be O, or"),
     ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: contains no words"),
     ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O'; check `label_column`"),
     (None, (0, 1), r"words\.txt: does not exist"),

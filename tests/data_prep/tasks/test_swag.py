@@ -76,7 +76,7 @@ def test_invalid_swag(write, header, row, message):
     (article(answers=["A", "D"]), r"2\.txt, question 2: answer 'D': must be one of A, B, C"),
     (article(answers=["A", "AB"]), r"2\.txt, question 2: answer 'AB'"),
     (article(options=[["c", "d", "e"], ["f", "g"]]), r"2\.txt, question 2: must have 3 options, but has 2"),
-    (article(options=[["c", "d", "e"], "fga"]), r"2\.txt, question 2: a text, and as options a list of texts, are"),
+    (article(options=[["c", "d", "e"], "fga"]), r"2\.txt, question 2: the question must be a string, and its"),
     (article(answers=["A"]), r"2\.txt: must have 2 answers, one per question, but has 1"),
     ({"article": "a"}, r"2\.txt: must be an object with the keys article \(a string\), questions, and options"),
     ("{", r"2\.txt: is not JSON: Expecting property name"),

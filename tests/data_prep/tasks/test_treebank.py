@@ -37,7 +37,7 @@ def test_alignment_of_words_with_the_text(text, starts):
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("1\ta\n", "a.conllu:1: has 2 of the 10 columns"),
+    ("1\ta\n", "a.conllu:1: has 2 columns separated by tabs, but CoNLL-U requires 10"),
     (row(2, "a", 0), "a.conllu:1: ID 2: must be 1"),
     (row("x", "a", 0), "a.conllu:1: ID 'x': must be an integer"),
     ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD '2': must be a number from 0 to 1"),

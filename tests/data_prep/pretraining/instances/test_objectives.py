@@ -108,7 +108,7 @@ def test_sentence_order_swaps_two_consecutive_parts():
 @pytest.mark.parametrize(("objective", "documents", "message"), [
     ("sentence_pairs", [[3, 4]], "the text contains only one document; random next"),
     ("segment_pairs", [[3, 4]], "the text contains only one document; random next"),
-    ("sentence_order", [[1], [1]], "no sequence: its documents are of one token each"),
+    ("sentence_order", [[1], [1]], "no sequence, because each of its documents has only one token"),
     ("full_sentences", [], "the text contains no sentences"),
 ])
 def test_too_little_text(objective, documents, message):

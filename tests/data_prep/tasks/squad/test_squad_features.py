@@ -150,7 +150,7 @@ def test_half_a_surrogate_pair_is_an_unknown_word(tokenizer, write):
     ([question("1"), 5], (False, False), r"qas\[1\]: must be an object with the keys id and question"),
     ([question("1"), question("1")], (False, False), "two questions have the ID '1'; IDs must be unique"),
     ([question("1", answers=[{}])], (False, False), r"qas\[0\].answers\[0\]: requires 'text', a string"),
-    ([question("1", answers=[{"text": "a"}])], (True, False), r"answers\[0\]: a whole number named 'answer_start'"),
+    ([question("1", answers=[{"text": "a"}])], (True, False), r"answers\[0\]: requires 'answer_start', an integer"),
     ([answered("1", "a", 0), question("2", answers=[])], (True, False),
      r"qas\[1\]: has 0 answers, but training requires exactly 1 per question; .*`version_2_with_negative`"),
     ([question("1", answers=[{"text": "a"}, {"text": "b"}])], (True, False),
