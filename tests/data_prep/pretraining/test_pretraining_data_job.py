@@ -16,16 +16,16 @@ from tests.settings import resolved
     (InstanceSettings, {"dupe_factor": 0}, "`dupe_factor`=0: must be at least 1"),
     (InstanceSettings, {"masked_lm_prob": 15}, "`masked_lm_prob`=15: must be between 0 and 1"),
     (InstanceSettings, {"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: must be between 0 and 1"),
-    (InstanceSettings, {"masking": "none"}, "`masking`=none: it must be one of static, dynamic"),
+    (InstanceSettings, {"masking": "none"}, "`masking`=none: must be one of static, dynamic"),
     (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: requires `pack_seq"),
     (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
      r"`short_seq_prob`=0\.5: cannot be combined with `objective`=full_sentences"),
-    (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: it must be at least 1"),
-    (JobSettings, {"num_workers": 0}, "`num_workers`=0: it must be at least 1"),
-    (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: it must be at least 0"),
-    (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: it must be at least 0"),
+    (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: must be at least 1"),
+    (JobSettings, {"num_workers": 0}, "`num_workers`=0: must be at least 1"),
+    (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: must be at least 0"),
+    (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: must be at least 0"),
     (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: must be finite; set 0 for no limit"),
-    (JobSettings, {"runner": "beam"}, "`runner`=beam: it must be one of local, direct, dataflow, flink, spark"),
+    (JobSettings, {"runner": "beam"}, "`runner`=beam: must be one of local, direct, dataflow, flink, spark"),
 ])
 def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):

@@ -56,5 +56,5 @@ def test_the_rarest_words_are_dropped_beyond_the_limit(write, text, limit, words
 
 @pytest.mark.parametrize("content", [gzip.compress(b"some words " * 50)[:-12], b"plain text"])
 def test_damaged_gzip_files(write, content):
-    with pytest.raises(InputError, match=r"x\.txt\.gz: .*damaged"):
+    with pytest.raises(InputError, match=r"x\.txt\.gz: .*corrupted"):
         count(write("x.txt.gz", content))

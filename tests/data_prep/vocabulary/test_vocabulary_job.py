@@ -30,7 +30,7 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
     ({"input_file": "no.txt", "vocab_file": "v"}, "`input_file`=no.txt: no such"),
     ({"input_file": "t.txt", "vocab_file": "t.txt"}, "`vocab_file`=t.txt: lies where `input_file`"),
     ({"input_file": "empty.txt", "vocab_file": "v"}, "contains no words"),
-    ({"input_file": "t.txt", "vocab_file": "v", "vocab_size": 0}, "`vocab_size`=0: it must be at"),
+    ({"input_file": "t.txt", "vocab_file": "v", "vocab_size": 0}, "`vocab_size`=0: must be at"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "no"}, "`initial_vocab`=no: no such file"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "vocab.txt", "vocab_size": 7},
      "`vocab_size`=7: must be 6, the size of `initial_vocab`"),
