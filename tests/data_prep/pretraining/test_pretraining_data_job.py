@@ -53,7 +53,7 @@ def test_sizes_and_names():
     ("texts", "texts: must be a file, but is a directory"),
     ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: each part between slashes must be a name"),
     ("out,", "out,: contains an empty path"),
-    ("texts/new/out", "texts/new/out: lies where `input_file`=texts looks"),
+    ("texts/new/out", "texts/new/out: would be read by the next run as `input_file`=texts"),
     ("link", "link: is a link to .*nowhere, which is not there"),
     ("file/new/out", "out: file must be a directory, but is a file"),
 ])
