@@ -75,7 +75,7 @@ class AugmentationSettings(Settings):
           InputError: If no setting specifies the texts, or if a column or a published task does not exist.
         """
         if self.text_columns:
-            return [tables.position(column, header, self.input_file) for column in self.text_columns]
+            return [tables.find_position(column, header, self.input_file) for column in self.text_columns]
         if not self.task_name:
             raise InputError(f"`text_columns` or `task_name` is required; the columns are {', '.join(header)}")
         split = find_task(self.task_name).splits["train"]

@@ -1,8 +1,8 @@
 """Sentence and sentence-pair tasks: the nine GLUE tasks, XNLI, and custom files.
 
-`TASKS` describes the columns of the texts and labels in each published dataset. `own_task` describes a TSV or CSV file
-with named columns. Published files are read like in the processors of the original BERT's run_classifier.py: by
-position, TSV without quoting, with a header if the file has one.
+`TASKS` describes the columns of the texts and labels in each published dataset. `create_custom_task` describes a TSV or
+CSV file with named columns. Published files are read like in the processors of the original BERT's run_classifier.py:
+by position, TSV without quoting, with a header if the file has one.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from tqdm import tqdm
 from bert_tf.errors import InputError
 from bert_tf.files import LineDecoder, is_file
 from data_prep.tasks import tables
-from data_prep.tasks.table_splits import not_selected, selected_rows
+from data_prep.tasks.table_splits import describe_selection, select_rows
 
 ROWS_AT_A_TIME = 1024
 UNKNOWN = -1  # Instead of the ID of a label that the task does not have.
@@ -125,8 +125,8 @@ def find_task(name):
     raise InputError(f"unknown task {name!r}; must be one of {', '.join(TASKS)}")
 
 
-def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
-             regression=False, label_separator=None, metrics=()):
+def create_custom_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyType({}), labels=(),
+                       regression=False, label_separator=None, metrics=()):
     """Creates a custom task for files with a header.
 
     Args:
@@ -144,13 +144,13 @@ def own_task(data_dir, text_a, text_b=None, label="label", files=MappingProxyTyp
     Raises:
       InputError: If a column or file is missing, or if the training file has no labels.
     """
-    files = {**{split: _own_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
+    files = {**{split: _find_custom_file(data_dir, split) for split in ("train", "dev", "test")}, **files}
     splits = {split: Split(file, text_a, text_b, label) for split, file in files.items()}
     test_path = os.path.join(data_dir, files["test"])
     if is_file(test_path) and label not in tables.read_header(test_path):
         splits["test"] = dataclasses.replace(splits["test"], label=None)
     if not labels and not regression:
-        labels = _labels_of_file(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
+        labels = _read_labels(os.path.join(data_dir, files["train"]), splits["train"], label_separator)
     if not metrics:
         metrics = (("pearson", "spearman") if regression else
                    ("micro_f1", "macro_f1") if label_separator else ("accuracy", "macro_f1"))
@@ -182,7 +182,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     guids, text_a, text_b, labels = [], [], [], []
     num_empty = num_broken = num_unknown = 0
     decoder, allow_unknown = LineDecoder(), allow_unknown and bool(task.labels) and not task.label_separator
-    for line, number, row in selected_rows(path, layout, task.skip_broken_rows, decoder):
+    for line, number, row in select_rows(path, layout, task.skip_broken_rows, decoder):
         if row is None:
             num_broken += 1
             continue
@@ -201,7 +201,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
     if num_unknown == len(guids) > 0:
         raise InputError(f"{path}: contains none of the labels {', '.join(task.labels)}; check the label column")
     if not guids:
-        raise InputError(f"{path}: contains no rows{not_selected(path, layout)}")
+        raise InputError(f"{path}: contains no rows{describe_selection(path, layout)}")
     return Examples(
         guids, text_a, text_b if layout.text_b is not None else None,
         np.array(labels, np.float32 if task.regression else np.int32) if layout.label is not None else None,
@@ -249,15 +249,15 @@ def convert_examples_to_features(examples, tokenizer, max_seq_length, show_progr
 
 
 @dataclasses.dataclass(frozen=True)
-class Cut:
-    """Truncation by a maximum length: `num_examples` examples lose `num_pieces` of all `all_pieces` tokens."""
+class Truncation:
+    """Truncation by a maximum length: `num_examples` examples lose `num_tokens` of all `all_tokens` tokens."""
 
     num_examples: int
-    num_pieces: int
-    all_pieces: int
+    num_tokens: int
+    all_tokens: int
 
 
-def count_cut(examples, tokenizer, max_seq_length):
+def count_truncated(examples, tokenizer, max_seq_length):
     """Counts the tokens that `convert_examples_to_features` with the same arguments truncates."""
     lengths = np.zeros(len(examples), np.int64)
     for texts in filter(None, (examples.text_a, examples.text_b)):
@@ -266,7 +266,7 @@ def count_cut(examples, tokenizer, max_seq_length):
             lengths[rows] += tokenizer.tokenize(texts[rows]).row_lengths().numpy()
     num_special = 2 if examples.text_b is None else 3
     excess = np.maximum(0, lengths + num_special - max_seq_length)
-    return Cut(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
+    return Truncation(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
 
 
 def _label_parser(task):
@@ -274,7 +274,7 @@ def _label_parser(task):
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
 
-    def number(text):
+    def parse_number(text):
         try:
             value = float(text)
         except ValueError:
@@ -283,21 +283,21 @@ def _label_parser(task):
             raise InputError(f"label {text!r}: must be a number")
         return value
 
-    def one_label(text):
+    def parse_label_name(text):
         if text not in ids:
             raise InputError(f"unknown label {text!r}; must be one of {', '.join(task.labels)}")
         return ids[text]
 
-    def several_labels(text):
-        present = {one_label(label) for label in _split_labels(text, task.label_separator)}
+    def parse_label_names(text):
+        present = {parse_label_name(label) for label in _split_labels(text, task.label_separator)}
         return [int(label in present) for label in range(len(task.labels))]
 
     if task.regression:
-        return number
-    return several_labels if task.label_separator else one_label
+        return parse_number
+    return parse_label_names if task.label_separator else parse_label_name
 
 
-def _own_file(data_dir, split):
+def _find_custom_file(data_dir, split):
     has_csv, has_tsv = (is_file(os.path.join(data_dir, f"{split}.{ending}")) for ending in ("csv", "tsv"))
     return f"{split}.csv" if has_csv and not has_tsv else f"{split}.tsv"
 
@@ -306,9 +306,9 @@ def _split_labels(text, separator):
     return [label.strip() for label in text.split(separator) if label.strip()]
 
 
-def _labels_of_file(path, layout, separator):
+def _read_labels(path, layout, separator):
     labels = set()
-    for line, _, row in selected_rows(path, layout, skip_broken=False):
+    for line, _, row in select_rows(path, layout, skip_broken=False):
         if not separator and not row.label.strip():
             raise InputError(f"{path}:{line}: the label is empty")
         labels.update(_split_labels(row.label, separator) if separator else [row.label])
@@ -332,7 +332,7 @@ def _mnli_task(name, kind):
     return _glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
 
 
-def xnli_task(language="zh", train_language=None):
+def create_xnli_task(language="zh", train_language=None):
     """Creates XNLI in one of its languages, trained on translated MultiNLI. The original BERT reads the Chinese part.
 
     Args:
@@ -349,7 +349,7 @@ def xnli_task(language="zh", train_language=None):
 NLI_LABELS = ("contradiction", "entailment", "neutral")
 _TWO_WAY = ("entailment", "not_entailment")
 _PAIR = {"text_a": 1, "text_b": 2, "index": 0}
-_LABELLED_PAIR = {**_PAIR, "label": 3}
+_LABELED_PAIR = {**_PAIR, "label": 3}
 _MRPC_PAIR = {"text_a": 3, "text_b": 4}
 _STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
 
@@ -366,8 +366,8 @@ TASKS = MappingProxyType({task.name: task for task in (
                metrics=("f1", "accuracy"), skip_broken_rows=True),
     _mnli_task("mnli", "matched"),
     _mnli_task("mnli-mm", "mismatched"),
-    _glue_task("qnli", _TWO_WAY, _LABELLED_PAIR, _PAIR),
-    _glue_task("rte", _TWO_WAY, _LABELLED_PAIR, _PAIR),
-    _glue_task("wnli", ("0", "1"), _LABELLED_PAIR, _PAIR),
-    xnli_task(),
+    _glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
+    _glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
+    _glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
+    create_xnli_task(),
 )})

@@ -54,10 +54,11 @@ class MultipleChoiceData(TaskData):
         num_empty = sum(not text.strip() for text in questions.text_a + pairs.text_b)
         if num_empty:
             notes.append(f"{num_empty:,} texts are empty")
-        cut = glue.count_cut(pairs, tokenizer, self.max_seq_length)
-        if cut.num_examples:
-            notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length} and "
-                         f"are truncated: {cut.num_pieces:,} of all {cut.all_pieces:,} tokens are dropped")
+        truncation = glue.count_truncated(pairs, tokenizer, self.max_seq_length)
+        if truncation.num_examples:
+            notes.append(f"{truncation.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length} "
+                         f"and are truncated: {truncation.num_tokens:,} of all {truncation.all_tokens:,} tokens are "
+                         "dropped")
         if questions.num_garbled:
             notes.append(files.garbled_note(questions.num_garbled))
         print("; ".join(notes), file=sys.stderr)

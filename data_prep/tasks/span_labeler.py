@@ -94,16 +94,17 @@ class SpanLabelerData(TaskData):
         """Yields the windows of a split and prints their number at the end; raises InputError if there are none."""
         name, path = self._file(split)
         examples, settings = self.examples(split), self.settings
-        windows = self._windows_of(examples, tokenizer, is_training=split == "train")
+        windows = self._create_windows(examples, tokenizer, is_training=split == "train")
         yield from windows
         if not windows.num_features:
             raise InputError(f"`{name}`={path}: contains no context with words")
-        cut = windows.num_long_questions
-        limit = settings.max_query_length
-        note = f"; {cut:,} questions are truncated to --max_query_length={limit} tokens" if cut else ""
+        note = ""
+        if windows.num_long_questions:
+            note = (f"; {windows.num_long_questions:,} questions are truncated to --max_query_length="
+                    f"{settings.max_query_length} tokens")
         warn(f"{path}: {len(examples):,} questions, {windows.num_features:,} windows{note}")
 
-    def _windows_of(self, examples, tokenizer, is_training):
+    def _create_windows(self, examples, tokenizer, is_training):
         return squad.convert_examples_to_features(
             examples, tokenizer, self.max_seq_length, self.settings.doc_stride, self.settings.max_query_length,
             is_training)
@@ -115,7 +116,7 @@ class SpanLabelerData(TaskData):
 
     def _read_unlabeled(self, path, tokenizer):
         examples = squad.read_examples(path, False, self.settings.version_2_with_negative)
-        windows = list(self._windows_of(examples, tokenizer, is_training=False))
+        windows = list(self._create_windows(examples, tokenizer, is_training=False))
         if not windows:
             raise InputError(f"`unlabeled_file`={path}: contains no context with words")
         return {name: values.astype(np.int32) for name, values in _id_features(windows).items()}
@@ -138,5 +139,5 @@ class SpanLabelerData(TaskData):
 
 
 def _id_features(windows):
-    arrays = squad.arrays_of(windows)
+    arrays = squad.create_arrays(windows)
     return {name: arrays[name] for name in ID_FEATURES}

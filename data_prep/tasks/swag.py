@@ -64,9 +64,9 @@ def read_swag(path):
     decoder = files.LineDecoder()
     rows = tables.read_rows(path, decoder)
     header = next(rows, (1, []))[1]
-    first, second = (tables.position(name, header, path) for name in ("sent1", "sent2"))
-    names = sorted(filter(ENDING.fullmatch, header), key=_number_of)
-    missing = next((f"ending{number}" for number, name in enumerate(names) if _number_of(name) != number), None)
+    first, second = (tables.find_position(name, header, path) for name in ("sent1", "sent2"))
+    names = sorted(filter(ENDING.fullmatch, header), key=_parse_number)
+    missing = next((f"ending{number}" for number, name in enumerate(names) if _parse_number(name) != number), None)
     if len(names) < 2 or missing:
         required = f"column {missing} is" if missing else "columns ending0, ending1, ... are"
         raise InputError(f"{path}:1: {required} required; the columns are {', '.join(header)}")
@@ -144,7 +144,7 @@ def convert_questions_to_features(questions, tokenizer, max_seq_length, show_pro
     return features
 
 
-def _number_of(ending):
+def _parse_number(ending):
     return int(ENDING.fullmatch(ending)[1])
 
 
@@ -159,10 +159,10 @@ def _race_files(path):
         return [path]
     if not files.is_dir(path):
         raise InputError(f"{path}: does not exist")
-    found = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
-    if not found:
+    json_files = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
+    if not json_files:
         raise InputError(f"{path}: contains no .json or .txt files")
-    return found
+    return json_files
 
 
 def _read_article(path):

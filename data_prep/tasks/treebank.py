@@ -66,7 +66,7 @@ def read_sentences(path, decoder=None):
         of the sentence, or if there are no sentences. The message names the file, and the line if applicable.
     """
     decoder = decoder or files.LineDecoder()
-    rows, sentence_text, found = [], None, 0
+    rows, sentence_text, num_sentences = [], None, 0
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             text = decoder(line, number == 1).rstrip("\r\n")
@@ -76,13 +76,13 @@ def read_sentences(path, decoder=None):
                 rows.append((number, text.split("\t")))
             elif not text.strip() and (sentence := _sentence(path, rows, sentence_text)):
                 yield sentence
-                found += 1
+                num_sentences += 1
             if not text.strip():
                 rows, sentence_text = [], None
     if sentence := _sentence(path, rows, sentence_text):
         yield sentence
-        found += 1
-    if not found:
+        num_sentences += 1
+    if not num_sentences:
         raise InputError(f"{path}: contains no sentences")
 
 

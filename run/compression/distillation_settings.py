@@ -73,7 +73,7 @@ class DistillationSettings(FineTuningSettings):
         if kept.get("task_name") and asked and kept["task_name"].replace("-", "") != asked.lower().replace("-", ""):
             raise InputError(f"`teacher`={teacher.path} was trained for {kept['task_name']}", "task_name", asked)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(kept, self.data, "teacher"),
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.from_model(kept, self.data, "teacher"),
             model=start_of(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 

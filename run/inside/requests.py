@@ -84,7 +84,7 @@ def wrong(settings, card, answer):
     kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: {checkpoint} is no fine-tuned model, which could be wrong")
-    task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
+    task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.looked_at.wrong_examples
     rows = DATA[kind](task, card.max_seq_length, card).questions()

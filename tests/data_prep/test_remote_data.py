@@ -55,7 +55,7 @@ def test_vocabulary_and_records_match_a_local_run(folder, tmp_path, capsys):
 def test_datasets(folder):
     put(f"{folder}/own/train.csv", 'text,label\n"a, film",good\nbad one,bad\n')
     put(f"{folder}/own/dev.tsv", "text\tlabel\nx\tgood\n")
-    task = glue.own_task(f"{folder}/own", "text")
+    task = glue.create_custom_task(f"{folder}/own", "text")
     assert glue.read_examples(task, f"{folder}/own", "train").text_a == ["a, film", "bad one"]
     with pytest.raises(InputError, match=rf"^{folder}/own/test\.tsv: does not exist or is not a file$"):
         glue.read_examples(task, f"{folder}/own", "test")

@@ -77,9 +77,9 @@ def test_run_deletes_no_checkpoints_of_other_directories(tmp_path, place):
 
 def test_run_json_cannot_locate_data():
     kept = {"task_name": "sst-2", "data_dir": "/etc", "train_file": "/etc/passwd"}
-    assert DATA["classifier"].Settings.of_model(kept, DataSettings()).data_dir is None
-    assert DATA["classifier"].Settings.of_model(kept, DataSettings(data_dir="here")).data_dir == "here"
-    assert DATA["token_classifier"].Settings.of_model(kept, DataSettings()).train_file is None
+    assert DATA["classifier"].Settings.from_model(kept, DataSettings()).data_dir is None
+    assert DATA["classifier"].Settings.from_model(kept, DataSettings(data_dir="here")).data_dir == "here"
+    assert DATA["token_classifier"].Settings.from_model(kept, DataSettings()).train_file is None
 
 
 def test_manifest_cannot_locate_shards(tmp_path):

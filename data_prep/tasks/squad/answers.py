@@ -12,7 +12,7 @@ import numpy as np
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
 from bert_tf.tasks.span_decoding import ScoredWindow, Spans, find_spans, rank
-from data_prep.tasks.squad.final_text import final_text
+from data_prep.tasks.squad.final_text import get_final_text
 
 PREDICTIONS_FILE = "predictions.json"
 NBEST_FILE = "nbest_predictions.json"
@@ -118,9 +118,9 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
     for index, example in enumerate(examples):
         windows = [window for _, window in windows_of_example[index]]
         features_of_example = [feature for feature, _ in windows_of_example[index]]
-        null = _null(windows) if version_2_with_negative else None
-        spans = _best_spans(windows, null, n_best_size, max_answer_length)
-        candidates = _distinct(spans, features_of_example, example.doc_tokens, n_best_size,
+        null = _find_null(windows) if version_2_with_negative else None
+        spans = _rank_spans(windows, null, n_best_size, max_answer_length)
+        candidates = _select_distinct(spans, features_of_example, example.doc_tokens, n_best_size,
                                (do_lower_case, strip_accents))
         if version_2_with_negative:
             if null not in candidates:
@@ -140,7 +140,7 @@ class _Span(NamedTuple):
     end_logit: float
 
 
-def _null(windows):
+def _find_null(windows):
     """Returns the Candidate of no answer, from the window with its lowest score."""
     scores = [(float(window.start_scores[0]), float(window.end_scores[0])) for window in windows]
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
@@ -153,7 +153,7 @@ def _null_odds(null, candidates):
     return null.start_logit + null.end_logit - best.start_logit - best.end_logit
 
 
-def _best_spans(windows, null, n_best_size, max_answer_length):
+def _rank_spans(windows, null, n_best_size, max_answer_length):
     """Yields the _Spans that can be answers, best first, with ties in the original BERT's order."""
     spans = find_spans(windows, n_best_size, max_answer_length)
     if null:
@@ -162,23 +162,23 @@ def _best_spans(windows, null, n_best_size, max_answer_length):
         yield _Span(*(column[row].item() for column in spans))
 
 
-def _distinct(spans, features, doc_tokens, n_best_size, casing):
-    """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `final_text`."""
+def _select_distinct(spans, features, doc_tokens, n_best_size, casing):
+    """Returns Candidates for the first `n_best_size` spans with distinct texts; `casing`: See `get_final_text`."""
     candidates, seen = [], set()
     for span in spans:
         if len(candidates) >= n_best_size:
             break
-        text = _text(span, features[span.window], doc_tokens, casing) if span.start else ""
+        text = _extract_text(span, features[span.window], doc_tokens, casing) if span.start else ""
         if text not in seen:
             seen.add(text)
             candidates.append(Candidate(text, span.start_logit, span.end_logit))
     return candidates
 
 
-def _text(span, feature, doc_tokens, casing):
+def _extract_text(span, feature, doc_tokens, casing):
     first_word, last_word = (feature.words[position - feature.context_start] for position in (span.start, span.end))
     pieces = [feature.vocabulary[piece] for piece in feature.pieces[span.start : span.end + 1]]
-    return final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
+    return get_final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 
 
 def _probabilities(candidates):

@@ -86,7 +86,7 @@ def read_examples(path, is_training, version_2_with_negative):
         example = Example(str(_field(question, "id", (str, int), place)), _field(question, "question", str, place),
                           context, answers=answers)
         if is_training:
-            example = _with_answer(example, question, place, version_2_with_negative)
+            example = _add_answer(example, question, place, version_2_with_negative)
             if example is None:
                 examples.num_not_found += 1
                 continue
@@ -120,7 +120,7 @@ def _field(mapping, name, kind, place):
     return value
 
 
-def _with_answer(example, question, place, version_2_with_negative):
+def _add_answer(example, question, place, version_2_with_negative):
     """Returns the example with its answer for training, or None if the context does not contain it."""
     if version_2_with_negative:
         if "is_impossible" not in question:
@@ -136,12 +136,12 @@ def _with_answer(example, question, place, version_2_with_negative):
         raise InputError(f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}")
     text = example.answers[0]
     start = _field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
-    words = _words_of_answer(example.context, text, start)
+    words = _find_answer_words(example.context, text, start)
     return words and dataclasses.replace(example, orig_answer_text=text, start_position=words[0],
                                          end_position=words[1])
 
 
-def _words_of_answer(context, text, start):
+def _find_answer_words(context, text, start):
     """Returns (first, last), the words that an answer overlaps, or None if it is not at `start`."""
     cleaned = " ".join(text.split())
     if not cleaned or start < 0 or start + len(text) > len(context):

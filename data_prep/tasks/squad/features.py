@@ -68,17 +68,17 @@ class Feature:
     @property
     def input_ids(self):
         """int32 [S]."""
-        return _padded([self])["input_ids"][0]
+        return _pad([self])["input_ids"][0]
 
     @property
     def input_mask(self):
         """int32 [S], 1 for tokens and 0 for padding."""
-        return _padded([self])["input_mask"][0]
+        return _pad([self])["input_mask"][0]
 
     @property
     def segment_ids(self):
         """int32 [S], 1 for the window and the [SEP] after it."""
-        return _padded([self])["segment_ids"][0]
+        return _pad([self])["segment_ids"][0]
 
 
 class FeatureStream:
@@ -96,7 +96,7 @@ class FeatureStream:
         self._vocabulary = tokenizer.vocabulary
         self._max_seq_length, self._doc_stride = max_seq_length, doc_stride
         self._max_query_length, self._is_training = max_query_length, is_training
-        self._pieces_of_word = {}
+        self._token_ids_by_word = {}
         self._features = self._make(examples)
 
     def __iter__(self):
@@ -127,10 +127,10 @@ class FeatureStream:
         """Returns dict of each of `contexts` to its _Document."""
         words = {context: split_words(context) for context in contexts}
         new = [word for word in dict.fromkeys(itertools.chain.from_iterable(words.values()))
-               if word not in self._pieces_of_word]
-        self._pieces_of_word.update(
+               if word not in self._token_ids_by_word]
+        self._token_ids_by_word.update(
             (word, pieces.tolist()) for word, pieces in zip(new, self._tokenize(new), strict=True))
-        return {context: _Document.of_words([self._pieces_of_word[word] for word in words[context]])
+        return {context: _Document.from_words([self._token_ids_by_word[word] for word in words[context]])
                 for context in contexts}
 
     def _windows(self, example_index, example, question, document, answer):
@@ -202,23 +202,23 @@ def write_records(path, features, max_seq_length, is_training):
     features = iter(features)
     with records.RecordWriter(path, record_features(max_seq_length, is_training)) as writer:
         while batch := list(itertools.islice(features, RECORDS_AT_A_TIME)):
-            writer.write(arrays_of(batch))
+            writer.write(create_arrays(batch))
         return writer.num_records
 
 
-def arrays_of(features):
+def create_arrays(features):
     """Converts a list of Features to the arrays of their records: dict of name to int [B, length]."""
     def numbers(attribute):
         return np.array([[getattr(feature, attribute)] for feature in features], np.int64)
 
-    arrays = {"unique_ids": numbers("unique_id"), **_padded(features)}
+    arrays = {"unique_ids": numbers("unique_id"), **_pad(features)}
     if features[0].start_position is not None:
         arrays |= {"start_positions": numbers("start_position"), "end_positions": numbers("end_position"),
                    "is_impossible": numbers("is_impossible")}
     return arrays
 
 
-def _padded(features):
+def _pad(features):
     """Returns dict of the model's three inputs, int32 [B, S]."""
     arrays = {name: np.zeros([len(features), features[0].max_seq_length], np.int32)
               for name in ("input_ids", "input_mask", "segment_ids")}
@@ -245,10 +245,10 @@ class _Document:
     word_starts: np.ndarray
 
     @classmethod
-    def of_words(cls, pieces):
-        """Creates a _Document. `pieces`: for each word, the list of its token IDs."""
-        counts = [len(ids) for ids in pieces]
-        return cls(np.fromiter(itertools.chain.from_iterable(pieces), np.int32),
+    def from_words(cls, word_ids):
+        """Creates a _Document. `word_ids`: for each word, the list of its token IDs."""
+        counts = [len(ids) for ids in word_ids]
+        return cls(np.fromiter(itertools.chain.from_iterable(word_ids), np.int32),
                    np.repeat(np.arange(len(counts), dtype=np.int32), counts), np.cumsum([0, *counts]))
 
     def answer_span(self, example, answer):

@@ -7,7 +7,7 @@ from bert_tf.tokenization.words import words_of_text
 _log = logging.getLogger(__name__)
 
 
-def final_text(pieces, original, do_lower_case, strip_accents=None):
+def get_final_text(pieces, original, do_lower_case, strip_accents=None):
     """Returns the part of a text that tokens come from, like the original BERT's `get_final_text`.
 
     Splits the words of the text like the tokenizer, and searches for the answer there. Returns the complete text if

@@ -35,11 +35,11 @@ def test_conll_2003(write):
     assert sentences.lines == [[3, 4], [9, 10, 11]]
     assert sentences.rows[8:] == ["Rome NNP I-NP I-LOC", "Anna NNP I-NP I-PER", ". . O O"]
     assert (len(sentences), sentences.num_words) == (2, 5)
-    assert conll.label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
+    assert conll.find_label_names(sentences) == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
     assert conll.read_sentences(path, label_column=2).labels[0] == ["B-NP", "B-VP"]
     parts_of_speech = conll.read_sentences(path, label_column=1)
     assert parts_of_speech.labels == [["NNP", "VBZ"], ["NNP", "NNP", "."]]
-    assert conll.label_names(parts_of_speech) == (".", "NNP", "VBZ")
+    assert conll.find_label_names(parts_of_speech) == (".", "NNP", "VBZ")
     assert not conll.are_entity_labels(("NNP", "O"))
     assert conll.read_sentences(path).labels is None
 
@@ -54,7 +54,7 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
                  "annas B-PER\n\n-DOCSTART- O\n. O\n\nin O\n")
     sentences = conll.read_sentences(path, label_column=1)
     assert sentences.documents == [1, 1, 1, 2, 2]
-    names = conll.label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
+    names = conll.find_label_names(sentences)  # O, B-LOC, I-LOC, B-PER, I-PER
     features, num_cut = conll.convert_sentences_to_features(sentences, names, tokenizer, 8, document_context=True)
     assert features["input_ids"].tolist() == [
         [CLS, ANNA, ROME, S, IN, ROME, STOP, SEP], [CLS, IN, ROME, STOP, IN, LIVES, SEP, 0],
@@ -62,7 +62,8 @@ def test_each_word_of_a_document_has_its_label_in_one_window(write, tokenizer):
     assert features["label_ids"].tolist() == [
         [NO, 3, 1, NO, 0, 1, NO, NO], [NO, NO, NO, 0, NO, NO, NO, NO],
         [NO, NO, NO, 0, 0, 3, NO, NO], [NO, 0, 0, NO, NO, NO, NO, NO]]
-    assert conll.of_words(features["label_ids"], features["label_ids"]).tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
+    labels = conll.select_word_values(features["label_ids"], features["label_ids"])
+    assert labels.tolist() == [3, 1, 0, 1, 0, 0, 0, 3, 0, 0]
     assert num_cut == 0
     without_documents = conll.read_sentences(write("words.txt", "anna B-PER\nin O"), label_column=1)
     with pytest.raises(InputError, match=r"^`document_context`=True: .* -DOCSTART-.*words\.txt contains none"):
@@ -99,7 +100,7 @@ def test_invalid_files(write, tmp_path, text, columns, message):
     if text is not None:
         write("words.txt", text)
     with pytest.raises(InputError, match=message):
-        conll.label_names(conll.read_sentences(str(tmp_path / "words.txt"), *columns))
+        conll.find_label_names(conll.read_sentences(str(tmp_path / "words.txt"), *columns))
 
 
 def test_features_by_hand(tokenizer):
@@ -135,8 +136,8 @@ def test_every_word_has_one_prediction_in_its_order(tokenizer, monkeypatch):
     names = tuple(sorted(itertools.chain(*labels)))
     sentences = make_sentences(*words, labels=labels)
     features, _ = conll.convert_sentences_to_features(sentences, names, tokenizer, max_seq_length=6)
-    found = conll.of_words(features["label_ids"], features["label_ids"])
-    assert conll.by_sentence([names[id_] for id_ in found], sentences) == labels
+    found = conll.select_word_values(features["label_ids"], features["label_ids"])
+    assert conll.group_by_sentence([names[id_] for id_ in found], sentences) == labels
 
 
 def test_unknown_labels(tokenizer):

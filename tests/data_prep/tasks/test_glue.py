@@ -80,13 +80,13 @@ def test_xnli_reads_one_language(tmp_path, write):
     assert (train.text_a, train.text_b, train.labels.tolist()) == (["a", "c"], ["b", "d"], [0, 2])
     dev = glue.read_examples(task, str(tmp_path), "dev")
     assert (dev.text_a, dev.labels.tolist(), dev.guids) == (["a b"], [1], ["dev-2"])
-    german = glue.xnli_task("de", train_language="zh")
+    german = glue.create_xnli_task("de", train_language="zh")
     assert glue.read_examples(german, str(tmp_path), "dev").labels.tolist() == [2]
     assert glue.read_examples(german, str(tmp_path), "train").text_a == ["a", "c"]
     with pytest.raises(InputError, match=r"multinli\.train\.ur\.tsv: does not exist"):
-        glue.read_examples(glue.xnli_task("ur"), str(tmp_path), "train")
+        glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "train")
     with pytest.raises(InputError, match=r"dev\.tsv: contains no rows with 'ur' in column 1, which contains de, zh$"):
-        glue.read_examples(glue.xnli_task("ur"), str(tmp_path), "dev")
+        glue.read_examples(glue.create_xnli_task("ur"), str(tmp_path), "dev")
 
 
 def test_only_line_feeds_end_lines(tmp_path, write):
@@ -138,7 +138,7 @@ def test_labels_that_the_training_data_lacks(tmp_path, write):
     """They count as misclassified if that is allowed and other rows have known labels. Empty labels never are."""
     write("train.tsv", "text\tlabel\na\tx\nb\ty\n")
     write("dev.tsv", "text\tlabel\na\ty\nb\tz\n")
-    task = glue.own_task(str(tmp_path), "text")
+    task = glue.create_custom_task(str(tmp_path), "text")
     dev = glue.read_examples(task, str(tmp_path), "dev", allow_unknown=True)
     assert (dev.labels.tolist(), dev.num_unknown) == ([1, glue.UNKNOWN], 1)
     for rows, allow, message in (("a\ty\nb\tz\n", False, "dev.tsv:3: unknown label 'z'; must be one of x, y"),
@@ -153,7 +153,7 @@ def test_custom_task_with_named_columns(tmp_path, write):
     """Whole numbers as labels are sorted by value."""
     write("my.csv", 'id,stars,title,body\n1,10,"a, b","c\n""d"""\n2,9,b,e\n')
     write("test.csv", "id,title,body\n5,a,f\n")
-    task = glue.own_task(str(tmp_path), "title", "body", "stars", {"train": "my.csv", "test": "test.csv"})
+    task = glue.create_custom_task(str(tmp_path), "title", "body", "stars", {"train": "my.csv", "test": "test.csv"})
     assert (task.labels, task.num_outputs, task.metrics) == (("9", "10"), 2, ("accuracy", "macro_f1"))
     train = glue.read_examples(task, str(tmp_path), "train")
     assert (train.text_a, train.text_b) == (["a, b", "b"], ['c\n"d"', "e"])
@@ -166,7 +166,7 @@ def test_default_file_names_of_a_custom_task(tmp_path, write):
     write("train.csv", 'text,label\n"a, b",x\nb,y\n')
     write("dev.csv", "text,label\nc,y\n")
     write("dev.tsv", row("text", "label") + row("d", "x"))
-    task = glue.own_task(str(tmp_path), "text")
+    task = glue.create_custom_task(str(tmp_path), "text")
     assert {split: layout.file for split, layout in task.splits.items()} == {
         "train": "train.csv", "dev": "dev.tsv", "test": "test.tsv"}
 
@@ -181,7 +181,7 @@ def test_default_file_names_of_a_custom_task(tmp_path, write):
 ])
 def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metrics, values):
     write("train.tsv", row("text", "label") + rows)
-    task = glue.own_task(str(tmp_path), "text", **arguments)
+    task = glue.create_custom_task(str(tmp_path), "text", **arguments)
     assert (task.labels, task.metrics, task.num_outputs) == (labels, metrics, len(labels) or 1)
     assert glue.read_examples(task, str(tmp_path), "train").labels.tolist() == values
 
@@ -196,7 +196,7 @@ def test_labels_of_custom_tasks(tmp_path, write, rows, arguments, labels, metric
 def test_invalid_custom_files(tmp_path, write, rows, column, message):
     write("train.tsv", row("text", "label") + rows)
     with pytest.raises(InputError, match=message):
-        glue.own_task(str(tmp_path), column)
+        glue.create_custom_task(str(tmp_path), column)
 
 
 def test_features_of_pairs_by_hand(tokenizer):
@@ -232,7 +232,7 @@ def test_length_without_space_for_a_token(text_b, length, shortest):
 
 def test_truncated_tokens_are_counted(tokenizer):
     examples = glue.Examples(["a-1", "a-2"], ["a b c d e", "f"], ["b a e d", "c"], None)
-    assert glue.count_cut(examples, tokenizer, 8) == glue.Cut(1, 4, 11)
+    assert glue.count_truncated(examples, tokenizer, 8) == glue.Truncation(1, 4, 11)
     one_text = dataclasses.replace(examples, text_b=None)
-    assert glue.count_cut(one_text, tokenizer, 6) == glue.Cut(1, 1, 6)
-    assert glue.count_cut(one_text, tokenizer, 7).num_examples == 0
+    assert glue.count_truncated(one_text, tokenizer, 6) == glue.Truncation(1, 1, 6)
+    assert glue.count_truncated(one_text, tokenizer, 7).num_examples == 0

@@ -6,7 +6,7 @@ import pytest
 from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import HuggingFaceTask, TaskMetadata
 from data_prep.tasks import classifier
-from data_prep.tasks.classifier import labels_of_model
+from data_prep.tasks.classifier import order_labels
 from run.finetuning.settings import FineTuningSettings
 from run.tasks import ClassifierTask
 
@@ -25,7 +25,7 @@ MNLI, TWO_WAY = ("contradiction", "entailment", "neutral"), ("entailment", "not_
     ("mrpc", ("0", "1"), ("1", "0"), ("1", "0")),
 ])
 def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_labels, expected):
-    assert labels_of_model(task, labels, model_labels) == expected
+    assert order_labels(task, labels, model_labels) == expected
 
 
 @pytest.mark.parametrize(("labels", "model_labels", "message"), [
@@ -38,7 +38,7 @@ def test_the_labels_of_a_task_are_in_the_order_of_the_model(task, labels, model_
 ])
 def test_a_model_of_another_task(labels, model_labels, message):
     with pytest.raises(InputError, match=f"`task_name`=mnli: the model was trained for another task; {message}"):
-        labels_of_model("mnli", labels, model_labels)
+        order_labels("mnli", labels, model_labels)
 
 
 def test_scores_do_not_depend_on_the_order_of_the_model():

@@ -9,7 +9,7 @@ import pytest
 from bert_tf.errors import InputError
 from data_prep.tasks import squad
 from data_prep.tasks.squad.answers import CERTAINLY_NULL, Candidate
-from data_prep.tasks.squad.final_text import final_text
+from data_prep.tasks.squad.final_text import get_final_text
 from tests.conftest import REFERENCE
 
 LENGTHS = {"squad_v1": (192, 64, 64), "squad_v2": (128, 48, 64)}  # max_seq_length, doc_stride, max_query_length
@@ -154,4 +154,4 @@ def test_scores_for_another_number_of_windows():
     (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
 ])
 def test_final_texts_by_hand(pieces, original, casing, expected):
-    assert final_text(pieces, original, *casing) == expected
+    assert get_final_text(pieces, original, *casing) == expected

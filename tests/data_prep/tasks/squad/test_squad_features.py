@@ -47,7 +47,7 @@ def test_features_match_the_original_bert(version, split, tmp_path, reference_to
     examples = squad.read_examples(REFERENCE / version / "input.json", is_training, version == "squad_v2")
     features = make_features(examples, reference_tokenizer, *LENGTHS[version], is_training)
     with np.load(REFERENCE / version / f"features_{split}.npz") as expected:
-        arrays = squad.arrays_of(features)
+        arrays = squad.create_arrays(features)
         for name in ("example_index", "doc_span_index"):
             np.testing.assert_array_equal([getattr(feature, name) for feature in features], expected[name])
         assert set(arrays) == set(expected) - {"example_index", "doc_span_index"}
