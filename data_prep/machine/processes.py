@@ -40,7 +40,7 @@ def map_in_processes(function, items, num_workers, in_order=True):
     limit = AHEAD * num_workers if in_order else num_workers
     workers, results, num_sent, num_yielded, is_exhausted = [], {}, 0, 0, False
     with contextlib.ExitStack() as stack:
-        ahead = stack.enter_context(_Prefetched(items))
+        ahead = stack.enter_context(_Prefetcher(items))
         stack.callback(_end, workers)
         while True:
             busy = [worker for worker in workers if worker.item is not None]
@@ -97,12 +97,12 @@ class _Worker:
 
     def send(self, index, item):
         self.item = index
-        with self._errors_naming_the_end():
+        with self._explain_exit():
             self.connection.send(item)
 
     def receive(self):
         """Returns (index, result) of the item sent last; raises the exception that the function raised."""
-        with self._errors_naming_the_end():
+        with self._explain_exit():
             result, error = self.connection.recv()
         if error is not None:
             raise error
@@ -110,7 +110,7 @@ class _Worker:
         return index, result
 
     @contextlib.contextmanager
-    def _errors_naming_the_end(self):
+    def _explain_exit(self):
         try:
             yield
         except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -128,12 +128,12 @@ def _serve(function, to_parent):
         except EOFError:
             return
         try:
-            answer = function(item), None
+            reply = function(item), None
         except Exception as error:
             error.add_note(f"in a worker process: {traceback.format_exc()}")
-            answer = None, error
+            reply = None, error
         del item  # Frees its memory before the next item arrives.
-        to_parent.send(answer)
+        to_parent.send(reply)
 
 
 def _tie_to_parent():
@@ -147,7 +147,7 @@ def _tie_to_parent():
     threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-class _Prefetched:
+class _Prefetcher:
     """Iterates over items that a thread prefetches, one at a time; a context manager, which ends the thread."""
 
     def __init__(self, items):

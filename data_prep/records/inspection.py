@@ -53,7 +53,7 @@ def inspect(path, settings, vocabulary=None, announce=print):
             layout.check(values, place, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
-                announce(f"{place}: {layout.describe(values)}\n  {' '.join(layout.marked_pieces(values, vocabulary))}")
+                announce(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
     return f"{path}: {layout.summary(sums)}"
 
 
@@ -81,11 +81,11 @@ def _kinds(values):
     for label in SENTENCE_LABELS:
         for most_packed in (0, len(values.get(f"{label}_positions", ())) or (1 if label is None else 0)):
             packed = "packed " if most_packed else ""
-            of_sequence = {"sentence_label": label, "most_packed": most_packed}
+            label_options = {"sentence_label": label, "most_packed": most_packed}
             yield f"{packed}pre-training records", schema.pretraining_features(
-                length, predictions, **of_sequence), label
+                length, predictions, **label_options), label
             yield f"unmasked {packed}pre-training records", schema.unmasked_pretraining_features(
-                length, **of_sequence), label
+                length, **label_options), label
     yield "classification records", schema.classification_features(length), None
 
 
@@ -108,9 +108,9 @@ class _Layout:
         if "masked_lm_positions" in self._lengths:
             self._sizes["max_predictions_per_seq"] = self._lengths["masked_lm_positions"]
         for name, size in self._sizes.items():
-            wanted = getattr(settings, name)
-            if wanted not in (None, size):
-                raise InputError(f"{path}: its records were created with `{name}`={size}, not {wanted}")
+            expected_size = getattr(settings, name)
+            if expected_size not in (None, size):
+                raise InputError(f"{path}: its records were created with `{name}`={size}, not {expected_size}")
 
     def check(self, values, place, vocabulary):
         """Raises InputError unless a record has the features of the first one, with valid numbers."""
@@ -122,13 +122,13 @@ class _Layout:
         for name, numbers in values.items():
             self._check_type(name, numbers, place)
         for name in self._floats:
-            odd = next((number for number in values[name] if not math.isfinite(number)), None)
-            if odd is not None:
-                raise InputError(f"{place}: {name} contains {odd}; must be finite")
+            invalid = next((number for number in values[name] if not math.isfinite(number)), None)
+            if invalid is not None:
+                raise InputError(f"{place}: {name} contains {invalid}; must be finite")
         for name, highest, problem in self._limits(vocabulary):
-            found = max(values.get(name, ()), default=0)
-            if found > highest:
-                raise InputError(f"{place}: {name} contains {found}; must be {problem}")
+            largest = max(values.get(name, ()), default=0)
+            if largest > highest:
+                raise InputError(f"{place}: {name} contains {largest}; must be {problem}")
 
     def _check_type(self, name, numbers, place):
         """Raises InputError if the numbers of a feature have the wrong type, or are negative when that is invalid."""
@@ -164,17 +164,17 @@ class _Layout:
     def summary(self, sums):
         """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items())
-        shares = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
+        statistics = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
         if "masked_lm_positions" in self._lengths:
-            shares.append(f"{sums['masked'] / max(1, sums['real']):.1%} of these masked")
+            statistics.append(f"{sums['masked'] / max(1, sums['real']):.1%} of these masked")
         if self._is_packed:
-            shares.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
+            statistics.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
         if self._label:
-            shares.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
+            statistics.append(f"{sums['label 1'] / max(1, sums['sequences']):.1%} {SENTENCE_LABELS[self._label][1]}")
         if "label_ids" in self._lengths:
             labels = sorted(key[1] for key in sums if isinstance(key, tuple))
-            shares.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
-        return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(shares)}"
+            statistics.append("labels " + ", ".join(f"{label} ({sums['label', label]:,})" for label in labels))
+        return f"{sums['records']:,} {self._kind}, {sizes}: {', '.join(statistics)}"
 
     def describe(self, values):
         """Returns a one-line description of a record."""
@@ -192,21 +192,21 @@ class _Layout:
                          + ("" if values["is_real_example"][0] else ", only pads a batch"))
         return ", ".join(parts)
 
-    def marked_pieces(self, values, vocabulary):
+    def mark_tokens(self, values, vocabulary):
         """Returns the non-padding tokens of a record; masked ones as "{label -> input}".
 
         A "|" separates packed sequences.
         """
         name = (lambda index: vocabulary[index]) if vocabulary else str
-        pieces = [name(index) for index in values["input_ids"]]
+        tokens = [name(index) for index in values["input_ids"]]
         for position, index, weight in zip(*(values.get(f"masked_lm_{part}", ()) for part in
                                              ("positions", "ids", "weights")), strict=True):
             if weight:
-                pieces[position] = f"{{{name(index)} -> {pieces[position]}}}"
+                tokens[position] = f"{{{name(index)} -> {tokens[position]}}}"
         for place, position in enumerate(values.get("positions", ())):
             if place and not position:
-                pieces[place] = f"| {pieces[place]}"
-        return pieces[:_num_real(values)]
+                tokens[place] = f"| {tokens[place]}"
+        return tokens[:_num_real(values)]
 
 
 def _num_real(values):

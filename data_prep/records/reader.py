@@ -20,13 +20,13 @@ def read_records(path, file, size):
     offset = number = 0
     while offset < size:
         header = file.read(HEADER.size)
-        is_whole = len(header) == HEADER.size
-        length, length_checksum = HEADER.unpack(header) if is_whole else (0, 0)
-        if is_whole and compute_checksum(header[:LENGTH_BYTES]) != length_checksum:
+        is_complete = len(header) == HEADER.size
+        length, length_checksum = HEADER.unpack(header) if is_complete else (0, 0)
+        if is_complete and compute_checksum(header[:LENGTH_BYTES]) != length_checksum:
             problem = f"corrupted after {number:,} records" if number else "not a TFRecord file"
             raise InputError(f"{path}: is {problem}; no record begins at byte {offset:,}")
         stop = offset + HEADER.size + length + FOOTER.size
-        if not is_whole or stop > size:
+        if not is_complete or stop > size:
             raise InputError(f"{path}: is truncated; contains {number:,} complete records up to byte {offset:,}, and "
                              "part of another one")
         record = file.read(length)

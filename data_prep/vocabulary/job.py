@@ -38,9 +38,9 @@ def run(settings):
         raise InputError(f"`input_file`={settings.input_file}: contains no words")
     if counts.num_garbled:
         announce(f"`input_file`: {files.garbled_note(counts.num_garbled)}")
-    if counts.dropped:
-        announce(f"`max_distinct_words`={settings.max_distinct_words}: dropped {counts.dropped:,} occurrences of rare "
-                 "words")
+    if counts.num_dropped:
+        announce(f"`max_distinct_words`={settings.max_distinct_words}: dropped {counts.num_dropped:,} occurrences of "
+                 "rare words")
     if initial:
         announce(f"{settings.initial_vocab}: {learner.describe(initial, counts.words)}")
         entries = learner.fill_unused(initial, counts.words, settings.min_count, settings.num_unused or 0)

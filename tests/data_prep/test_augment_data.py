@@ -10,8 +10,8 @@ from bert_tf import models
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.tokenization.plain_tokenizer import PlainTokenizer
-from data_prep.augmentation.job import draw_copies
-from data_prep.augmentation.proposals import MaskedLMProposals, WordTableProposals
+from data_prep.augmentation.job import sample_copies
+from data_prep.augmentation.proposals import EmbeddingProposals, MaskedLMProposals
 from data_prep.augmentation.words import Words, replace
 from tests import scripts, toy_runs
 from tests.encoders import make_encoder
@@ -42,7 +42,7 @@ def test_neighbors_of_word_embeddings():
         table[TOKENS.index(token)] = length * np.cos(np.deg2rad(angle)), length * np.sin(np.deg2rad(angle))
     allowed = np.isin(TOKENS, ["dog", "cat", "fox", "run", "jump"])
     ids, words = find_words("fox dog jumps fox")
-    found = WordTableProposals(table, allowed, 3)([(ids, word) for word in words])
+    found = EmbeddingProposals(table, allowed, 3)([(ids, word) for word in words])
     assert [[TOKENS[id_] for id_ in row] for row in found] == [
         ["fox", "cat", "jump"], ["dog", "cat", "fox"], ["run", "jump", "fox"], ["fox", "cat", "jump"]]
 
@@ -77,13 +77,13 @@ def test_copies():
         return text, [(word, ["x", "y"]) for word in find_words(text)[1]]
 
     texts = [propose(text) for text in ("The dog, Jumped", "the")]
-    copies = draw_copies(texts, 50, 1.0, random.Random(3))
+    copies = sample_copies(texts, 50, 1.0, random.Random(3))
     assert sorted(copies) == [(f"The {a}, {b}", "the") for a in "xy" for b in "xy"]  # each copy once
-    assert draw_copies(texts, 50, 1e-12, random.Random(3)) == []  # the example is not a copy
-    copies = draw_copies([propose("dog " * 400)], 5, 0.4, random.Random(3))
+    assert sample_copies(texts, 50, 1e-12, random.Random(3)) == []  # the example is not a copy
+    copies = sample_copies([propose("dog " * 400)], 5, 0.4, random.Random(3))
     assert len(copies) == 5
     assert all(200 < copy[0].count("dog") < 280 for copy in copies)  # 240 expected, standard deviation 10
-    assert draw_copies(texts, 3, 0.4, random.Random(3)) == draw_copies(texts, 3, 0.4, random.Random(3))
+    assert sample_copies(texts, 3, 0.4, random.Random(3)) == sample_copies(texts, 3, 0.4, random.Random(3))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from data_prep.machine import compiled
+from data_prep.machine import compile_function
 
 KEEP = -1  # Instead of a replacement's ID: the token stays unchanged.
 RANDOM_DOCUMENT_TRIES = 10  # As in the original BERT's create_instances_from_document.
@@ -94,15 +94,15 @@ class Sampler:
 
     def shuffle(self, items):
         """Shuffles an array in place."""
-        compiled(shuffle, *OF_SHUFFLE)(self.state, items, len(items))
+        compile_function(shuffle, *OF_SHUFFLE)(self.state, items, len(items))
 
     def sample_pairs(self, place, text, rules, buffers):
         """See the function `sample_pairs`."""
-        return compiled(sample_pairs, *OF_PAIRS)(self.state, place, text, rules, buffers)
+        return compile_function(sample_pairs, *OF_PAIRS)(self.state, place, text, rules, buffers)
 
     def sample_all_masks(self, part_starts, text, rules, buffers):
         """See the function `sample_all_masks`."""
-        return compiled(sample_all_masks, *OF_MASKS)(self.state, part_starts, text, rules, buffers)
+        return compile_function(sample_all_masks, *OF_MASKS)(self.state, part_starts, text, rules, buffers)
 
 
 def sample_pairs(state, place, text, rules, buffers):

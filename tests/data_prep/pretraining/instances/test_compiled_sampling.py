@@ -26,7 +26,7 @@ def test_compiled_and_plain_instances(monkeypatch, num_documents, changes):
     settings = lib.InstanceSettings(**{"max_seq_length": 23, "max_predictions_per_seq": 4, "dupe_factor": 3, **changes})
     compiled = create_arrays(corpus, settings)
     for module in (lib.sampling, lib.assembly):
-        monkeypatch.setattr(module, "compiled", lambda function, *helpers: function)
+        monkeypatch.setattr(module, "compile_function", lambda function, *helpers: function)
     for array, expected in zip(compiled, create_arrays(corpus, settings), strict=True):
         assert array.dtype == expected.dtype
         np.testing.assert_array_equal(array, expected)
