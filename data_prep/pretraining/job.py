@@ -64,7 +64,7 @@ def choose_runner(settings, files):
     from data_prep.pretraining import beam_runner
 
     beam_runner.check_paths(settings.runner, files)
-    options = beam_runner.make_options(settings.runner, settings.beam_options, settings.num_workers)
+    options = beam_runner.create_options(settings.runner, settings.beam_options, settings.num_workers)
     return functools.partial(beam_runner.create_pretraining_data, options=options)
 
 

@@ -60,7 +60,7 @@ class Plan:
 
     @functools.cached_property
     def vocabulary(self):
-        return masking.Vocabulary.of_tokenizer(self.tokenizer)
+        return masking.Vocabulary.from_tokenizer(self.tokenizer)
 
     def describe(self):
         """Returns everything that the records depend on, for the manifest."""
@@ -68,7 +68,7 @@ class Plan:
         if self.tokenizer.strip_accents != self.tokenizer.lower_case:  # Otherwise omitted, as in old manifests.
             casing["strip_accents"] = self.tokenizer.strip_accents
         return manifest_lib.describe(self.input_files, self.tokenizer.vocab_file, {
-            **self.settings.described(),
+            **self.settings.describe(),
             **casing,
             "random_seed": self.seed,
             "output_file": ",".join(map(os.path.basename, self.output_files)),
@@ -83,18 +83,18 @@ class Plan:
                                 self.tokenizer.unk_id, seed)
 
     def _check_documents(self, corpus, index):
-        if corpus.num_documents >= self.settings.what.fewest_documents:
+        if corpus.num_documents >= self.settings.objective_spec.fewest_documents:
             return
-        needed = "random next sentences require at least two documents, separated by blank lines"
+        requirement = "random next sentences require at least two documents, separated by blank lines"
         if len(self.units) > 1:
             start = self.units[index].ranges[0]
             documents = ("no document", "one document")[corpus.num_documents]
-            why = f"{needed}; " if self.settings.what.fewest_documents > 1 else ""
+            reason = f"{requirement}; " if self.settings.objective_spec.fewest_documents > 1 else ""
             raise InputError(f"shard {index + 1} of {len(self.units)}, from byte {start.start:,} of {start.path}, "
-                             f"would contain {documents}; {why}{shard_plan.FEWER_SHARDS}")
+                             f"would contain {documents}; {reason}{shard_plan.FEWER_SHARDS}")
         if not corpus.num_documents:
-            raise shard_plan.no_sentence(self.input_files)
-        raise InputError(f"only one document in {shard_plan.named(self.input_files)}; {needed}")
+            raise shard_plan.create_empty_error(self.input_files)
+        raise InputError(f"only one document in {shard_plan.describe_paths(self.input_files)}; {requirement}")
 
 
 def shard_file(path, index, num_shards):
@@ -106,7 +106,7 @@ def shard_file(path, index, num_shards):
 
 
 @contextlib.contextmanager
-def only_writer_of(plan, manifest):
+def lock_shards(plan, manifest):
     """A context in which no other process of this machine writes the shards of a Plan that its Manifest lacks.
 
     After an error or Ctrl-C, it removes the unfinished files.
@@ -145,8 +145,8 @@ class Summary:
     def __str__(self):
         lines = self.counts.lines(self.settings)
         if self.num_made:
-            made = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
-            lines.insert(2, f"took     {self.seconds:.1f} s{made}, "
+            suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
+            lines.insert(2, f"took     {self.seconds:.1f} s{suffix}, "
                             f"{self.num_bytes_made / 1e6 / self.seconds:.2f} MB of text per second")
         return "\n".join(lines)
 

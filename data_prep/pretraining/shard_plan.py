@@ -40,7 +40,7 @@ class Unit:
     @property
     def num_bytes(self):
         """Bytes of text, after decompression."""
-        return sum(each.stop - each.start for each in self.ranges)
+        return sum(file_range.stop - file_range.start for file_range in self.ranges)
 
 
 def plan_units(paths, num_units=1, max_bytes=0):
@@ -65,27 +65,27 @@ def plan_units(paths, num_units=1, max_bytes=0):
     sizes = [_text_size(path) for path in paths]
     total = sum(sizes)
     if not total and num_units > 1:
-        raise no_sentence(paths)
+        raise create_empty_error(paths)
     if max_bytes:
         num_units = max(num_units, -(-total // max_bytes))
-    cuts = [0]
+    boundaries = [0]
     with TextReader() as reader:
         for k in range(1, num_units):
-            after = _part(paths, sizes, max(total * k // num_units, cuts[-1] + 1) - 1, total)
-            cut = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
-            if cut >= total:
+            after = _create_unit(paths, sizes, max(total * k // num_units, boundaries[-1] + 1) - 1, total)
+            boundary = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
+            if boundary >= total:
                 raise InputError(f"{total:,} bytes of text cannot be split into {num_units} shards: too few "
                                  f"documents end with a blank line; {FEWER_SHARDS}")
-            cuts.append(cut)
-    return [_part(paths, sizes, start, stop) for start, stop in itertools.pairwise([*cuts, total])]
+            boundaries.append(boundary)
+    return [_create_unit(paths, sizes, start, stop) for start, stop in itertools.pairwise([*boundaries, total])]
 
 
-def no_sentence(paths):
+def create_empty_error(paths):
     """Creates the InputError for text files without a sentence."""
-    return InputError(f"no sentence in {named(paths)}; input files must have one sentence per line")
+    return InputError(f"no sentence in {describe_paths(paths)}; input files must have one sentence per line")
 
 
-def named(paths):
+def describe_paths(paths):
     """Returns the description of text files for messages."""
     return paths[0] if len(paths) == 1 else f"{len(paths)} files, beginning with {paths[0]}"
 
@@ -120,7 +120,7 @@ class TextReader:
                 if on_progress:
                     on_progress(len(block))
 
-    def lines(self, unit):
+    def read_lines(self, unit):
         """Yields (path, line) for the lines of a unit, with their line ends; lines need not be valid UTF-8."""
         for file_range in unit.ranges:
             for block in self._blocks(file_range, SCAN_BYTES):
@@ -128,7 +128,7 @@ class TextReader:
                     yield file_range.path, line
 
     def _blocks(self, file_range, block_bytes):
-        with _errors_naming(file_range.path):
+        with _add_path_to_errors(file_range.path):
             file = self._file(file_range.path)
             file.seek(file_range.start)
             remaining, rest = file_range.stop - file_range.start, b""
@@ -164,7 +164,7 @@ def _open(path):
 
 
 @contextlib.contextmanager
-def _errors_naming(path):
+def _add_path_to_errors(path):
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -177,14 +177,14 @@ def _errors_naming(path):
 
 def _text_size(path):
     """Returns the bytes of a file, after decompression."""
-    with _errors_naming(path):
+    with _add_path_to_errors(path):
         if not path.endswith(".gz"):
             return files.size(path)
         with _open(path) as file:
             return sum(map(len, iter(lambda: file.read(BLOCK_BYTES), b"")))
 
 
-def _part(paths, sizes, start, stop):
+def _create_unit(paths, sizes, start, stop):
     """Returns bytes start to stop - 1 of the concatenated files, as a Unit."""
     ranges, file_start = [], 0
     for path, size in zip(paths, sizes, strict=True):
@@ -198,7 +198,7 @@ def _part(paths, sizes, start, stop):
 def _bytes_to_next_document(reader, part, max_bytes):
     """Returns the bytes of a part, which begins within a line, up to the first document that begins after that line."""
     position = 0
-    for number, (path, line) in enumerate(reader.lines(part)):
+    for number, (path, line) in enumerate(reader.read_lines(part)):
         position += len(line)
         if not number:  # The rest of a line cannot end a document, because its beginning may contain a sentence.
             continue

@@ -27,11 +27,11 @@ def assemble(corpus, instances, records, settings, vocabulary):
     """
     features = {feature.name: np.zeros((len(records), feature.length), np.float32 if feature.is_float else np.int32)
                 for feature in settings.features}
-    label = settings.what.sentence_label
+    label = settings.objective_spec.sentence_label
     compile_function(fill_records)(
         corpus.tokens, instances.parts, instances.part_starts, instances.labels, instances.order,
-        instances.record_starts, records, bool(settings.what.pairs), settings.pack_sequences, vocabulary.cls_id,
-        vocabulary.sep_id, *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
+        instances.record_starts, records, bool(settings.objective_spec.pairs), settings.pack_sequences,
+        vocabulary.cls_id, vocabulary.sep_id, *(features[name] for name in ("input_ids", "input_mask", "segment_ids")),
         features.get("positions", NO_NUMBERS),
         *(features.get(f"{label}_{name}", nothing) for name, nothing in (
             ("labels", NO_NUMBERS), ("positions", NO_NUMBERS), ("weights", NO_NUMBERS.astype(np.float32)))))

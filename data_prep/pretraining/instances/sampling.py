@@ -94,15 +94,15 @@ class Sampler:
 
     def shuffle(self, items):
         """Shuffles an array in place."""
-        compile_function(shuffle, *OF_SHUFFLE)(self.state, items, len(items))
+        compile_function(shuffle, *SHUFFLE_HELPERS)(self.state, items, len(items))
 
     def sample_pairs(self, place, text, rules, buffers):
         """See the function `sample_pairs`."""
-        return compile_function(sample_pairs, *OF_PAIRS)(self.state, place, text, rules, buffers)
+        return compile_function(sample_pairs, *PAIR_HELPERS)(self.state, place, text, rules, buffers)
 
     def sample_all_masks(self, part_starts, text, rules, buffers):
         """See the function `sample_all_masks`."""
-        return compile_function(sample_all_masks, *OF_MASKS)(self.state, part_starts, text, rules, buffers)
+        return compile_function(sample_all_masks, *MASK_HELPERS)(self.state, part_starts, text, rules, buffers)
 
 
 def sample_pairs(state, place, text, rules, buffers):
@@ -375,6 +375,6 @@ def count_bits(number):
     return bits
 
 
-OF_SHUFFLE = (random_bits, next_word, count_bits)
-OF_MASKS = (sample_masks, find_position, find_words, shuffle, random_integer, random_fraction, *OF_SHUFFLE)
-OF_PAIRS = (sample_pair, sample_swapped_pair, find_stop, sample_sentences, truncate_pair, *OF_MASKS)
+SHUFFLE_HELPERS = (random_bits, next_word, count_bits)
+MASK_HELPERS = (sample_masks, find_position, find_words, shuffle, random_integer, random_fraction, *SHUFFLE_HELPERS)
+PAIR_HELPERS = (sample_pair, sample_swapped_pair, find_stop, sample_sentences, truncate_pair, *MASK_HELPERS)

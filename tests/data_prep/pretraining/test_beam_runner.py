@@ -52,7 +52,7 @@ def test_worker_processes_create_the_bytes_of_the_local_runner(create, texts, tm
         output_file=tmp_path / "beam" / "a.tfrecord", vocab_file=VOCAB_FILE, random_seed=SEED,
         num_output_shards=NUM_SHARDS, **SETTINGS)
     assert len(contents(tmp_path / "beam")) == NUM_SHARDS
-    create(tmp_path / "one_worker", beam_runner.make_options("direct", num_workers=1))
+    create(tmp_path / "one_worker", beam_runner.create_options("direct", num_workers=1))
     for folder in ("beam", "one_worker"):
         assert contents(tmp_path / folder) == contents(tmp_path / "local")
         manifest, expected = (tmp_path / name / "a.tfrecord.manifest.json" for name in (folder, "local"))
@@ -91,7 +91,7 @@ def test_errors_of_workers(create, tmp_path, write, monkeypatch):
     (tmp_path / "full" / "a-00000-of-00007.tfrecord.partial").mkdir(parents=True)
     with pytest.raises(OSError, match=r"^/\S*a-00000-of-00007\.tfrecord: cannot be written: Is a directory$"):
         create(tmp_path / "full")
-    monkeypatch.setattr(beam_runner, "note_in_manifest", lambda *_: None)
+    monkeypatch.setattr(beam_runner, "add_to_manifest", lambda *_: None)
     with pytest.raises(OSError, match=r"a\.tfrecord\.manifest\.json: 7 of 7 shards do not exist after the run"):
         create(tmp_path / "elsewhere")
 
@@ -106,7 +106,7 @@ def test_errors_of_workers(create, tmp_path, write, monkeypatch):
       "direct_running_mode": "multi_processing"}),
 ])
 def test_options(runner, beam_options, expected):
-    options = beam_runner.make_options(runner, beam_options).get_all_options(retain_unknown_options=True)
+    options = beam_runner.create_options(runner, beam_options).get_all_options(retain_unknown_options=True)
     assert {name: options[name] for name in expected} == expected
 
 

@@ -114,7 +114,7 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, create, monkeypatch
         pathlib.Path(f"{task.output_files[0]}.partial").write_text("file of a worker that was killed")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(shards, "make_shard", stop)
+    monkeypatch.setattr(shards, "create_shard", stop)
     with pytest.raises(KeyboardInterrupt):
         create(tmp_path, num_output_shards=2)
     assert os.listdir(tmp_path) == []
@@ -122,14 +122,14 @@ def test_an_interrupted_run_leaves_no_partial_file(tmp_path, create, monkeypatch
 
 def test_each_shard_is_created_from_a_part_of_the_text(tmp_path, shards_and_summary, reference_tokenizer):
     folder, summary = shards_and_summary
-    vocabulary, total = masking.Vocabulary.of_tokenizer(reference_tokenizer), shards.Counts()
+    vocabulary, total = masking.Vocabulary.from_tokenizer(reference_tokenizer), shards.Counts()
     for number, unit in enumerate(shard_plan.plan_units([CORPUS_FILE], NUM_SHARDS)):
         with shard_plan.TextReader() as reader:
             corpus = corpus_lib.tokenize(reader.read(unit), reference_tokenizer)
         path = tmp_path / f"a-{number:05}-of-{NUM_SHARDS:05}.tfrecord"
         task = shards.ShardTask(number, corpus, (str(path),), SETTINGS, vocabulary, reference_tokenizer.unk_id,
                                 f"5, shard {number}")
-        total += shards.make_shard(task).counts
+        total += shards.create_shard(task).counts
     assert contents(tmp_path) == contents(folder)
     assert total == summary.counts
     manifest = json.loads((folder / "a.tfrecord.manifest.json").read_text())

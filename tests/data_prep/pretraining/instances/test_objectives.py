@@ -60,7 +60,7 @@ def test_sequences_by_hand():
     corpus = make_corpus([3, 2], [4, 9], [1])
     for crosses_documents, starts in ((True, [0, 2, 4]), (False, [0, 1, 2, 3, 4])):
         # [CLS] 3 2 [SEP] 4 [SEP], then [CLS] 9 [SEP] 1 [SEP]; or each part on its own.
-        parts, part_starts = sequences.cut(corpus, 14, crosses_documents)
+        parts, part_starts = sequences.split_corpus(corpus, 14, crosses_documents)
         assert parts.tolist() == [[0, 5], [5, 9], [9, 18], [18, 19]]
         assert part_starts.tolist() == starts
 
