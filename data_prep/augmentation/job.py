@@ -41,7 +41,7 @@ def run(settings):
     header = tables.read_header(settings.input_file)
     if not header:
         raise InputError(f"`input_file`={settings.input_file}: is empty")
-    columns = settings.text_positions(header)
+    columns = settings.find_text_positions(header)
     decoder = LineDecoder()
     num_rows = check_rows(settings, columns, decoder)
     if decoder.num_garbled:
@@ -50,7 +50,7 @@ def run(settings):
     num_written = 0
     with (new_file(settings.output_file, newline="") as file,
           tqdm(total=num_rows, desc="augmenting", unit="row", dynamic_ncols=True) as progress):
-        write = _writer(file, settings.output_file)
+        write = _create_writer(file, settings.output_file)
         if settings.has_header:
             write(header)
         for row, fields, proposed in propose_rows(settings, columns, proposer):
@@ -84,10 +84,10 @@ def check_rows(settings, columns, decoder=None):
 
 
 def propose_rows(settings, columns, proposer):
-    """Yields (0-based number of the example, its fields, proposals of Proposer.candidates for its texts)."""
+    """Yields (0-based number of the example, its fields, proposals of Proposer.propose for its texts)."""
     rows = enumerate(fields for _, fields in read_rows(settings))
     while window := list(itertools.islice(rows, ROWS_AT_A_TIME)):
-        proposed = proposer.candidates([[fields[column] for column in columns] for _, fields in window])
+        proposed = proposer.propose([[fields[column] for column in columns] for _, fields in window])
         for (row, fields), texts in zip(window, proposed, strict=True):
             yield row, fields, texts
 
@@ -126,17 +126,17 @@ class Proposer:
             settings.batch_size) if settings.masked_lm else None
         self.num_replaceable = self.num_from_embeddings = 0
 
-    def candidates(self, rows):
+    def propose(self, rows):
         """Maps rows, a list of lists of texts, to lists of (text, list of (Word, list of str)) of the same shape."""
         texts = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
         words_by_text = {text: self._words(text) for text in texts}
         requests = [(ids, word) for ids, words in words_by_text.values() for word in words]
-        proposed = iter(self._propose(requests))
+        proposed = iter(self._propose_words(requests))
         proposals_by_text = {text: (text, [(word, next(proposed)) for word in words])
                              for text, (_, words) in words_by_text.items()}
         return [[proposals_by_text[text] for text in row] for row in rows]
 
-    def _propose(self, requests):
+    def _propose_words(self, requests):
         """Returns a list of str, the candidates, for each (IDs of a text, Word in it)."""
         uses_masked_lm = [len(word.ids) == 1 and self._masked_lm_proposals is not None for _, word in requests]
         self.num_replaceable += len(requests)
@@ -182,7 +182,7 @@ def _replace_texts(fields, columns, texts):
     return fields
 
 
-def _writer(file, path):
+def _create_writer(file, path):
     """Returns a function that writes a row, a list of str, in the format that tables.read_rows reads."""
     if path.lower().endswith(".csv"):
         return csv.writer(file, lineterminator="\n").writerow

@@ -40,17 +40,18 @@ class MaskedLMProposals:
 
     def __call__(self, words):
         """Maps words, a list of (IDs of a text, Word in it), to int32 [N, K], most likely first."""
-        pairs = [self._pair(ids, word.first) for ids, word in words]
+        pairs = [self._create_pair(ids, word.first) for ids, word in words]
         order = np.argsort([len(ids) for ids, _, _ in pairs], kind="stable")
         batches = []
         for start in range(0, len(order), self._batch_size):
-            batches.append(self._best(self._features([pairs[row] for row in order[start : start + self._batch_size]])))
+            batch = [pairs[row] for row in order[start : start + self._batch_size]]
+            batches.append(self._best(self._create_features(batch)))
         proposed = np.concatenate(batches)
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return proposed[back]
 
-    def _pair(self, ids, place):
+    def _create_pair(self, ids, place):
         """Returns (IDs of the pair, length of its first segment, position of [MASK]). place: index of the word."""
         start = max(0, min(place - self._max_half // 2, len(ids) - self._max_half))
         window = ids[start : start + self._max_half]
@@ -59,7 +60,7 @@ class MaskedLMProposals:
         first = [self._tokenizer.cls_id, *masked, self._tokenizer.sep_id]
         return [*first, *window, self._tokenizer.sep_id], len(first), place - start + 1
 
-    def _features(self, pairs):
+    def _create_features(self, pairs):
         """Returns the model's inputs, dict of int32 [N, S]."""
         length = max(len(ids) for ids, _, _ in pairs)
         features = {name: np.zeros([len(pairs), length], np.int32) for name in FEATURES}
@@ -95,10 +96,10 @@ class EmbeddingProposals:
         for start in range(0, len(new), WORDS_AT_A_TIME):
             batch = new[start : start + WORDS_AT_A_TIME]
             embeddings = np.stack([self._table[[*ids]].mean(axis=0) for ids in batch])
-            self._known |= zip(batch, self._nearest(embeddings), strict=True)
+            self._known |= zip(batch, self._find_nearest(embeddings), strict=True)
         return np.stack([self._known[word.ids] for _, word in words])
 
-    def _nearest(self, embeddings):
+    def _find_nearest(self, embeddings):
         """Maps embeddings, float32 [N, H], to the nearest entries, int32 [N, K]."""
         similarity = embeddings @ self._rows.T  # The norm of an embedding does not change its order.
         nearest = np.argpartition(-similarity, self._num_candidates - 1, axis=1)[:, : self._num_candidates]

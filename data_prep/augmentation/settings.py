@@ -68,7 +68,7 @@ class AugmentationSettings(Settings):
         """True if the first row of the input names its columns. In CoLA's training file, it does not."""
         return not self.task_name or find_task(self.task_name).splits["train"].header
 
-    def text_positions(self, header):
+    def find_text_positions(self, header):
         """Returns the 0-based positions of the texts in a row, one or two; header: fields of the first row.
 
         Raises:

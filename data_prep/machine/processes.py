@@ -41,7 +41,7 @@ def map_in_processes(function, items, num_workers, in_order=True):
     workers, results, num_sent, num_yielded, is_exhausted = [], {}, 0, 0, False
     with contextlib.ExitStack() as stack:
         ahead = stack.enter_context(_Prefetcher(items))
-        stack.callback(_end, workers)
+        stack.callback(_kill_workers, workers)
         while True:
             busy = [worker for worker in workers if worker.item is not None]
             if not is_exhausted and len(busy) < num_workers and len(busy) + len(results) < limit:
@@ -72,7 +72,7 @@ def _wait(busy):
     return dict(by_connection[ready].receive() for ready in done)
 
 
-def _end(workers):
+def _kill_workers(workers):
     for worker in workers:
         worker.process.kill()
     for worker in workers:
@@ -151,9 +151,9 @@ class _Prefetcher:
     """Iterates over items that a thread prefetches, one at a time; a context manager, which ends the thread."""
 
     def __init__(self, items):
-        self._taken = queue.Queue(maxsize=1)
+        self._queue = queue.Queue(maxsize=1)
         self._is_stopped = threading.Event()
-        self._thread = threading.Thread(target=self._take, args=(iter(items),), daemon=True)
+        self._thread = threading.Thread(target=self._prefetch, args=(iter(items),), daemon=True)
 
     def __enter__(self):
         self._thread.start()
@@ -162,24 +162,24 @@ class _Prefetcher:
     def __exit__(self, *_):
         self._is_stopped.set()
         with contextlib.suppress(queue.Empty):
-            self._taken.get_nowait()  # So that the thread does not block on an item that is never consumed.
+            self._queue.get_nowait()  # So that the thread does not block on an item that is never consumed.
         self._thread.join()
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        item, error = self._taken.get()
+        item, error = self._queue.get()
         if error is not None:
             raise error
         return item
 
-    def _take(self, items):
+    def _prefetch(self, items):
         error = StopIteration()
         try:
             while not self._is_stopped.is_set():
-                self._taken.put((next(items), None))
+                self._queue.put((next(items), None))
         except Exception as raised:
             error = raised
         if not self._is_stopped.is_set():
-            self._taken.put((None, error))
+            self._queue.put((None, error))

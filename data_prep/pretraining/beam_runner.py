@@ -166,7 +166,7 @@ class CreateShard(beam.DoFn):
     def process(self, index):
         """Yields the Shard."""
         with shard_plan.TextReader() as reader:
-            shard = shards.create_shard(self._plan.task(index, reader))
+            shard = shards.create_shard(self._plan.create_task(index, reader))
         for name, number in dataclasses.asdict(shard.counts).items():
             beam.metrics.Metrics.counter("pretraining_data", name).inc(number)
         yield shard

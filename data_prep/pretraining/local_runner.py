@@ -73,7 +73,7 @@ def _create_only_shard(plan, missing, num_threads):
     """Yields the only shard, created in this process, with a progress bar for each step."""
     for index in missing:
         with shard_plan.TextReader() as reader, _progress_bar("tokenizing", plan.num_bytes, "B") as advance:
-            task = plan.task(index, reader, advance, num_threads)
+            task = plan.create_task(index, reader, advance, num_threads)
         yield shards.create_shard(task, _progress_bar)
 
 
@@ -83,7 +83,7 @@ def _create_several_shards(plan, missing, num_workers):
         advance = stack.enter_context(_progress_bar("creating shards", plan.num_bytes, "B"))
         advance(sum(unit.num_bytes for i, unit in enumerate(plan.units) if i not in missing))
         reader = stack.enter_context(shard_plan.TextReader())
-        tasks = (plan.task(index, reader, num_threads=min(num_workers, MAX_THREADS)) for index in missing)
+        tasks = (plan.create_task(index, reader, num_threads=min(num_workers, MAX_THREADS)) for index in missing)
         if num_workers > 1:
             created = stack.enter_context(contextlib.closing(processes.map_in_processes(
                 shards.create_shard, _compile_first(tasks), num_workers, in_order=False)))

@@ -74,7 +74,7 @@ class Plan:
             "output_file": ",".join(map(os.path.basename, self.output_files)),
             "num_output_shards": len(self.units)})
 
-    def task(self, index, reader, on_progress=None, num_threads=1):
+    def create_task(self, index, reader, on_progress=None, num_threads=1):
         """Reads and tokenizes a unit, in threads. Returns its ShardTask; raises InputError for too few documents."""
         corpus = corpus_lib.tokenize(reader.read(self.units[index], on_progress), self.tokenizer, num_threads)
         self._check_documents(corpus, index)
@@ -143,7 +143,7 @@ class Summary:
     seconds: float
 
     def __str__(self):
-        lines = self.counts.lines(self.settings)
+        lines = self.counts.to_lines(self.settings)
         if self.num_made:
             suffix = f" for {self.num_made} of {self.num_shards} shards" if self.num_made < self.num_shards else ""
             lines.insert(2, f"took     {self.seconds:.1f} s{suffix}, "

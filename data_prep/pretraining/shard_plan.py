@@ -62,7 +62,7 @@ def plan_units(paths, num_units=1, max_bytes=0):
       InputError: If there are too few documents, no document ends within max_bytes, or a .gz file is damaged.
       OSError: If a file cannot be read.
     """
-    sizes = [_text_size(path) for path in paths]
+    sizes = [_get_text_size(path) for path in paths]
     total = sum(sizes)
     if not total and num_units > 1:
         raise create_empty_error(paths)
@@ -72,7 +72,7 @@ def plan_units(paths, num_units=1, max_bytes=0):
     with TextReader() as reader:
         for k in range(1, num_units):
             after = _create_unit(paths, sizes, max(total * k // num_units, boundaries[-1] + 1) - 1, total)
-            boundary = total - after.num_bytes + _bytes_to_next_document(reader, after, max_bytes)
+            boundary = total - after.num_bytes + _count_bytes_to_next_document(reader, after, max_bytes)
             if boundary >= total:
                 raise InputError(f"{total:,} bytes of text cannot be split into {num_units} shards: too few "
                                  f"documents end with a blank line; {FEWER_SHARDS}")
@@ -115,7 +115,7 @@ class TextReader:
           OSError: If a file cannot be read.
         """
         for file_range in unit.ranges:
-            for block in self._blocks(file_range, block_bytes):
+            for block in self._read_blocks(file_range, block_bytes):
                 yield block
                 if on_progress:
                     on_progress(len(block))
@@ -123,13 +123,13 @@ class TextReader:
     def read_lines(self, unit):
         """Yields (path, line) for the lines of a unit, with their line ends; lines need not be valid UTF-8."""
         for file_range in unit.ranges:
-            for block in self._blocks(file_range, SCAN_BYTES):
+            for block in self._read_blocks(file_range, SCAN_BYTES):
                 for line in io.BytesIO(block):  # Unlike bytes.splitlines, ends lines only at \n.
                     yield file_range.path, line
 
-    def _blocks(self, file_range, block_bytes):
+    def _read_blocks(self, file_range, block_bytes):
         with _add_path_to_errors(file_range.path):
-            file = self._file(file_range.path)
+            file = self._get_file(file_range.path)
             file.seek(file_range.start)
             remaining, rest = file_range.stop - file_range.start, b""
             while remaining and (fresh := file.read(min(block_bytes, remaining))):
@@ -146,7 +146,7 @@ class TextReader:
             if rest:
                 yield rest
 
-    def _file(self, path):
+    def _get_file(self, path):
         if path != self._path:
             self._open_files.close()
             self._path, self._open = path, self._open_files.enter_context(_open(path))
@@ -175,7 +175,7 @@ def _add_path_to_errors(path):
         raise OSError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _text_size(path):
+def _get_text_size(path):
     """Returns the bytes of a file, after decompression."""
     with _add_path_to_errors(path):
         if not path.endswith(".gz"):
@@ -195,7 +195,7 @@ def _create_unit(paths, sizes, start, stop):
     return Unit(tuple(ranges))
 
 
-def _bytes_to_next_document(reader, part, max_bytes):
+def _count_bytes_to_next_document(reader, part, max_bytes):
     """Returns the bytes of a part, which begins within a line, up to the first document that begins after that line."""
     position = 0
     for number, (path, line) in enumerate(reader.read_lines(part)):

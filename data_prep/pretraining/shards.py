@@ -76,7 +76,7 @@ class Counts:
         return Counts(*(first + second for first, second
                         in zip(dataclasses.astuple(self), dataclasses.astuple(other), strict=True)))
 
-    def lines(self, settings):
+    def to_lines(self, settings):
         """Describes the counts for the user, as a list of lines; `settings`: InstanceSettings."""
         written = f"{self.num_records:,} records"
         if settings.pack_sequences:
@@ -142,7 +142,7 @@ def create_shard(task, progress=no_progress):
             write_instances(corpus, instances, settings, task.vocabulary, writers, advance)
     files = [{"file": os.path.basename(writer.path), "bytes": writer.num_bytes, "sha256": writer.sha256.hexdigest()}
              for writer in writers]
-    return Shard(task.index, files, count(corpus, instances, settings, task.unk_id))
+    return Shard(task.index, files, compute_counts(corpus, instances, settings, task.unk_id))
 
 
 def compile_ahead(task):
@@ -169,7 +169,7 @@ def write_instances(corpus, instances, settings, vocabulary, writers, on_progres
         on_progress(len(rows))
 
 
-def count(corpus, instances, settings, unk_id):
+def compute_counts(corpus, instances, settings, unk_id):
     """Computes the Counts of a shard."""
     num_dropped = 0
     if settings.masking == "static":

@@ -47,17 +47,17 @@ def inspect(path, settings, vocabulary=None, announce=print):
     with files.open_bytes(path) as file:
         for number, (_, record) in enumerate(read_records(path, file, files.size(path))):
             place = f"{path}, record {number:,}"
-            values = _features(record, place)
+            values = _parse_record(record, place)
             if layout is None:
                 layout = _Layout(path, values, settings)
             layout.check(values, place, vocabulary)
             layout.add(values, sums)
             if number < settings.num_records:
                 announce(f"{place}: {layout.describe(values)}\n  {' '.join(layout.mark_tokens(values, vocabulary))}")
-    return f"{path}: {layout.summary(sums)}"
+    return f"{path}: {layout.summarize(sums)}"
 
 
-def _features(record, place):
+def _parse_record(record, place):
     """Returns dict of feature name to its numbers; raises InputError unless it is a numeric tf.train.Example."""
     try:
         features = tf.train.Example.FromString(record).features.feature
@@ -75,7 +75,7 @@ def _features(record, place):
 SENTENCE_LABELS = {"next_sentence": ("actual next", "random next"), "sentence_order": ("in order", "swapped"), None: ()}
 
 
-def _kinds(values):
+def _list_kinds(values):
     """Yields (name of the kind, its features, prefix of its sequence label) for each possible kind of record."""
     length, predictions = len(values.get("input_ids", ())), len(values.get("masked_lm_positions", ()))
     for label in SENTENCE_LABELS:
@@ -93,7 +93,7 @@ class _Layout:
     """The features of a file's records and their lengths, taken from its first record."""
 
     def __init__(self, path, values, settings):
-        for self._kind, features, self._label in _kinds(values):
+        for self._kind, features, self._label in _list_kinds(values):
             if {feature.name for feature in features} == set(values):
                 self._lengths = {feature.name: feature.length for feature in features}
                 self._floats = {feature.name for feature in features if feature.is_float}
@@ -125,7 +125,7 @@ class _Layout:
             invalid = next((number for number in values[name] if not math.isfinite(number)), None)
             if invalid is not None:
                 raise InputError(f"{place}: {name} contains {invalid}; must be finite")
-        for name, highest, problem in self._limits(vocabulary):
+        for name, highest, problem in self._list_limits(vocabulary):
             largest = max(values.get(name, ()), default=0)
             if largest > highest:
                 raise InputError(f"{place}: {name} contains {largest}; must be {problem}")
@@ -138,7 +138,7 @@ class _Layout:
         if name != "label_ids" and min(numbers, default=0) < 0:
             raise InputError(f"{place}: {name} contains {min(numbers)}; must not be negative")
 
-    def _limits(self, vocabulary):
+    def _list_limits(self, vocabulary):
         """Yields (feature, its maximum, end of the message for a larger number) in the order of the checks."""
         length, binary = self._lengths["input_ids"], "0 or 1"
         yield f"{self._label}_labels", 1, binary
@@ -152,21 +152,21 @@ class _Layout:
                                               "vocabulary that the records were created with")
 
     def add(self, values, sums):
-        """Adds a record to the sums for `summary`."""
+        """Adds a record to the sums for `summarize`."""
         sums["records"] += 1
         sums["sequences"] += max(values["input_mask"])
-        sums["real"] += _num_real(values)
+        sums["tokens"] += _count_tokens(values)
         sums["masked"] += int(sum(values.get("masked_lm_weights", ())))
         sums["label 1"] += sum(values.get(f"{self._label}_labels", ()))
         for label in values.get("label_ids", ()):
             sums["label", label] += 1
 
-    def summary(self, sums):
+    def summarize(self, sums):
         """Returns a one-line summary of all records."""
         sizes = ", ".join(f"{name} {size}" for name, size in self._sizes.items())
-        statistics = [f"{sums['real'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
+        statistics = [f"{sums['tokens'] / (sums['records'] * self._sizes['max_seq_length']):.1%} non-padding tokens"]
         if "masked_lm_positions" in self._lengths:
-            statistics.append(f"{sums['masked'] / max(1, sums['real']):.1%} of these masked")
+            statistics.append(f"{sums['masked'] / max(1, sums['tokens']):.1%} of these masked")
         if self._is_packed:
             statistics.insert(0, f"{sums['sequences'] / sums['records']:.2f} sequences per record")
         if self._label:
@@ -178,7 +178,7 @@ class _Layout:
 
     def describe(self, values):
         """Returns a one-line description of a record."""
-        parts = [f"{_num_real(values)} of {len(values['input_ids'])} tokens are non-padding"]
+        parts = [f"{_count_tokens(values)} of {len(values['input_ids'])} tokens are non-padding"]
         num_sequences = max(values["input_mask"])
         if self._is_packed:
             parts.append(f"{num_sequences} sequence{'' if num_sequences == 1 else 's'}")
@@ -206,9 +206,9 @@ class _Layout:
         for place, position in enumerate(values.get("positions", ())):
             if place and not position:
                 tokens[place] = f"| {tokens[place]}"
-        return tokens[:_num_real(values)]
+        return tokens[:_count_tokens(values)]
 
 
-def _num_real(values):
+def _count_tokens(values):
     """Returns the number of non-padding tokens of a record."""
     return sum(number > 0 for number in values["input_mask"])

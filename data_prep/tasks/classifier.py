@@ -175,10 +175,10 @@ class ClassifierData(TaskData):
         examples = glue.read_examples(self.dataset, self.settings.data_dir, "dev")
         for place, (guid, text_a) in enumerate(zip(examples.guids, examples.text_a, strict=True)):
             text_b = examples.text_b[place] if examples.text_b else None
-            names, right = self._answer(examples.labels[place])
+            names, right = self._find_answer(examples.labels[place])
             yield Question(text_a, text_b, expected=", ".join(names), source=guid, right=right)
 
-    def _answer(self, label):
+    def _find_answer(self, label):
         """Returns a row's label, labels, or number: list of names in the data, and the model's prediction for it."""
         if self.dataset.regression:
             return [f"{label:g}"], float(label)
@@ -254,9 +254,9 @@ def order_labels(task_name, labels, model_labels):
     if len(model_labels) == len(labels):
         if all(map(GENERIC_LABEL.fullmatch, model_labels)):
             return labels
-        known = {_plain(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
-        known |= {_plain(label): label for label in labels}
-        in_order = tuple(known.get(_plain(name)) for name in model_labels)
+        known = {_normalize(name): label for name, label in HUB_NAMES.get(task_name, {}).items()}
+        known |= {_normalize(label): label for label in labels}
+        in_order = tuple(known.get(_normalize(name)) for name in model_labels)
         if {*in_order} == {*labels}:
             return in_order
     predicted, required = (", ".join(names) or "a number" for names in (model_labels, labels))
@@ -264,5 +264,5 @@ def order_labels(task_name, labels, model_labels):
                      f"the task requires {required}")
 
 
-def _plain(name):
+def _normalize(name):
     return re.sub(r"[^a-z0-9]", "", name.lower())

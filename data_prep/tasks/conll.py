@@ -314,7 +314,7 @@ def write_predictions(path, sentences, labels):
     with new_file(path) as file:
         for line, row in enumerate(sentences.rows, start=1):
             if label := by_line.get(line, OUTSIDE if row.startswith(DOCUMENT_START) else None):
-                row += f"{_separator(row)}{label}"
+                row += f"{_find_separator(row)}{label}"
             file.write(f"{row}\n")
 
 
@@ -367,7 +367,7 @@ def _check_row(path, line, fields, columns, first_line, width):
                          "`token_column` and `label_column` to different columns")
 
 
-def _separator(row):
+def _find_separator(row):
     return "\t" if "\t" in row else " "
 
 

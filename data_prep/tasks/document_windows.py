@@ -45,7 +45,7 @@ def compute_windows(lengths, max_tokens):
     best, number = [], 0  # Best window of each word; the first for ties.
     for word in range(num_words):
         while number + 1 < len(bounds) and (
-                _inside(offsets, word, *bounds[number + 1]) > _inside(offsets, word, *bounds[number])):
+                _count_context(offsets, word, *bounds[number + 1]) > _count_context(offsets, word, *bounds[number])):
             number += 1
         best.append(number)
     windows = [Window(*bound, bisect.bisect_left(best, number), bisect.bisect_right(best, number))
@@ -53,6 +53,6 @@ def compute_windows(lengths, max_tokens):
     return [window for window in windows if window.first < window.last]
 
 
-def _inside(offsets, word, start, stop):
+def _count_context(offsets, word, start, stop):
     """Counts the tokens between a word and the nearer edge of a window; negative if it does not contain the word."""
     return min(offsets[word] - offsets[start], offsets[stop] - offsets[word + 1])

@@ -178,7 +178,7 @@ def read_examples(task, data_dir, split, allow_unknown=False):
         raise InputError(f"task {task.name} has no split {split!r}; must be one of {', '.join(task.splits)}")
     layout = task.splits[split]
     path = os.path.join(data_dir, layout.file)
-    parse_label = _label_parser(task)
+    parse_label = _create_label_parser(task)
     guids, text_a, text_b, labels = [], [], [], []
     num_empty = num_broken = num_unknown = 0
     decoder, allow_unknown = LineDecoder(), allow_unknown and bool(task.labels) and not task.label_separator
@@ -269,7 +269,7 @@ def count_truncated(examples, tokenizer, max_seq_length):
     return Truncation(int(np.count_nonzero(excess)), int(excess.sum()), int(lengths.sum()))
 
 
-def _label_parser(task):
+def _create_label_parser(task):
     """Returns a function from the text of a label to its value in `Examples.labels`; it raises InputError."""
     ids = {label: number for number, label in enumerate(task.labels)}
     ids |= {in_file: ids[label] for in_file, label in task.renamed_labels}
@@ -321,15 +321,15 @@ def _read_labels(path, layout, separator):
     return sorted(labels)
 
 
-def _glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
+def _create_glue_task(name, labels, train, test, dev_file="dev.tsv", test_file="test.tsv", **fields):
     """Creates a task whose development file has the columns of its training file; `train`, `test`: dicts of them."""
     return Dataset(name, {"train": Split("train.tsv", **train), "dev": Split(dev_file, **train),
                                      "test": Split(test_file, **test)}, labels, **fields)
 
 
-def _mnli_task(name, kind):
+def _create_mnli_task(name, kind):
     texts = {"text_a": 8, "text_b": 9, "index": 0}
-    return _glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
+    return _create_glue_task(name, NLI_LABELS, {**texts, "label": -1}, texts, f"dev_{kind}.tsv", f"test_{kind}.tsv")
 
 
 def create_xnli_task(language="zh", train_language=None):
@@ -354,20 +354,20 @@ _MRPC_PAIR = {"text_a": 3, "text_b": 4}
 _STSB_PAIR = {"text_a": 7, "text_b": 8, "index": 0}
 
 TASKS = MappingProxyType({task.name: task for task in (
-    _glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
+    _create_glue_task("cola", ("0", "1"), {"text_a": 3, "label": 1, "header": False}, {"text_a": 1, "index": 0},
                metrics=("matthews_corrcoef", "accuracy")),
-    _glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
-    _glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
+    _create_glue_task("sst-2", ("0", "1"), {"text_a": 0, "label": 1}, {"text_a": 1, "index": 0}),
+    _create_glue_task("mrpc", ("0", "1"), {**_MRPC_PAIR, "label": 0}, {**_MRPC_PAIR, "index": 0},
                metrics=("f1", "accuracy")),
-    _glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
+    _create_glue_task("sts-b", (), {**_STSB_PAIR, "label": 9}, _STSB_PAIR, regression=True,
                metrics=("pearson", "spearman")),
     # A line break inside a question splits some rows of the published training file.
-    _glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
+    _create_glue_task("qqp", ("0", "1"), {"text_a": 3, "text_b": 4, "label": 5, "index": 0}, _PAIR,
                metrics=("f1", "accuracy"), skip_broken_rows=True),
-    _mnli_task("mnli", "matched"),
-    _mnli_task("mnli-mm", "mismatched"),
-    _glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
-    _glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
-    _glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
+    _create_mnli_task("mnli", "matched"),
+    _create_mnli_task("mnli-mm", "mismatched"),
+    _create_glue_task("qnli", _TWO_WAY, _LABELED_PAIR, _PAIR),
+    _create_glue_task("rte", _TWO_WAY, _LABELED_PAIR, _PAIR),
+    _create_glue_task("wnli", ("0", "1"), _LABELED_PAIR, _PAIR),
     create_xnli_task(),
 )})

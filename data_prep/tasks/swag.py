@@ -80,8 +80,8 @@ def read_swag(path):
         text_a.append(fields[first])
         text_b.append([f"{fields[second]} {fields[ending]}".strip() for ending in endings])
         if answers is not None:
-            labels.append(_swag_label(fields[answers], len(endings), f"{path}:{line}"))
-    return dataclasses.replace(_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
+            labels.append(_parse_swag_label(fields[answers], len(endings), f"{path}:{line}"))
+    return dataclasses.replace(_create_questions(path, guids, text_a, text_b, labels), num_garbled=decoder.num_garbled)
 
 
 def read_race(path):
@@ -98,7 +98,7 @@ def read_race(path):
         options, or if its answer is not an option. The message names the file, and the question if applicable.
     """
     guids, text_a, text_b, labels = [], [], [], []
-    for file in _race_files(path):
+    for file in _find_race_files(path):
         article = _read_article(file)
         answers = article.get("answers")
         if guids and (answers is not None) != bool(labels):
@@ -112,10 +112,10 @@ def read_race(path):
                 raise InputError(f"{place}: must have {max(2, expected)} options, but has {len(options)}")
             guids.append(without_surrogates(f"{article.get('id', os.path.basename(file))}-{number}"))
             text_a.append(without_surrogates(article["article"]))
-            text_b.append([without_surrogates(_statement(question, option)) for option in options])
+            text_b.append([without_surrogates(_complete_question(question, option)) for option in options])
             if answers is not None:
-                labels.append(_race_label(answers[number], len(options), place))
-    return _questions(path, guids, text_a, text_b, labels)
+                labels.append(_parse_race_label(answers[number], len(options), place))
+    return _create_questions(path, guids, text_a, text_b, labels)
 
 
 READERS = {"swag": read_swag, "race": read_race}
@@ -148,13 +148,13 @@ def _parse_number(ending):
     return int(ENDING.fullmatch(ending)[1])
 
 
-def _swag_label(text, num_choices, place):
+def _parse_swag_label(text, num_choices, place):
     if text not in map(str, range(num_choices)):
         raise InputError(f"{place}: label {text!r}: must be the number of an ending, 0 to {num_choices - 1}")
     return int(text)
 
 
-def _race_files(path):
+def _find_race_files(path):
     if files.is_file(path):
         return [path]
     if not files.is_dir(path):
@@ -184,21 +184,21 @@ def _are_texts(options):
     return isinstance(options, list) and all(isinstance(option, str) for option in options)
 
 
-def _statement(question, option):
+def _complete_question(question, option):
     """Returns a question with an option inserted in its gap, marked by "_", or appended."""
     if "_" in question:
         return re.sub("_+", lambda _: option, question, count=1)
     return f"{question} {option}"
 
 
-def _race_label(answer, num_choices, place):
+def _parse_race_label(answer, num_choices, place):
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:num_choices]
     if not (isinstance(answer, str) and len(answer) == 1 and answer in letters):
         raise InputError(f"{place}: answer {answer!r}: must be one of {', '.join(letters)}")
     return letters.index(answer)
 
 
-def _questions(path, guids, text_a, text_b, labels):
+def _create_questions(path, guids, text_a, text_b, labels):
     if not guids:
         raise InputError(f"{path}: contains no questions")
     return Questions(guids, text_a, text_b, np.array(labels, np.int32) if labels else None)

@@ -74,19 +74,19 @@ def read_sentences(path, decoder=None):
                 sentence_text = match[1]
             elif text.strip() and not text.startswith("#"):
                 rows.append((number, text.split("\t")))
-            elif not text.strip() and (sentence := _sentence(path, rows, sentence_text)):
+            elif not text.strip() and (sentence := _create_sentence(path, rows, sentence_text)):
                 yield sentence
                 num_sentences += 1
             if not text.strip():
                 rows, sentence_text = [], None
-    if sentence := _sentence(path, rows, sentence_text):
+    if sentence := _create_sentence(path, rows, sentence_text):
         yield sentence
         num_sentences += 1
     if not num_sentences:
         raise InputError(f"{path}: contains no sentences")
 
 
-def _sentence(path, rows, text):
+def _create_sentence(path, rows, text):
     """Returns the Sentence of rows (line number, columns) and a text or None, or None if they have no words."""
     words = []
     for line, columns in rows:
@@ -100,14 +100,14 @@ def _sentence(path, rows, text):
         words.append((line, columns))
         if int(columns[0]) != len(words):
             raise InputError(f"{path}:{line}: ID {columns[0]}: must be {len(words)}")
-    heads = [_head(path, line, columns[6], len(words)) for line, columns in words]
+    heads = [_parse_head(path, line, columns[6], len(words)) for line, columns in words]
     if not words:
         return None
     return Sentence([columns[1] for _, columns in words], [columns[3] for _, columns in words], heads,
                     [columns[7] for _, columns in words], text)
 
 
-def _head(path, line, text, num_words):
+def _parse_head(path, line, text, num_words):
     if not (text.isdecimal() and int(text) <= num_words):
         raise InputError(f"{path}:{line}: HEAD {text!r}: must be a number from 0 to {num_words}")
     return int(text) - 1

@@ -48,7 +48,7 @@ def learn_vocabulary(counts, vocab_size, min_count=2, min_character_count=None, 
       InputError: If the characters do not fit into `vocab_size`, or if the text is too small for it.
     """
     specials = [*BEFORE_UNUSED, *(f"[unused{number}]" for number in range(num_unused)), *AFTER_UNUSED]
-    characters = _character_entries(counts.characters, min_character_count or min_count)
+    characters = _find_character_entries(counts.characters, min_character_count or min_count)
     smallest = len(specials) + len(characters)
     if vocab_size < smallest:
         raise InputError(
@@ -130,7 +130,7 @@ def describe(vocabulary, words):
             f"{total_tokens / total:.3f} tokens per word, {unknown / total:.3%} [UNK]")
 
 
-def _character_entries(characters, min_count):
+def _find_character_entries(characters, min_count):
     frequent = sorted(character for character, count in characters.items() if count >= min_count)
     return frequent + [f"##{character}" for character in frequent
                        if not is_punctuation(character) and not is_cjk(character)]
@@ -143,15 +143,15 @@ def _merge_tokens(words, characters, num_tokens, min_count, show_progress):
     run, and breaks ties by these numbers. So this function encodes each entry of `characters` as one code point and
     learns plain byte-pair encoding, which sorts its alphabet.
     """
-    entry_of_symbol = dict(zip(_symbols(len(characters)), characters, strict=True))
-    learned_words = _words_to_learn(words, set(characters), min_count)
+    entry_of_symbol = dict(zip(_create_symbols(len(characters)), characters, strict=True))
+    learned_words = _select_words(words, set(characters), min_count)
     scale = max(1, sum(learned_words.values()) / MAX_LEARNED_OCCURRENCES)
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     trainer = trainers.BpeTrainer(vocab_size=num_tokens, min_frequency=max(1, round(min_count / scale)),
                                   max_token_length=MAX_TOKEN_CHARACTERS, show_progress=show_progress,
                                   initial_alphabet=list(entry_of_symbol))
-    tokenizer.train_from_iterator(_symbol_text(learned_words, entry_of_symbol, scale), trainer)
+    tokenizer.train_from_iterator(_encode_words(learned_words, entry_of_symbol, scale), trainer)
     learned = tokenizer.get_vocab()
     tokens = []
     for symbols in sorted(learned, key=learned.get):
@@ -164,7 +164,7 @@ def _split_word(word):
     return [word[0], *(f"##{character}" for character in word[1:])]
 
 
-def _words_to_learn(words, characters, min_count):
+def _select_words(words, characters, min_count):
     """Returns the most frequent words and their counts, without words that a rare character makes [UNK] in any case."""
     frequent = [word for word, count in words.items()
                 if count >= min_count and characters.issuperset(_split_word(word))]
@@ -172,13 +172,13 @@ def _words_to_learn(words, characters, min_count):
     return {word: words[word] for word in frequent[:MAX_LEARNED_WORDS]}
 
 
-def _symbols(number):
+def _create_symbols(number):
     """Returns `number` code points in increasing order, without white space and surrogates."""
     symbols = (chr(code) for code in range(0x21, sys.maxunicode) if not 0xD800 <= code < 0xE000)
     return list(itertools.islice((symbol for symbol in symbols if not symbol.isspace()), number))
 
 
-def _symbol_text(words, entry_of_symbol, scale):
+def _encode_words(words, entry_of_symbol, scale):
     """Yields each word once per occurrence, divided by `scale`, with its characters as the learner's symbols."""
     symbol_of_entry = {entry: symbol for symbol, entry in entry_of_symbol.items()}
     for word, count in words.items():

@@ -74,8 +74,8 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
     """
     check_documents(corpus.num_documents, settings)
     text, rules = create_text(corpus, settings, vocabulary), create_rules(settings, vocabulary)
-    dtypes = (np.promote_types(np.int32, _narrowest(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
-              _narrowest(vocabulary.size))
+    dtypes = (np.promote_types(np.int32, _find_dtype(len(corpus.tokens))), np.uint16, bool, np.uint16, np.uint16,
+              _find_dtype(vocabulary.size))
     columns = [[np.zeros((0, 2) if column == 0 else 0, dtype)] for column, dtype in enumerate(dtypes)]
     sample = sentence_pairs.sample if settings.objective_spec.pairs else sequences.sample
     for batch in sample(sampler, corpus, text, rules, settings, on_progress):
@@ -87,8 +87,8 @@ def create_instances(corpus, settings, vocabulary, sampler, on_progress=lambda s
     order = np.arange(len(labels), dtype=np.uint32)
     sampler.shuffle(order)
     instances = Instances(
-        parts, _starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
-        _starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
+        parts, _compute_starts(part_counts, np.promote_types(np.uint32, np.min_scalar_type(len(parts)))), labels,
+        _compute_starts(mask_counts, np.int64), mask_positions, mask_replacements, order,
         np.arange(len(order) + 1, dtype=np.uint32))
     return packing.pack(instances, settings, sampler) if settings.pack_sequences else instances
 
@@ -122,11 +122,11 @@ def create_rules(settings, vocabulary):
                  vocabulary.size - 1)
 
 
-def _narrowest(limit):
+def _find_dtype(limit):
     """Returns the narrowest signed dtype of at least 16 bits for numbers up to `limit`."""
     return np.promote_types(np.int16, np.min_scalar_type(-limit - 1))
 
 
-def _starts(counts, dtype):
+def _compute_starts(counts, dtype):
     """Returns [N + 1]: the sums of the first 0, 1, ..., N counts."""
     return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]).astype(dtype)

@@ -42,7 +42,7 @@ class Answers:
     nbest: dict
     null_odds: dict | None
 
-    def best_texts(self):
+    def get_best_texts(self):
         """Returns dict of question ID to its most likely answer other than no answer; "" if there is none."""
         return {qas_id: next((candidate.text for candidate in candidates if candidate.text), "")
                 for qas_id, candidates in self.nbest.items()}
@@ -50,7 +50,7 @@ class Answers:
     def choose(self, null_score_diff_threshold):
         """Returns dict of question ID to its answer; for SQuAD 2.0, "" if the null odds exceed the threshold."""
         return {qas_id: "" if self.null_odds and self.null_odds[qas_id] > null_score_diff_threshold else text
-                for qas_id, text in self.best_texts().items()}
+                for qas_id, text in self.get_best_texts().items()}
 
 
 def write_predictions(examples, features, start_logits, end_logits, n_best_size, max_answer_length, do_lower_case,
@@ -78,7 +78,7 @@ def write_answers(answers, output_dir, null_score_diff_threshold):
     """
     nbest = {qas_id: [{"text": candidate.text, "probability": probability, "start_logit": candidate.start_logit,
                        "end_logit": candidate.end_logit}
-                      for candidate, probability in zip(candidates, _probabilities(candidates), strict=True)]
+                      for candidate, probability in zip(candidates, _compute_probabilities(candidates), strict=True)]
              for qas_id, candidates in answers.nbest.items()}
     _write_json(os.path.join(output_dir, NBEST_FILE), nbest)
     _write_json(os.path.join(output_dir, PREDICTIONS_FILE), answers.choose(null_score_diff_threshold))
@@ -125,7 +125,7 @@ def predict_answers(examples, features, start_logits, end_logits, n_best_size, m
         if version_2_with_negative:
             if null not in candidates:
                 candidates.append(null)
-            null_odds[example.qas_id] = _null_odds(null, candidates)
+            null_odds[example.qas_id] = _compute_null_odds(null, candidates)
         nbest[example.qas_id] = candidates or [Candidate("empty", 0.0, 0.0)]
     return Answers(nbest, null_odds if version_2_with_negative else None)
 
@@ -146,7 +146,7 @@ def _find_null(windows):
     return Candidate("", *min(scores, key=sum, default=(0.0, 0.0)))
 
 
-def _null_odds(null, candidates):
+def _compute_null_odds(null, candidates):
     best = next((candidate for candidate in candidates if candidate.text), None)
     if best is None:
         return CERTAINLY_NULL
@@ -177,11 +177,11 @@ def _select_distinct(spans, features, doc_tokens, n_best_size, casing):
 
 def _extract_text(span, feature, doc_tokens, casing):
     first_word, last_word = (feature.words[position - feature.context_start] for position in (span.start, span.end))
-    pieces = [feature.vocabulary[piece] for piece in feature.pieces[span.start : span.end + 1]]
-    return get_final_text(pieces, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
+    tokens = [feature.vocabulary[token_id] for token_id in feature.token_ids[span.start : span.end + 1]]
+    return get_final_text(tokens, " ".join(doc_tokens[first_word : last_word + 1]), *casing)
 
 
-def _probabilities(candidates):
+def _compute_probabilities(candidates):
     """Computes the softmax of the candidates' scores, a list of float."""
     scores = [candidate.start_logit + candidate.end_logit for candidate in candidates]
     highest = max(scores)

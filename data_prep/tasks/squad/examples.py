@@ -78,13 +78,13 @@ def read_examples(path, is_training, version_2_with_negative):
       OSError: If the file cannot be read.
     """
     examples = Examples()
-    for place, context, question in _questions(path):
+    for place, context, question in _read_questions(path):
         answers = question.get("answers")
         if answers is not None:
-            answers = tuple(_field(answer, "text", str, f"{place}.answers[{index}]")
-                            for index, answer in enumerate(_field(question, "answers", list, place)))
-        example = Example(str(_field(question, "id", (str, int), place)), _field(question, "question", str, place),
-                          context, answers=answers)
+            answers = tuple(_get_field(answer, "text", str, f"{place}.answers[{index}]")
+                            for index, answer in enumerate(_get_field(question, "answers", list, place)))
+        example = Example(str(_get_field(question, "id", (str, int), place)),
+                          _get_field(question, "question", str, place), context, answers=answers)
         if is_training:
             example = _add_answer(example, question, place, version_2_with_negative)
             if example is None:
@@ -100,20 +100,20 @@ def read_examples(path, is_training, version_2_with_negative):
     return examples
 
 
-def _questions(path):
+def _read_questions(path):
     """Yields (place in the file, context, question as a dict)."""
-    for article_index, article in enumerate(_field(read_json(path), "data", list, path)):
+    for article_index, article in enumerate(_get_field(read_json(path), "data", list, path)):
         article_place = f"{path}: data[{article_index}]"
-        for paragraph_index, paragraph in enumerate(_field(article, "paragraphs", list, article_place)):
+        for paragraph_index, paragraph in enumerate(_get_field(article, "paragraphs", list, article_place)):
             place = f"{article_place}.paragraphs[{paragraph_index}]"
-            context = _field(paragraph, "context", str, place)
-            for index, question in enumerate(_field(paragraph, "qas", list, place)):
+            context = _get_field(paragraph, "context", str, place)
+            for index, question in enumerate(_get_field(paragraph, "qas", list, place)):
                 if not isinstance(question, dict):
                     raise InputError(f"{place}.qas[{index}]: must be an object with the keys id and question")
                 yield f"{place}.qas[{index}]", context, question
 
 
-def _field(mapping, name, kind, place):
+def _get_field(mapping, name, kind, place):
     value = mapping.get(name) if isinstance(mapping, dict) else None
     if not isinstance(value, kind):
         raise InputError(f"{place}: requires {name!r}, {_KINDS[kind]}, as in SQuAD files")
@@ -126,7 +126,7 @@ def _add_answer(example, question, place, version_2_with_negative):
         if "is_impossible" not in question:
             raise InputError(f"{place}: has no 'is_impossible', so it is not in SQuAD 2.0 format; unset "
                              "`version_2_with_negative`")
-        if _field(question, "is_impossible", bool, place):
+        if _get_field(question, "is_impossible", bool, place):
             return dataclasses.replace(example, orig_answer_text="", start_position=-1, end_position=-1,
                                        is_impossible=True)
     num_answers = len(example.answers or ())
@@ -135,7 +135,7 @@ def _add_answer(example, question, place, version_2_with_negative):
             "; for SQuAD 2.0, which has questions without answers, set `version_2_with_negative`")
         raise InputError(f"{place}: has {num_answers} answers, but training requires exactly 1 per question{hint}")
     text = example.answers[0]
-    start = _field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
+    start = _get_field(question["answers"][0], "answer_start", int, f"{place}.answers[0]")
     words = _find_answer_words(example.context, text, start)
     return words and dataclasses.replace(example, orig_answer_text=text, start_position=words[0],
                                          end_position=words[1])

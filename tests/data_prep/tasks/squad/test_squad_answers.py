@@ -138,7 +138,7 @@ def test_scores_for_another_number_of_windows():
         squad.predict_answers([], [], np.zeros([3, 4]), np.zeros([2, 4]), 20, 30, True, False)
 
 
-@pytest.mark.parametrize(("pieces", "original", "casing", "expected"), [
+@pytest.mark.parametrize(("tokens", "original", "casing", "expected"), [
     (["1895"], "(1895-1943).", (True,), "1895"),
     (["steve", "smith"], "Steve Smith's", (True,), "Steve Smith"),
     (["caf", "##e"], "\"Café\",", (True,), "Café"),
@@ -153,5 +153,5 @@ def test_scores_for_another_number_of_windows():
     (["größe"], "\"GRÖSSE\", die Größe.", (True, False), "Größe"),
     (["größe"], "Größe.", (True,), "Größe."),  # not found: the words have no accents
 ])
-def test_final_texts_by_hand(pieces, original, casing, expected):
-    assert get_final_text(pieces, original, *casing) == expected
+def test_final_texts_by_hand(tokens, original, casing, expected):
+    assert get_final_text(tokens, original, *casing) == expected
