@@ -115,7 +115,7 @@ def test_invalid_lengths(name, length):
     (PRETRAINING, {"input_mask": [[1] * 9, [2] + [0] * 8]}, "a, record 1: input_mask contains 2; must be 0 or 1"),
     (PRETRAINING, {"masked_lm_weights": [[1] * 4, [float("nan")] * 4]}, "a, record 1: masked_lm_weights contains nan"),
     (PRETRAINING, {"next_sentence_labels": [[7], [0]]}, "a, record 0: next_sentence_labels contains 7; must be 0 or 1"),
-    (PACKED, {"input_mask": [[1] * 9, [10**12] + [0] * 8]}, "input_mask contains 1000000000000, ; must be at most 3"),
+    (PACKED, {"input_mask": [[1] * 9, [10**12] + [0] * 8]}, "input_mask contains 1000000000000; must be at most 3"),
     (PACKED, {"next_sentence_weights": [[1, 1, 0], [float("inf"), 0, 0]]}, "next_sentence_weights contains inf"),
     (PACKED, {"positions": [[0] * 9, [9] * 9]}, "a, record 1: positions contains 9; must be less than 9"),
     (PACKED, {"next_sentence_positions": [[0] * 3, [9] * 3]}, "next_sentence_positions contains 9; must be less"),

@@ -93,7 +93,7 @@ def test_features_of_windows(reference):
     tokenizer = BertTokenizer(str(reference / "text" / "vocab.txt"))
     examples = glue.Examples(["0", "1", "2"], ["the class", "the line stops " * 4, ""], None,
                                        np.array([1, 0, 1], np.int32))
-    windows = text_windows.Windows(stride=3, most=8)
+    windows = text_windows.Windows(stride=3, max_windows=8)
     features, counts, was_cut = text_windows.convert_examples_to_windows(examples, tokenizer, LENGTH, windows)
     whole = tokenizer.tokenize(examples.text_a[1:2])[0].numpy()
     many = 1 + -(-(len(whole) - 7) // 3)
