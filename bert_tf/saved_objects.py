@@ -132,7 +132,8 @@ class SavedLayer(SavedObject):
             raise InputError(f"layer {self.name!r} has the hook {name}, which cannot be saved; detach it first")
         if any(isinstance(child, tf.Variable) and vars(self).get(name, child) is not child
                for name, child in self._trackable_children().items()):
-            raise InputError(f"layer {self.name!r} has replaced weights, which cannot be saved; restore its own first")
+            raise InputError(f"layer {self.name!r} has replaced weights, which cannot be saved; restore the "
+                             "original weights first")
         if type(self).__module__.startswith(OURS) and len(self.weights) != vars(self)["_num_weights"]:
             raise InputError(f"layer {self.name!r} has weights that its constructor does not create, such as adapters, "
                              "which cannot be saved")

@@ -27,17 +27,17 @@ class Measure(NamedTuple):
 
 
 MEASURES = (
-    Measure("entropy", "entropy", "Entropy of the attention of a token, in nats: 0 if it goes to one token alone."),
-    Measure("distance", "distance", "Mean distance of what is attended to, in tokens."),
+    Measure("entropy", "entropy", "Entropy of the attention of a token, in nats: 0 if it goes to only one token."),
+    Measure("distance", "distance", "Mean distance to the attended token, in tokens."),
     Measure("same", "same token", "Attention of a token to itself.", True),
-    Measure("previous", "previous token", "Attention to the token before, of all tokens but the first.", True),
-    Measure("next", "next token", "Attention to the token after, of all tokens but the last.", True),
+    Measure("previous", "previous token", "Attention to the previous token, from all tokens except the first.", True),
+    Measure("next", "next token", "Attention to the next token, from all tokens except the last.", True),
     Measure("cls", "[CLS]", "Attention to [CLS].", True),
     Measure("sep", "[SEP]", "Attention to [SEP].", True),
-    Measure("punctuation", "punctuation", "Attention to pieces that are one punctuation mark.", True),
+    Measure("punctuation", "punctuation", "Attention to tokens that are one punctuation mark.", True),
     Measure("first_text", "first text", "Attention to the first text, without [CLS] and [SEP]."),
-    Measure("second_text", "second text", "In pairs: attention to the second text, without its [SEP]."),
-    Measure("other_text", "other text", "In pairs: attention from tokens of one text to those of the other."),
+    Measure("second_text", "second text", "For pairs: attention to the second text, without its [SEP]."),
+    Measure("other_text", "other text", "For pairs: attention from tokens of one text to tokens of the other."),
 )
 NAMES = tuple(measure.name for measure in MEASURES)
 

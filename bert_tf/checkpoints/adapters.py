@@ -82,10 +82,10 @@ def added(checkpoint, path):
             kernel = base.get(f"{name.removesuffix(A)}/kernel")
             shape = [tensor.shape[0], tensors[name.removesuffix(A) + B].shape[1]]
             if kernel is None or kernel.shape != shape:
-                raise InputError(f"`adapter`={path}: is of another model than {checkpoint.path}, with "
+                raise InputError(f"`adapter`={path}: belongs to a different model than {checkpoint.path}, one with "
                                  f"{name.removesuffix(A)}/kernel of shape {shape}")
     if _digest(base, tensors) != metadata[DIGEST]:
-        raise InputError(f"`adapter`={path}: was trained on other weights than those of {checkpoint.path}")
+        raise InputError(f"`adapter`={path}: was trained on weights other than those of {checkpoint.path}")
     return dataclasses.replace(checkpoint, kind=f"{checkpoint.kind} and {path}",
                                tensors=merged({**base, **tensors}, float(metadata[SCALE])))
 
@@ -107,9 +107,9 @@ def _read(path):
                 keys, metadata = file.keys(), file.metadata() or {}
                 arrays = {key: file.get_tensor(key) for key in keys}
         except (safetensors.SafetensorError, OSError) as error:
-            raise InputError(f"`adapter`={path}: is no safetensors file, or a damaged one: {error}") from error
+            raise InputError(f"`adapter`={path}: is not a safetensors file, or is corrupted: {error}") from error
     pairs = {name.removesuffix(A) + B for name in arrays if name.endswith(A)}
     if metadata.get("format") != FORMAT or not {SCALE, DIGEST} <= metadata.keys() or not pairs or pairs - arrays.keys():
-        raise InputError(f"`adapter`={path}: holds no adapters of these scripts")
+        raise InputError(f"`adapter`={path}: does not contain adapters of these scripts")
     return {name: StoredTensor(list(value.shape), functools.partial(np.asarray, value))
             for name, value in arrays.items()}, metadata

@@ -39,13 +39,13 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         the adapters belong to another model, or the number of labels of the task does not match the model.
     """
     if output_format not in FORMATS:
-        raise InputError(f"`format`={output_format}: it must be one of {', '.join(FORMATS)}")
+        raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
     if config is None and (beside := find_config(checkpoint.path)):
         config = read_config(beside)
     if config is None:
-        raise InputError(f"`bert_config_file` is required: there is no config beside {checkpoint.path}")
+        raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
     check_config(checkpoint, config)
     if adapter:
         checkpoint = adapters.added(checkpoint, adapter)
@@ -76,14 +76,14 @@ def _check_vocabulary(vocab_file, config):
     """Raises InputError if a vocabulary has more entries than the model."""
     entries = len(read_vocabulary(vocab_file))
     if entries > config.vocab_size:
-        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, the model has {config.vocab_size}: it is "
-                         "another model's vocabulary")
+        raise InputError(f"`vocab_file`={vocab_file}: has {entries} entries, but the model has {config.vocab_size}; "
+                         "set the vocabulary of the model")
 
 
 def _notes(output_format, config, left_out):
     """Yields one sentence for each property of the files that a user should know."""
     if left_out:
-        yield f"not written, the format has no place for them: {', '.join(left_out)}"
+        yield f"not written, since the format does not support them: {', '.join(left_out)}"
     if config.hidden_act == "gelu_exact" and output_format != "huggingface":
-        yield ("hidden_act is gelu_exact, the erf form: programs that read bert_config.json as the original does "
+        yield ("hidden_act is gelu_exact (the erf form): programs that read bert_config.json like the original BERT "
                "compute the tanh form")

@@ -39,8 +39,8 @@ def open_checkpoint(path):
     elif not names:
         checkpoint = tf1.read(file)
     else:
-        raise InputError(f"{found}: the checkpoint holds no BERT of this project nor of tf-models-official, its first "
-                         f"variable is {min(names.values())}")
+        raise InputError(f"{found}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
+                         f"its first variable is {min(names.values())}")
     beside = os.path.join(os.path.dirname(found), tensorflow_file.CONFIG_NAME)
     if files.exists(beside):
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
@@ -64,7 +64,7 @@ def find_checkpoint(path):
     try:
         if path.endswith(WEIGHTS_SUFFIXES):
             if not files.exists(path):
-                raise InputError(f"{path}: no such file")
+                raise InputError(f"{path}: does not exist")
             return path
         prefix, weights = path, None
         if files.is_dir(path):
@@ -73,15 +73,15 @@ def find_checkpoint(path):
         prefix = prefix.removesuffix(".index")
         has_index = files.exists(prefix + ".index")
     except UnicodeDecodeError as error:
-        raise InputError(f"{os.path.join(path, 'checkpoint')}: is damaged: it must name the newest checkpoint"
+        raise InputError(f"{os.path.join(path, 'checkpoint')}: is corrupted; it must name the latest checkpoint"
                          ) from error
     except OSError as error:  # no access, or a file system that TensorFlow does not support
         raise InputError(str(error)) from error
     if not has_index and not weights:
-        raise InputError(f"{path}: no checkpoint there (looked for {prefix}.index)")
+        raise InputError(f"{path}: no checkpoint found; {prefix}.index does not exist")
     if has_index and weights and not weights.endswith(PICKLE_SUFFIXES):
-        raise InputError(f"{path}: holds {os.path.basename(prefix)} and {os.path.basename(weights)}: name one of them "
-                         "in place of the folder")
+        raise InputError(f"{path}: contains {os.path.basename(prefix)} and {os.path.basename(weights)}; set one of "
+                         "them instead of the directory")
     return prefix if has_index else weights
 
 

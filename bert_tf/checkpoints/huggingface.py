@@ -61,11 +61,11 @@ def read(path):
             if name is not None:
                 tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
     if WORD_EMBEDDINGS not in tensors:
-        raise InputError(f"{path}: is not of a BERT model, it has no bert.embeddings.word_embeddings.weight")
+        raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
     if tied is not None and not np.array_equal(tied.read(), tensors[WORD_EMBEDDINGS].read()):
-        raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings: a masked language model whose "
-                         "output kernel is not tied to them is not supported")
+        raise InputError(f"{path}: {TIED_KERNEL} differs from the word embeddings; masked language models with an "
+                         "untied output kernel are not supported")
     config, settings = None, {}
     if exists(os.path.join(os.path.dirname(path), CONFIG_NAME)):
         config = read_config(os.path.dirname(path))
@@ -173,11 +173,11 @@ def _open_all(path):
     for name in sorted(set(places.values())):
         part = os.path.join(os.path.dirname(path), name)
         if not exists(part):
-            raise InputError(f"{path}: names {name}, which is not there: the checkpoint is not whole")
+            raise InputError(f"{path}: lists {name}, which does not exist; the checkpoint is incomplete")
         file, keys = _open(part), [key for key, place in places.items() if place == name]
         missing = set(keys) - set(file.keys())
         if missing:
-            raise InputError(f"{path}: says that {min(missing)} is in {name}, which has no such tensor")
+            raise InputError(f"{path}: lists {min(missing)} in {name}, which does not contain this tensor")
         yield file, keys
 
 
@@ -192,7 +192,7 @@ def _places(path):
     """Returns the weight_map of an index of several files: dict of tensor -> file name in the same directory."""
     places = read_json_object(path).get("weight_map")
     if not isinstance(places, dict) or not all(_is_file_name(name) for name in places.values()):
-        raise InputError(f"{path}: is damaged: it has no weight_map of tensors to the files beside it")
+        raise InputError(f"{path}: is corrupted; it has no weight_map of tensors to files in the same directory")
     return places
 
 
@@ -206,7 +206,7 @@ def _open(path):
         try:
             return safetensors.safe_open(local, framework="numpy")
         except (safetensors.SafetensorError, OSError) as error:  # OSError: for example, a directory of that name
-            raise InputError(f"{path}: is no safetensors file, or a damaged one: {error}") from error
+            raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
 
 
 def _stored(file, key, transposed):
@@ -236,7 +236,7 @@ def settings_of_model(tensors, task):
         del settings["problem_type"]  # unknown
         return settings
     if (len(task.labels) or 1) != outputs:
-        raise InputError(f"the task has {len(task.labels)} labels, and the model has {outputs} outputs")
+        raise InputError(f"the task has {len(task.labels)} labels, but the model has {outputs} outputs")
     return settings_of_task(task)
 
 

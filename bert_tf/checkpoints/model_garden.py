@@ -84,11 +84,11 @@ def read(file, names):
             continue
         canonical, stored = canonical_name(name) or name, file.tensor(key)
         if canonical in tensors:
-            raise InputError(f"{file.prefix}: the checkpoint has {canonical} more than once: it holds two encoders")
+            raise InputError(f"{file.prefix}: the checkpoint contains {canonical} more than once, in two encoders")
         rank = _rank(canonical)
         if rank not in (None, len(stored.shape)):
-            raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape} in the checkpoint: a Model Garden "
-                             f"checkpoint has {rank} axes there")
+            raise InputError(f"{file.prefix}: {canonical} has shape {stored.shape}, but must have {rank} axes in a "
+                             "Model Garden checkpoint")
         if canonical.endswith("/attention/self/query/kernel"):
             settings["num_attention_heads"] = stored.shape[1]
         tensors[canonical] = _from_garden(canonical, stored)

@@ -30,10 +30,10 @@ def extended(checkpoint, config, length, extension="repeat"):
     """
     rows = config.max_position_embeddings
     if extension not in EXTENSIONS:
-        raise InputError(f"`position_extension`={extension}: it must be one of {', '.join(EXTENSIONS)}")
+        raise InputError(f"`position_extension`={extension}: must be one of {', '.join(EXTENSIONS)}")
     if length <= rows:
-        raise InputError(f"`max_position_embeddings`={length}: the model has {rows} positions; a table can only be "
-                         "extended")
+        raise InputError(f"`max_position_embeddings`={length}: must be greater than {rows}, the number of "
+                         "position embeddings of the model")
     config = dataclasses.replace(config, max_position_embeddings=length)
     table = checkpoint.tensors[POSITION_EMBEDDINGS]
     extend = functools.partial({"repeat": _repeated, "interpolate": _interpolated}[extension], length=length)

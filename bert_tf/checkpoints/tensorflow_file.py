@@ -53,9 +53,9 @@ class TensorFlowFile:
     def tensor(self, key):
         """Returns a numeric tensor as StoredTensor; raises InputError if this key has none."""
         if key not in self._shapes:
-            raise InputError(f"{self.prefix}: the checkpoint cannot be read: it names {key}, which it does not hold")
+            raise InputError(f"{self.prefix}: the checkpoint cannot be read: it lists {key}, but does not contain it")
         if self._types[key] == tf.string:
-            raise InputError(f"{self.prefix}: {key} holds text in the checkpoint, where a model has numbers")
+            raise InputError(f"{self.prefix}: {key} contains text in the checkpoint; a model requires numbers")
         return StoredTensor(list(self._shapes[key]), functools.partial(self.read, key))
 
     @contextlib.contextmanager

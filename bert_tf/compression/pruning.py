@@ -64,7 +64,7 @@ def pruned_config(config, kept):
       InputError: If the layers of the model share their weights.
     """
     if config.num_hidden_groups:
-        raise InputError(f"num_hidden_groups is {config.num_hidden_groups}: a model whose layers share their weights "
+        raise InputError(f"num_hidden_groups is {config.num_hidden_groups}; a model whose layers share weights "
                          "cannot be pruned")
     neurons = tuple(map(len, kept.neurons))
     sizes = {"intermediate_size_per_layer": neurons}
@@ -119,12 +119,12 @@ def drop_layers(tensors, config, layers):
         return tensors, config
     for layer in layers:
         if not 0 <= layer < count:
-            raise InputError(f"`drop_layers`: there is no layer {layer}, the model has the layers 0 to {count - 1}")
+            raise InputError(f"`drop_layers`: layer {layer} does not exist; the model has layers 0 to {count - 1}")
     stays = [layer for layer in range(count) if layer not in layers]
     if not stays:
-        raise InputError("`drop_layers`: names all layers of the model; one has to stay")
+        raise InputError("`drop_layers`: lists all layers of the model; at least one must remain")
     if config.num_hidden_groups:
-        raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}: layers that share their "
+        raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}; layers that share "
                          "weights cannot be dropped")
     moved = {}
     for name, tensor in tensors.items():

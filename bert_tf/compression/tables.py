@@ -30,10 +30,10 @@ def factorise(tensors, config, size):
       InputError: If E is not below H, or if the matrix is already factorized.
     """
     if config.embedding_size:
-        raise InputError(f"`embedding_size`={size}: the word table of the model is factorised already, to "
+        raise InputError(f"`embedding_size`={size}: the word embeddings of the model are already factorized, to size "
                          f"{config.embedding_size}")
     if not 1 <= size < config.hidden_size:
-        raise InputError(f"`embedding_size`={size}: it must be at least 1 and below hidden_size, {config.hidden_size}")
+        raise InputError(f"`embedding_size`={size}: must be at least 1 and less than hidden_size, {config.hidden_size}")
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
     # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in ascending order.
     squares, vectors = np.linalg.eigh(table.T @ table)

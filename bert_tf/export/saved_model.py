@@ -44,7 +44,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
         version = 1 + max((int(name) for name in names if name.isdecimal()), default=0)
     path = os.path.join(directory, str(version))
     if files.exists(path):
-        raise InputError(f"{path}: exists; choose another version")
+        raise InputError(f"{path}: already exists; choose another version")
     # The module contains variables, not the model itself: Keras would add its own functions for every layer.
     module = tf.Module()
     module.tokenizer = servable.tokenizer

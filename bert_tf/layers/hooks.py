@@ -33,7 +33,7 @@ class Hook:
         Raises:
           InputError: If no such kernel exists.
         """
-        raise InputError(f"{type(self).__name__} changes a product in a way that no single kernel does")
+        raise InputError(f"{type(self).__name__} cannot be merged into a single kernel")
 
 
 def attach(layer, hook):

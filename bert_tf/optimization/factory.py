@@ -40,20 +40,20 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
       InputError: If the optimizer is unknown, a number is out of range, or a pattern is not a regular expression.
     """
     if optimizer not in OPTIMIZERS:
-        raise InputError(f"`optimizer`={optimizer}: it must be one of {', '.join(OPTIMIZERS)}")
+        raise InputError(f"`optimizer`={optimizer}: must be one of {', '.join(OPTIMIZERS)}")
     if num_train_steps < 1:
-        raise InputError(f"`num_train_steps`={num_train_steps}: it must be at least 1")
+        raise InputError(f"`num_train_steps`={num_train_steps}: must be at least 1")
     for name, value in (("num_warmup_steps", num_warmup_steps), ("weight_decay", weight_decay),
                         ("clip_norm", clip_norm)):
         if value < 0:
-            raise InputError(f"`{name}`={value}: it must be at least 0")
+            raise InputError(f"`{name}`={value}: must be at least 0")
     if decay_power <= 0:
-        raise InputError(f"`decay_power`={decay_power}: it must be over 0")
+        raise InputError(f"`decay_power`={decay_power}: must be greater than 0")
     for pattern in no_decay:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise InputError(f"`no_decay` has {pattern!r}, which is no regular expression: {error}") from None
+            raise InputError(f"`no_decay` contains {pattern!r}, which is not a regular expression: {error}") from None
     return OPTIMIZERS[optimizer](
         WarmupDecay(learning_rate, num_train_steps, num_warmup_steps, decay_power), weight_decay=weight_decay,
         clip_norm=clip_norm, no_decay=no_decay, beta_1=beta_1, beta_2=beta_2, epsilon=epsilon,

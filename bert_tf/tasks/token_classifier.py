@@ -22,7 +22,7 @@ class TokenClassifier(Kind):
 
     def question(self, text_a, text_b=None, choices=(), argument="`text_b`"):
         if text_b is not None:
-            raise InputError(f"{argument} is one too many: a tagger reads one text")
+            raise InputError(f"{argument} cannot be used: a token classifier reads a single text")
         return super().question(text_a)
 
     def answer(self, card, tokenizer, buckets, *texts):

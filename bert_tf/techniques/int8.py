@@ -127,12 +127,12 @@ def quantize(model, quantization, only=None):
 def _norms_before(encoder):
     """Returns the LayerNorm whose outputs are the inputs of each projection: dict of layer -> layer."""
     if encoder.config.num_hidden_groups:
-        raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}: layers that share their weights "
+        raise InputError(f"num_hidden_groups is {encoder.config.num_hidden_groups}; layers that share weights "
                          "cannot be trained for int8")
     norms, before = {}, encoder.embeddings.layer_norm
     for layer in encoder.encoder_layers:
         if layer.arithmetic.needs_kernels:
-            raise InputError("attention that is computed for TPUs cannot be trained for int8")
+            raise InputError("attention in its form for TPUs cannot be trained for int8")
         norms |= {layer.attention.qkv: before, layer.intermediate: layer.attention_norm}
         before = layer.output_norm
     return norms

@@ -75,12 +75,12 @@ def check_request(kind, ranks, texts, is_ragged=False):
       InputError: If an input is missing, unknown, not a list of texts, or has a different size than the first.
     """
     if texts.keys() != ranks.keys():
-        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} takes {', '.join(ranks)}")
+        raise InputError(f"inputs {', '.join(texts) or 'none'}: a model of kind {kind} requires {', '.join(ranks)}")
     values = {name: as_texts(name, texts[name], rank, is_ragged) for name, rank in ranks.items()}
     first, *others = ranks
     for other in others:
         if len(values[other]) != len(values[first]):
-            raise InputError(f"`{other}` must hold as many examples as `{first}`")
+            raise InputError(f"`{other}` must contain as many examples as `{first}`")
     return values
 
 
@@ -101,7 +101,7 @@ def as_texts(name, values, rank=1, is_ragged=False):
     if rank > 1:
         rows = [as_texts(name, row, rank - 1) for row in values]
         if len(set(map(len, rows))) > 1 and not is_ragged:
-            raise InputError(f"`{name}` must hold as many texts in each row as in the others")
+            raise InputError(f"`{name}` must contain the same number of texts in each row")
         return rows
     return [_as_text(name, value) for value in values]
 
@@ -110,7 +110,7 @@ def _as_text(name, value):
     if isinstance(value, bytes):
         return value.decode("utf-8", "ignore")
     if not isinstance(value, str):
-        raise InputError(f"`{name}` must hold texts, not {type(value).__name__}")
+        raise InputError(f"`{name}` must contain texts, not {type(value).__name__}")
     return value if value.isascii() else value.encode("utf-8", "ignore").decode()
 
 

@@ -64,7 +64,7 @@ def test_rejected_merge_of_a_nonlinear_hook(projection):
             return multiply(x * x, kernel)
 
     attach(projection, Inputs())
-    with pytest.raises(InputError, match="Inputs changes a product in a way that no single kernel does"):
+    with pytest.raises(InputError, match="Inputs cannot be merged into a single kernel"):
         hooks.merge_kernel(projection, projection.kernel)
 
 

@@ -202,7 +202,7 @@ def test_hooks_and_replaced_weights_cannot_be_saved(tmp_path, features):
     cast = CastWeights(model)
     cast.refresh()
     with cast.in_use():
-        assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore its own first")
+        assert_reported("layer 'qkv' has replaced weights, which cannot be saved; restore the original weights first")
     model.get_config()
     attach(model.encoder, functools.partial(around, 3))
     assert_reported("layer 'bert' has the hook around, which cannot be saved; detach it first")

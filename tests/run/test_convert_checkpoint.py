@@ -113,9 +113,9 @@ def test_longer_position_embeddings(original, reference, tmp_path, source, outpu
 
 def test_notes_on_omitted_tensors_and_on_the_activation(reference, tmp_path):
     lines = convert(str(reference / "classify_init.ckpt"), str(tmp_path / "garden"), "model_garden")
-    assert lines[1:] == ["  not written, the format has no place for them: output_bias, output_weights"]
+    assert lines[1:] == ["  not written, since the format does not support them: output_bias, output_weights"]
     lines = convert(str(reference / "hf_tiny"), str(tmp_path / "tf1"), "tf1")
-    assert "hidden_act is gelu_exact, the erf form" in lines[1]
+    assert "hidden_act is gelu_exact (the erf form)" in lines[1]
     assert BertConfig.from_json_file(tmp_path / "tf1" / "bert_config.json").hidden_act == "gelu_exact"
 
 

@@ -73,15 +73,15 @@ class ServedClassifier(Servable):
 
     def litert_metadata(self):
         if self._windows:
-            raise InputError("the model reads long texts in windows, which a LiteRT file does not; export a SavedModel "
-                             "instead, or train without windows")
+            raise InputError("the model reads long texts in windows, which LiteRT files do not support; export a "
+                             "SavedModel instead, or train without windows")
         return super().litert_metadata(labels=self._labels, multi_label=self._multi_label)
 
 
 def check_labels(labels, num_outputs):
     """Raises InputError unless a model has one output per label, or one output if there are no labels."""
     if (len(labels) or 1) != num_outputs:
-        raise InputError(f"there are {len(labels)} labels, and the model has {num_outputs} outputs")
+        raise InputError(f"there are {len(labels)} labels, but the model has {num_outputs} outputs")
 
 
 class ClassifierGraph(Graph):

@@ -80,7 +80,7 @@ class TokenClassifierGraph(Graph):
     def model(self, encoder, card):
         """See `Graph`; raises InputError without labels."""
         if not card.labels:
-            raise InputError("`labels_file` is required: nothing says which labels the tagger gives")
+            raise InputError("`labels_file` is required: the labels of the model are unknown")
         return models.BertTokenClassifier(encoder, len(card.labels))
 
     def loss(self, card, ignore_padding=False):

@@ -164,10 +164,10 @@ def test_layer_maps():
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
     for kind, message in (("uniform", "`layer_map`=uniform: the student has 3 layers, the teacher only 2; name one"),
-                          ((0, 2, 1), "`layer_map`=0,2,1: the teacher has no layer 2, its layers are 0 to 1"),
+                          ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
                           ((0,), "`layer_map`=0: names 1 layers, the student has 3")):
         with pytest.raises(InputError, match=f"^{message}"):
             map_layers(kind, 3, 2)
-    with pytest.raises(InputError, match="`student_layers`=7: the teacher has no layer 7"):
+    with pytest.raises(InputError, match="`student_layers`=7: layer 7 does not exist"):
         check_layers("student_layers", (7,), 6)
     assert student_config(CONFIG, (0, 3)) == BertConfig.from_dict({**CONFIG.to_dict(), "num_hidden_layers": 2})

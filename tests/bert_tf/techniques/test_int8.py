@@ -108,5 +108,5 @@ def test_names_of_layers_and_one_layer(features):
 
 def test_shared_layers_are_rejected():
     model = models.BertClassifier(dataclasses.replace(CONFIG, num_hidden_groups=1), 3)
-    with pytest.raises(InputError, match="num_hidden_groups is 1: layers that share their weights cannot be trained"):
+    with pytest.raises(InputError, match="num_hidden_groups is 1; layers that share weights cannot be trained"):
         quantize(model, FakeQuantization())
