@@ -28,7 +28,7 @@ def is_adapter(name):
     return name == SCALE or name.endswith((A, B))
 
 
-def merged(tensors, scale=None):
+def merge_adapters(tensors, scale=None):
     """Returns canonical tensors with each adapter merged into its kernel; unchanged without adapters.
 
     Args:
@@ -41,11 +41,11 @@ def merged(tensors, scale=None):
     scale = float(tensors[SCALE].read()) if scale is None else scale
     plain = {name: tensor for name, tensor in tensors.items() if not is_adapter(name)}
     for name in found:
-        plain[f"{name}/kernel"] = _added(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
+        plain[f"{name}/kernel"] = _merge_kernel(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
     return plain
 
 
-def _added(kernel, a, b, scale):
+def _merge_kernel(kernel, a, b, scale):
     return kernel.map(kernel.shape, lambda value: value + np.float32(scale) * (a.read() @ b.read()))
 
 
@@ -69,7 +69,7 @@ def write(path, tensors, heads):
     return len(content)
 
 
-def added(checkpoint, path):
+def apply_adapter_file(checkpoint, path):
     """Merges the adapters of a file of `write` into a Checkpoint, and adds the head of the file.
 
     Raises:
@@ -87,7 +87,7 @@ def added(checkpoint, path):
     if _digest(base, tensors) != metadata[DIGEST]:
         raise InputError(f"`adapter`={path}: was trained on weights other than those of {checkpoint.path}")
     return dataclasses.replace(checkpoint, kind=f"{checkpoint.kind} and {path}",
-                               tensors=merged({**base, **tensors}, float(metadata[SCALE])))
+                               tensors=merge_adapters({**base, **tensors}, float(metadata[SCALE])))
 
 
 def _digest(tensors, names):

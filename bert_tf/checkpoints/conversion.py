@@ -48,21 +48,21 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
     check_config(checkpoint, config)
     if adapter:
-        checkpoint = adapters.added(checkpoint, adapter)
+        checkpoint = adapters.apply_adapter_file(checkpoint, adapter)
     if max_position_embeddings:
-        checkpoint, config = positions.extended(checkpoint, config, max_position_embeddings, position_extension)
+        checkpoint, config = positions.extend_positions(checkpoint, config, max_position_embeddings, position_extension)
     if vocab_file:
         _check_vocabulary(vocab_file, config)
 
     writer = FORMATS[output_format]
-    of_format = {}
+    format_options = {}
     if writer is huggingface:
         try:
-            huggingface.settings_of_model(checkpoint.tensors, task)
+            huggingface.get_model_settings(checkpoint.tensors, task)
         except InputError as error:
             raise InputError(f"{checkpoint.path}: {error}") from error
-        of_format = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
-    left_out = writer.write(output, checkpoint.tensors, config, **of_format)
+        format_options = {"task": task, "tokenizer": (tokenizer or TokenizerFiles()) if vocab_file else None}
+    left_out = writer.write(output, checkpoint.tensors, config, **format_options)
     if vocab_file:
         with new_file(os.path.join(output, VOCABULARY_NAME), "wb") as file:
             file.write(read_bytes(vocab_file))

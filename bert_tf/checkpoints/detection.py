@@ -89,6 +89,6 @@ def checkpoint_files(path):
     """Returns the files with the weights of a checkpoint, a list of str; see `find_checkpoint`."""
     found = find_checkpoint(path)
     if found.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.files_of(found)
+        return huggingface.list_files(found)
     folder, prefix = os.path.split(found)
     return [os.path.join(folder, name) for name in sorted(files.names_in(folder)) if name.startswith(f"{prefix}.")]

@@ -59,7 +59,7 @@ def read(path):
         for key in keys:
             name = canonical_name(key)
             if name is not None:
-                tensors[name] = _stored(file, key, transposed=name.endswith("/kernel"))
+                tensors[name] = _to_stored_tensor(file, key, transposed=name.endswith("/kernel"))
     if WORD_EMBEDDINGS not in tensors:
         raise InputError(f"{path}: is not a BERT model; it has no bert.embeddings.word_embeddings.weight")
     tied = tensors.pop(TIED_KERNEL, None)
@@ -106,9 +106,9 @@ def write(folder, tensors, config, task=None, tokenizer=None):
       InputError: If the number of labels of the task does not match the head, or if transformers does not support the
         model.
     """
-    keys = {name: key_of(name) for name in tensors}
+    keys = {name: to_huggingface_key(name) for name in tensors}
     left_out = tuple(sorted(name for name, key in keys.items() if key is None))
-    of_model = of_bert(config.to_dict()) | settings_of_model(tensors, task)
+    of_model = of_bert(config.to_dict()) | get_model_settings(tensors, task)
     arrays = {}
     for name in sorted(set(tensors) - set(left_out)):
         value = tensors[name].read()
@@ -150,7 +150,7 @@ def canonical_name(key):
     return f"{scope}/kernel" if leaf == "weight" else name
 
 
-def key_of(name):
+def to_huggingface_key(name):
     """Returns the key of a canonical name in a .safetensors file; None if there is none."""
     if name in WHOLE_NAMES:
         return WHOLE_NAMES[name]
@@ -181,7 +181,7 @@ def _open_all(path):
         yield file, keys
 
 
-def files_of(path):
+def list_files(path):
     """Returns the files that `read` reads weights from, a list of str, including an index."""
     if not path.endswith(SHARDED_NAME):
         return [path]
@@ -209,14 +209,14 @@ def _open(path):
             raise InputError(f"{path}: is not a safetensors file, or is corrupted: {error}") from error
 
 
-def _stored(file, key, transposed):
+def _to_stored_tensor(file, key, transposed):
     """Returns a tensor of an open safetensors file as StoredTensor."""
     shape = file.get_slice(key).get_shape()
     tensor = StoredTensor(shape, functools.partial(file.get_tensor, key))
     return tensor.map(shape[::-1], np.transpose) if transposed else tensor
 
 
-def settings_of_model(tensors, task):
+def get_model_settings(tensors, task):
     """Returns the keys of config.json with the model class of transformers that has these canonical tensors.
 
     See `write` for `task`; raises InputError if its number of labels does not match the head. Kinds that Hugging Face

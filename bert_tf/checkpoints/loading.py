@@ -83,7 +83,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
         if name in leave:
             left.append(name)
             continue
-        parts = [_of_layer(part, layers) for part in tf1.original_names(name)]
+        parts = [_map_layer(part, layers) for part in tf1.original_names(name)]
         if not all(part in checkpoint.tensors for part in parts):
             missing.append(name)
             continue
@@ -110,7 +110,7 @@ def load_pretrained(model, path, *, extend_vocabulary=False, leave=(), layers=()
     )
 
 
-def _of_layer(name, layers):
+def _map_layer(name, layers):
     """Returns the checkpoint's name of a variable in a layer that `layers` maps; other names are unchanged."""
     return _LAYER.sub(lambda match: f"{match[1]}{layers[int(match[2])]}/", name) if layers else name
 

@@ -239,15 +239,15 @@ def _from_garden(name, tensor):
     """Converts a StoredTensor of the format to the canonical layout."""
     shape = tensor.shape
     if "/attention/self/" in name:
-        return _reshaped(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
+        return _reshape(tensor, [shape[0], shape[1] * shape[2]] if name.endswith("kernel") else [shape[0] * shape[1]])
     if name.endswith("/attention/output/dense/kernel"):
-        return _reshaped(tensor, [shape[0] * shape[1], shape[2]])
+        return _reshape(tensor, [shape[0] * shape[1], shape[2]])
     if name == f"{NEXT_SENTENCE}output_weights":
         return tensor.map(shape[::-1], np.transpose)
     return tensor
 
 
-def _reshaped(tensor, shape):
+def _reshape(tensor, shape):
     return tensor.map(shape, functools.partial(np.reshape, shape=shape))
 
 

@@ -34,7 +34,7 @@ class TensorFlowFile:
 
     def __init__(self, prefix):
         self.prefix = prefix
-        with self._explained():
+        with self._explain_errors():
             self._reader = tf.compat.v1.train.NewCheckpointReader(prefix)
             self._shapes = self._reader.get_variable_to_shape_map()
             self._types = self._reader.get_variable_to_dtype_map()
@@ -47,7 +47,7 @@ class TensorFlowFile:
 
     def read(self, key):
         """Reads a tensor as a NumPy array, or bytes."""
-        with self._explained():
+        with self._explain_errors():
             return self._reader.get_tensor(key)
 
     def tensor(self, key):
@@ -59,7 +59,7 @@ class TensorFlowFile:
         return StoredTensor(list(self._shapes[key]), functools.partial(self.read, key))
 
     @contextlib.contextmanager
-    def _explained(self):
+    def _explain_errors(self):
         try:
             yield
         except (tf.errors.OpError, IndexError) as error:  # IndexError is raised for truncated files

@@ -20,7 +20,7 @@ NEURON_AXES = {"intermediate/dense/kernel": 1, "intermediate/dense/bias": 0, "ou
 
 
 @dataclasses.dataclass(frozen=True)
-class Kept:
+class RetainedUnits:
     """The remaining parts of a model.
 
     Attributes:
@@ -57,7 +57,7 @@ def most_important(values, count):
     return [np.flatnonzero(part) for part in np.split(stays, ends)]
 
 
-def pruned_config(config, kept):
+def prune_config(config, retained):
     """Returns the BertConfig of a pruned model: sizes of each layer, or one size if they are all equal.
 
     Raises:
@@ -66,39 +66,39 @@ def pruned_config(config, kept):
     if config.num_hidden_groups:
         raise InputError(f"num_hidden_groups is {config.num_hidden_groups}; a model whose layers share weights "
                          "cannot be pruned")
-    neurons = tuple(map(len, kept.neurons))
+    neurons = tuple(map(len, retained.neurons))
     sizes = {"intermediate_size_per_layer": neurons}
     if len({*neurons}) == 1:
         sizes = {"intermediate_size": neurons[0], "intermediate_size_per_layer": None}
-    return dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, kept.heads)), **sizes)
+    return dataclasses.replace(config, attention_heads_per_layer=tuple(map(len, retained.heads)), **sizes)
 
 
-def prune(tensors, config, kept):
+def prune(tensors, config, retained):
     """Removes heads and neurons from a model.
 
     Args:
       tensors: Dict of canonical name to bert_tf.checkpoints.tensors.StoredTensor.
       config: BertConfig of the model.
-      kept: Kept.
+      retained: RetainedUnits.
 
     Returns:
       Tuple `(tensors, config)` of the smaller model.
 
     Raises:
-      InputError: See `pruned_config`.
+      InputError: See `prune_config`.
     """
-    left = pruned_config(config, kept)
+    left = prune_config(config, retained)
     width = config.head_width
-    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in kept.heads]
+    columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in retained.heads]
 
-    def without(name, tensor):
+    def prune_tensor(name, tensor):
         found = LAYER.fullmatch(name)
-        for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, kept.neurons)):
+        for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
             if found and found[2] in axes:
-                return _taken(tensor, numbers[int(found[1])], axes[found[2]])
+                return _take(tensor, numbers[int(found[1])], axes[found[2]])
         return tensor
 
-    return {name: without(name, tensor) for name, tensor in tensors.items()}, left
+    return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, left
 
 
 def drop_layers(tensors, config, layers):
@@ -138,7 +138,7 @@ def drop_layers(tensors, config, layers):
     return moved, dataclasses.replace(config, num_hidden_layers=len(stays), **per_layer)
 
 
-def _taken(tensor, numbers, axis):
+def _take(tensor, numbers, axis):
     shape = list(tensor.shape)
     shape[axis] = len(numbers)
     return tensor.map(shape, functools.partial(np.take, indices=numbers, axis=axis))

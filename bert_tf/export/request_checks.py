@@ -6,7 +6,7 @@ Legend: B texts, S sequence.
 import tensorflow as tf
 
 
-def without_padding(features):
+def trim_padding(features):
     """Removes the columns of int [B, S] features that are padding in every row, but keeps at least one column."""
     mask = features["input_mask"]
     used = tf.reduce_any(mask > 0, axis=0)

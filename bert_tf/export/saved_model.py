@@ -49,7 +49,7 @@ def save(servable, directory, *, version=None, weights="float32", litert=None):
     module = tf.Module()
     module.tokenizer = servable.tokenizer
     module.vocabulary = tf.saved_model.Asset(servable.tokenizer.vocab_file)
-    with (weight_storage.attached(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
+    with (weight_storage.use_stored_weights(servable.model, weights, module), tempfile.TemporaryDirectory() as folder,
           files.new_folder(path) as partial):  # under a name that TensorFlow Serving ignores
         tensorflow_file.write_config(folder, servable.config)
         module.config = tf.saved_model.Asset(os.path.join(folder, tensorflow_file.CONFIG_NAME))

@@ -18,7 +18,7 @@ def projection_weights(model):
 
 
 @contextlib.contextmanager
-def replaced(model, replacements):
+def replace_weights(model, replacements):
     """Makes a model's layers read other values than their variables in a context; functions traced in it keep these.
 
     Args:
@@ -54,7 +54,7 @@ class CastWeights:
         for variable, cast in zip(self._variables, self._casts, strict=True):
             cast.assign(tf.cast(variable, cast.dtype))
 
-    def in_use(self):
+    def apply(self):
         """Makes functions that are traced in a context compute with the weights of the last `refresh`."""
-        return replaced(self._model, {variable.ref(): cast for variable, cast in zip(
+        return replace_weights(self._model, {variable.ref(): cast for variable, cast in zip(
             self._variables, self._casts, strict=True)})

@@ -55,7 +55,7 @@ class Spans(NamedTuple):
 NO_SPANS = Spans(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int64, np.float32, np.float32)))
 
 
-def cut_into_windows(total, room, doc_stride, max_windows=None):
+def split_into_windows(total, room, doc_stride, max_windows=None):
     """Splits a context into overlapping windows, as in the original's `convert_examples_to_features`.
 
     Args:

@@ -15,7 +15,7 @@ import zlib
 
 import tensorflow as tf
 
-from bert_tf.techniques.masks import layers_of
+from bert_tf.techniques.masks import get_layers
 
 REFRESHES = 100  # Number of times that weights are selected during the schedule.
 
@@ -63,7 +63,7 @@ def prune_in_training(schedule, encoder, optimizer):
 
 def matrices(encoder):
     """Returns the projections of a BertEncoder's layers, whose matrices are pruned, in order."""
-    return [projection for layer in layers_of(encoder) for projection in (
+    return [projection for layer in get_layers(encoder) for projection in (
         layer.attention.qkv, layer.attention_output, layer.intermediate, layer.output_projection)]
 
 
@@ -92,14 +92,14 @@ def kth_largest(values, count):
     return tf.bitcast(tf.where(found < 0, tf.bitwise.bitwise_xor(found, tf.int32.max), found), tf.float32)
 
 
-def share_of_weights(encoder):
+def count_remaining_weights(encoder):
     """Returns the number of nonzero weights of a BertEncoder's matrices, and the number of all their weights."""
     kernels = [layer.kernel for layer in matrices(encoder)]
     stay = sum(int(tf.math.count_nonzero(kernel.read_value())) for kernel in kernels)
     return stay, sum(kernel.shape.num_elements() for kernel in kernels)
 
 
-def compressed_bytes(variables):
+def measure_compressed_size(variables):
     """Returns the size of the values of variables in bytes, without and with gzip-like compression."""
     total, compressed, compressor = 0, 0, zlib.compressobj()
     for variable in variables:

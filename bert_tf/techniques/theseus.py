@@ -9,7 +9,7 @@ import dataclasses
 
 import tensorflow as tf
 
-from bert_tf.layers import attached
+from bert_tf.layers import attach_hooks
 
 
 class ReplacingRate:
@@ -85,5 +85,5 @@ class TheseusModel:
 
             return tf.cond(takes[number], lambda: run(layer, x)[0], compute_group), None
 
-        with attached([(encoder, replace)]):
+        with attach_hooks([(encoder, replace)]):
             return self._student(features, training=True)

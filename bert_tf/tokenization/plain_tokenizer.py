@@ -10,7 +10,7 @@ import unicodedata
 
 from bert_tf.tokenization.unicode_rules import is_cjk, is_dropped, is_punctuation, is_whitespace
 from bert_tf.tokenization.vocabulary import SUFFIX_INDICATOR
-from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, words_of_chunk
+from bert_tf.tokenization.words import MAX_WORD_CHARACTERS, chunks, split_chunk
 
 CACHED_CHUNKS = 1 << 15  # about 10 MB
 
@@ -32,7 +32,7 @@ class PlainTokenizer:
         self._lower_case = bool(lower_case)
         self._strip_accents = self._lower_case if strip_accents is None else bool(strip_accents)
         self._longest = max(map(len, vocabulary))
-        self._ids_of_chunk = functools.lru_cache(CACHED_CHUNKS)(self._cut_chunk)
+        self._ids_of_chunk = functools.lru_cache(CACHED_CHUNKS)(self._tokenize_chunk)
 
     def ids(self, text):
         """Tokenizes a str; returns a list of int, without [CLS] and [SEP]."""
@@ -49,7 +49,7 @@ class PlainTokenizer:
           contain whole characters, including the following ones that normalization drops.
         """
         ids, starts, ends = [], [], []
-        kept, words = self._kept_and_words(text)
+        kept, words = self._normalize_text(text)
         for characters, sources in words:
             for id_, first, last in self._pieces("".join(characters)):
                 ids.append(id_)
@@ -59,8 +59,8 @@ class PlainTokenizer:
                 ends.append(kept[following] if following < len(kept) else len(text))
         return ids, starts, ends
 
-    def _cut_chunk(self, chunk):
-        words = words_of_chunk(chunk, self._lower_case, self._strip_accents)
+    def _tokenize_chunk(self, chunk):
+        words = split_chunk(chunk, self._lower_case, self._strip_accents)
         return tuple(id_ for word in words for id_, _, _ in self._pieces(word))
 
     def _pieces(self, word):
@@ -81,7 +81,7 @@ class PlainTokenizer:
             start = end
         return pieces
 
-    def _kept_and_words(self, text):
+    def _normalize_text(self, text):
         """Returns ascending positions of the characters that normalization keeps, and words (characters, positions)."""
         kept, words, token = [], [], []
         for position, character in enumerate(text):
@@ -104,9 +104,9 @@ class PlainTokenizer:
         if not token:
             return
         if self._lower_case:
-            token = self._lowered(token)
+            token = self._lower(token)
         if self._strip_accents:
-            token = _without_accents(token)
+            token = _remove_accents(token)
         kept += [position for _, position in token]
         word = ([], [])
         for character, position in token:
@@ -118,7 +118,7 @@ class PlainTokenizer:
                 word[1].append(position)
         words.append(word)
 
-    def _lowered(self, token):
+    def _lower(self, token):
         if not self._strip_accents:  # As in Hugging Face: Σ is an ordinary letter.
             return [(lower, position) for character, position in token for lower in character.lower()]
         # The lowercase of Σ depends on its neighbors, but is always one character.
@@ -126,7 +126,7 @@ class PlainTokenizer:
         return [(next(whole), position) for character, position in token for _ in character.lower()]
 
 
-def _without_accents(token):
+def _remove_accents(token):
     """Decomposes (NFD) and drops marks of category Mn; returns a list of (character, position).
 
     NFD sorts neighboring marks by combining class. The graph sorts the remaining ones, and does not reorder their

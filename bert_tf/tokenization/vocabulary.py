@@ -82,7 +82,7 @@ def check_casing(lower_case, checkpoint):
     Raises:
       InputError: If they contradict, with the casing of the checkpoint.
     """
-    folder, expected = published_casing(checkpoint)
+    folder, expected = find_published_casing(checkpoint)
     if folder and expected != bool(lower_case):
         raise InputError(
             f"`do_lower_case`={bool(lower_case)} conflicts with `init_checkpoint`={checkpoint}: {folder} was "
@@ -90,7 +90,7 @@ def check_casing(lower_case, checkpoint):
             "directory if its name is wrong")
 
 
-def published_casing(checkpoint):
+def find_published_casing(checkpoint):
     """Returns the directory whose name identifies one of Google's releases, and whether that release is lowercased.
 
     Returns (None, None) for any other checkpoint. See `check_casing` for the argument.

@@ -14,7 +14,7 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
-from bert_tf.compression.tables import factorise, keep_pieces
+from bert_tf.compression.tables import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import task_metadata
@@ -174,7 +174,7 @@ class _Pruning:
             said = {"importance_examples": scores.num_examples,
                     "heads": [each.tolist() for each in kept.heads],
                     "neurons": [each.tolist() for each in kept.neurons],
-                    "head_importance": [each.tolist() for each in scores.normalised().heads]}
+                    "head_importance": [each.tolist() for each in scores.normalize().heads]}
         model = model.write(folder, tensors, config)
         write_json(mark, said)
         return model
@@ -193,7 +193,7 @@ class _Pruning:
             return model
         tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
         if settings.embedding_size:
-            tensors, config, share = factorise(tensors, config, settings.embedding_size)
+            tensors, config, share = factorize(tensors, config, settings.embedding_size)
             print(f"word table: {settings.embedding_size} of {config.hidden_size} directions hold {share:.1%} of its "
                   "squares")
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bert_tf.compression.pruning import Kept, most_important, pruned_config
+from bert_tf.compression.pruning import RetainedUnits, most_important, prune_config
 from bert_tf.errors import InputError
 from run.training.utilisation import encoder_flops
 
@@ -26,15 +26,15 @@ def select(importance, config, whole, settings, part, length):
       length: int. Tokens per text, to count FLOPs.
 
     Returns:
-      bert_tf.compression.pruning.Kept.
+      bert_tf.compression.pruning.RetainedUnits.
 
     Raises:
       InputError: If `keep_flops` is less than the smallest encoder requires.
     """
-    values = importance.normalised()
+    values = importance.normalize()
 
     def kept(heads, neurons):
-        return Kept(*(_stays(each, number, whole, share, settings.prune_across == "layer")
+        return RetainedUnits(*(_stays(each, number, whole, share, settings.prune_across == "layer")
                       for number, (each, share) in enumerate(((values.heads, heads), (values.neurons, neurons)))))
 
     if settings.keep_flops is None:
@@ -44,7 +44,7 @@ def select(importance, config, whole, settings, part, length):
     allowed = most - max(0, most - target) * part
 
     def takes(share):
-        return flops(pruned_config(config, kept(share / SHARES, share / SHARES)), length)
+        return flops(prune_config(config, kept(share / SHARES, share / SHARES)), length)
 
     if takes(0) > allowed:
         raise InputError(f"`keep_flops`={settings.keep_flops:g}: with one head and one neuron a layer the encoder "

@@ -67,7 +67,7 @@ def run(settings):
 
 
 def _probed(settings, train, dev, train_labels, dev_labels):
-    """Trains probes; returns bert_tf.analysis.probes.Probed. Labels: one str per example of LabelledWords."""
+    """Trains probes; returns bert_tf.analysis.probes.ProbeResult. Labels: one str per example of LabelledWords."""
     classes = {label: number for number, label in enumerate(sorted(set(train_labels)))}
     examples = [probes.Examples(each.vectors, each.places, np.array([classes.get(label, -1) for label in labels]))
                 for each, labels in ((train, train_labels), (dev, dev_labels))]

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from bert_tf import losses, models
 from bert_tf.errors import InputError
-from bert_tf.export.request_checks import check_same_size, without_padding
+from bert_tf.export.request_checks import check_same_size, trim_padding
 from bert_tf.export.servable import Servable
 from bert_tf.tasks import KINDS
 from bert_tf.tasks.graphs.base import Graph
@@ -57,7 +57,7 @@ class ServedClassifier(Servable):
 
     def answer(self, features):
         if not self.static_length:
-            features = without_padding(features)
+            features = trim_padding(features)
         return self._answers(self.model(features)["logits"])
 
     def _answers(self, logits):

@@ -68,13 +68,13 @@ def test_invalid_requests(kind, request_, message):
 def test_probabilities_become_logits():
     logits = np.array([[1.5, -2.0, 0.25]], np.float32)
     kind = KINDS["classifier"]
-    several = kind.logits_of({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
+    several = kind.to_logits({"probabilities": 1 / (1 + np.exp(-logits)), "has_label": 1})
     np.testing.assert_allclose(several["logits"], logits, rtol=1e-5)
-    one = kind.logits_of({"probabilities": softmax(logits)})["logits"]
+    one = kind.to_logits({"probabilities": softmax(logits)})["logits"]
     np.testing.assert_allclose(one - one.max(), logits - logits.max(), rtol=1e-5)
-    assert np.isfinite(kind.logits_of({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
-    assert kind.logits_of({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
-    assert KINDS["span_labeler"].logits_of({"start_logits": 1, "end_logits": 2, "x": 3}) == {
+    assert np.isfinite(kind.to_logits({"probabilities": np.array([[0.0, 1.0]])})["logits"]).all()
+    assert kind.to_logits({"value": np.array([3.5])})["logits"].tolist() == [[3.5]]
+    assert KINDS["span_labeler"].to_logits({"start_logits": 1, "end_logits": 2, "x": 3}) == {
         "start_logits": 1, "end_logits": 2}
 
 

@@ -16,9 +16,9 @@ from bert_tf.techniques.distillation import (
     TEACHER,
     DistilledModel,
     Taps,
+    call_with_taps,
     create_distillation_loss,
-    tapped,
-    taps_of,
+    create_taps,
 )
 from bert_tf.techniques.layer_maps import check_layers, map_layers, student_config
 from tests.encoders import make_encoder
@@ -128,11 +128,11 @@ def test_losses_are_0_if_the_student_equals_the_teacher(remove_padding):
                 "input_mask": tf.constant(MASK), "segment_ids": tf.zeros([ROWS, LENGTH], tf.int32)}
     student, teacher = (models.BertClassifier(make_encoder(
         CONFIG, remove_padding=remove_padding and number, last_where_read=number), CLASSES) for number in (0, 1))
-    student_taps, teacher_taps = taps_of(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
+    student_taps, teacher_taps = create_taps(("hidden", "attention", "cls"), map_layers("uniform", 4, 4))
     assert student_taps == teacher_taps == Taps((0, 1, 2, 3, 4), (0, 1, 2, 3), (1, 2, 3))
 
     def run_teacher(features):
-        outputs, inner = tapped(teacher, features, teacher_taps)
+        outputs, inner = call_with_taps(teacher, features, teacher_taps)
         return {**outputs, **inner}
 
     outputs = DistilledModel(student, student_taps, run_teacher)(features)
@@ -153,7 +153,7 @@ def test_a_trained_projection_to_the_hidden_size_of_the_teacher():
     model = DistilledModel(student, Taps((0, 1, 2, 3)), lambda features: {"hidden": teacher}, projection)
     assert len(model.trainable_variables) == len(student.trainable_variables) + 2
     states = model(features)[STUDENT]["hidden"]
-    _, inner = tapped(student, features, Taps((0, 1, 2, 3)))
+    _, inner = call_with_taps(student, features, Taps((0, 1, 2, 3)))
     np.testing.assert_allclose(states, inner["hidden"].numpy() @ projection.kernel.numpy(), atol=1e-5)
 
 
