@@ -61,7 +61,7 @@ class Tokens(NamedTuple):
     in_pair: tf.Tensor
 
     @classmethod
-    def of(cls, features, tokenizer, is_punctuation):
+    def from_features(cls, features, tokenizer, is_punctuation):
         """Creates the Tokens for features.
 
         Args:
@@ -74,9 +74,9 @@ class Tokens(NamedTuple):
         is_second = features["segment_ids"] > 0
         is_text = real & ~is_cls & ~is_sep
         in_pair = real & tf.reduce_any(is_second & is_text, axis=1, keepdims=True)
-        found = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
+        masks = (real, is_cls & real, is_sep & real, tf.gather(is_punctuation, ids) & is_text, is_text & ~is_second,
                  is_text & is_second, in_pair)
-        return cls(*(tf.cast(each, tf.float32) for each in found))
+        return cls(*(tf.cast(each, tf.float32) for each in masks))
 
 
 def totals(attention, tokens):
@@ -93,11 +93,11 @@ def totals(attention, tokens):
     first, second = tokens.first * tokens.in_pair, tokens.second
     # Attention to each token from all non-padding tokens, from pairs, from first texts, and from second texts.
     givers = tf.stack([tokens.real, tokens.in_pair, first, second], axis=1)  # [B, 4, S]
-    given = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
-    by_all, by_pairs, by_first, by_second = tf.unstack(given, axis=2)
+    received = tf.matmul(givers[:, tf.newaxis], attention)  # [B, N, 4, S]
+    by_all, by_pairs, by_first, by_second = tf.unstack(received, axis=2)
 
-    def share(given, receivers):
-        return tf.einsum("bns,bs->n", given, receivers)
+    def sum_attention(received, receivers):
+        return tf.einsum("bns,bs->n", received, receivers)
 
     distances = tf.abs(tf.range(size)[:, tf.newaxis] - tf.range(size))
     weights = tf.cast(distances, tf.float32) * tokens.real[:, :, tf.newaxis]  # [B, S, S]
@@ -107,9 +107,9 @@ def totals(attention, tokens):
         entropy, tf.einsum("bnqk,bqk->n", attention, weights),
         _diagonal(attention, tokens.real, 0), _diagonal(attention, tokens.real[:, 1:], -1),
         _diagonal(attention, tokens.real[:, 1:], 1),
-        share(by_all, tokens.cls), share(by_all, tokens.sep), share(by_all, tokens.punctuation),
-        share(by_all, tokens.first), share(by_pairs, tokens.second),
-        share(by_first, tokens.second) + share(by_second, first)], axis=-1)
+        sum_attention(by_all, tokens.cls), sum_attention(by_all, tokens.sep), sum_attention(by_all, tokens.punctuation),
+        sum_attention(by_all, tokens.first), sum_attention(by_pairs, tokens.second),
+        sum_attention(by_first, tokens.second) + sum_attention(by_second, first)], axis=-1)
 
 
 def counts(tokens):

@@ -35,12 +35,12 @@ def merge_adapters(tensors, scale=None):
       tensors: Dict of canonical name to StoredTensor.
       scale: float. Factor of the adapters' output; None to read it from the tensors.
     """
-    found = [name.removesuffix(A) for name in tensors if name.endswith(A)]
-    if not found:
+    scopes = [name.removesuffix(A) for name in tensors if name.endswith(A)]
+    if not scopes:
         return tensors
     scale = float(tensors[SCALE].read()) if scale is None else scale
     plain = {name: tensor for name, tensor in tensors.items() if not is_adapter(name)}
-    for name in found:
+    for name in scopes:
         plain[f"{name}/kernel"] = _merge_kernel(*(tensors[f"{name}{each}"] for each in ("/kernel", A, B)), scale)
     return plain
 

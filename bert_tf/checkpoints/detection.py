@@ -27,10 +27,10 @@ def open_checkpoint(path):
     Raises:
       InputError: If there is no checkpoint, if there are two of different formats, or if it is not a BERT checkpoint.
     """
-    found = find_checkpoint(path)
-    if found.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.read(found)
-    file = tensorflow_file.TensorFlowFile(found)
+    location = find_checkpoint(path)
+    if location.endswith(WEIGHTS_SUFFIXES):
+        return huggingface.read(location)
+    file = tensorflow_file.TensorFlowFile(location)
     names = object_graph.variable_names(file)
     if training.is_training_checkpoint(names):
         checkpoint = training.read(file, names)
@@ -39,9 +39,9 @@ def open_checkpoint(path):
     elif not names:
         checkpoint = tf1.read(file)
     else:
-        raise InputError(f"{found}: the checkpoint does not contain a BERT of this project or of tf-models-official; "
-                         f"its first variable is {min(names.values())}")
-    beside = os.path.join(os.path.dirname(found), tensorflow_file.CONFIG_NAME)
+        raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
+                         f"tf-models-official; its first variable is {min(names.values())}")
+    beside = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
     if files.exists(beside):
         checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
     return checkpoint
@@ -49,9 +49,9 @@ def open_checkpoint(path):
 
 def holds_adapters(path):
     """Returns whether a checkpoint is from a training run with adapters; see `open_checkpoint`, which merges them."""
-    found = find_checkpoint(path)
-    return not found.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
-        object_graph.variable_names(tensorflow_file.TensorFlowFile(found)))
+    location = find_checkpoint(path)
+    return not location.endswith(WEIGHTS_SUFFIXES) and training.holds_adapters(
+        object_graph.variable_names(tensorflow_file.TensorFlowFile(location)))
 
 
 def find_checkpoint(path):
@@ -87,8 +87,8 @@ def find_checkpoint(path):
 
 def checkpoint_files(path):
     """Returns the files with the weights of a checkpoint, a list of str; see `find_checkpoint`."""
-    found = find_checkpoint(path)
-    if found.endswith(WEIGHTS_SUFFIXES):
-        return huggingface.list_files(found)
-    folder, prefix = os.path.split(found)
+    location = find_checkpoint(path)
+    if location.endswith(WEIGHTS_SUFFIXES):
+        return huggingface.list_files(location)
+    folder, prefix = os.path.split(location)
     return [os.path.join(folder, name) for name in sorted(files.names_in(folder)) if name.startswith(f"{prefix}.")]

@@ -105,9 +105,9 @@ def canonical_name(name):
     The next sentence head's own pooler keeps its name. A prefix with the name of the model that contains the encoder is
     ignored.
     """
-    found = LAYER_VARIABLE.search(name)
-    if found and found[2] in LAYER_SCOPES:
-        return f"bert/encoder/layer_{found[1]}/{LAYER_SCOPES[found[2]]}/{found[3]}"
+    match = LAYER_VARIABLE.search(name)
+    if match and match[2] in LAYER_SCOPES:
+        return f"bert/encoder/layer_{match[1]}/{LAYER_SCOPES[match[2]]}/{match[3]}"
     parts = name.split("/")
     for start in range(len(parts)):
         suffix = "/".join(parts[start:])

@@ -51,10 +51,10 @@ def most_important(values, count):
     count = max(count, len(values))
     flat = np.concatenate([np.where(np.arange(len(each)) == top, np.inf, each)
                            for each, top in zip(values, best, strict=True)])
-    stays = np.zeros(len(flat), bool)
-    stays[np.argsort(-flat, kind="stable")[:count]] = True
+    is_selected = np.zeros(len(flat), bool)
+    is_selected[np.argsort(-flat, kind="stable")[:count]] = True
     ends = np.cumsum([len(each) for each in values])[:-1]
-    return [np.flatnonzero(part) for part in np.split(stays, ends)]
+    return [np.flatnonzero(part) for part in np.split(is_selected, ends)]
 
 
 def prune_config(config, retained):
@@ -87,18 +87,18 @@ def prune(tensors, config, retained):
     Raises:
       InputError: See `prune_config`.
     """
-    left = prune_config(config, retained)
+    smaller_config = prune_config(config, retained)
     width = config.head_width
     columns = [(numbers[:, np.newaxis] * width + np.arange(width)).ravel() for numbers in retained.heads]
 
     def prune_tensor(name, tensor):
-        found = LAYER.fullmatch(name)
+        match = LAYER.fullmatch(name)
         for axes, numbers in ((HEAD_AXES, columns), (NEURON_AXES, retained.neurons)):
-            if found and found[2] in axes:
-                return _take(tensor, numbers[int(found[1])], axes[found[2]])
+            if match and match[2] in axes:
+                return _take(tensor, numbers[int(match[1])], axes[match[2]])
         return tensor
 
-    return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, left
+    return {name: prune_tensor(name, tensor) for name, tensor in tensors.items()}, smaller_config
 
 
 def drop_layers(tensors, config, layers):
@@ -120,22 +120,22 @@ def drop_layers(tensors, config, layers):
     for layer in layers:
         if not 0 <= layer < count:
             raise InputError(f"`drop_layers`: layer {layer} does not exist; the model has layers 0 to {count - 1}")
-    stays = [layer for layer in range(count) if layer not in layers]
-    if not stays:
+    remaining = [layer for layer in range(count) if layer not in layers]
+    if not remaining:
         raise InputError("`drop_layers`: lists all layers of the model; at least one must remain")
     if config.num_hidden_groups:
         raise InputError(f"`drop_layers`: num_hidden_groups is {config.num_hidden_groups}; layers that share "
                          "weights cannot be dropped")
     moved = {}
     for name, tensor in tensors.items():
-        found = LAYER.fullmatch(name)
-        if not found:
+        match = LAYER.fullmatch(name)
+        if not match:
             moved[name] = tensor
-        elif int(found[1]) in stays:
-            moved[f"bert/encoder/layer_{stays.index(int(found[1]))}/{found[2]}"] = tensor
-    per_layer = {name: tuple(sizes[layer] for layer in stays) for name in (
+        elif int(match[1]) in remaining:
+            moved[f"bert/encoder/layer_{remaining.index(int(match[1]))}/{match[2]}"] = tensor
+    per_layer = {name: tuple(sizes[layer] for layer in remaining) for name in (
         "attention_heads_per_layer", "intermediate_size_per_layer") if (sizes := getattr(config, name))}
-    return moved, dataclasses.replace(config, num_hidden_layers=len(stays), **per_layer)
+    return moved, dataclasses.replace(config, num_hidden_layers=len(remaining), **per_layer)
 
 
 def _take(tensor, numbers, axis):

@@ -25,14 +25,14 @@ def replace_weights(model, replacements):
       model: Model of bert_tf.models; it is unchanged after the context.
       replacements: Dict of the `ref()` of a variable to its replacement, which converts to a tensor.
     """
-    found = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
-             if isinstance(value, tf.Variable) and value.ref() in replacements]
+    attributes = [(layer, name, value) for layer in (model, *model.submodules) for name, value in vars(layer).items()
+                  if isinstance(value, tf.Variable) and value.ref() in replacements]
     try:
-        for layer, name, variable in found:
+        for layer, name, variable in attributes:
             vars(layer)[name] = replacements[variable.ref()]  # bypasses Keras, which would track it as a new weight
         yield
     finally:
-        for layer, name, variable in found:
+        for layer, name, variable in attributes:
             vars(layer)[name] = variable
 
 

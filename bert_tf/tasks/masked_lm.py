@@ -43,7 +43,7 @@ class MaskedLM(Kind):
             is_real = np.arange(shape[1]) < counts[:, np.newaxis]
             piece_ids[is_real], probabilities[is_real] = best["piece_ids"], best["probabilities"]
             pieces[is_real] = encode_strings([[tokenizer.vocabulary[id_] for id_ in row] for row in best["piece_ids"]],
-                                         shape[2])
+                                             shape[2])
         return {"pieces": pieces, "piece_ids": piece_ids, "probabilities": probabilities, "num_masks": counts,
                 "was_cut": were_cut(rows)}
 

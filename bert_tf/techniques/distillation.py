@@ -133,18 +133,18 @@ def create_distillation_loss(weights, label_loss=None, logits_loss="softmax", te
         return [Term(name, lambda outputs, features: items(
             outputs[STUDENT], outputs[TEACHER], features, temperature), *counts)]
 
-    found = []
+    loss_terms = []
     for name in weights:
         factor = weigh(name)
-        found += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
-    return TotalLoss(*found)
+        loss_terms += [dataclasses.replace(term, name=f"{name}_loss", factor=factor) for term in terms(name)]
+    return TotalLoss(*loss_terms)
 
 
 def soft_cross_entropy(student, teacher, temperature):
     """Computes the KL divergence of the student's softmax from the teacher's, times T^2: [..., classes] -> [...]."""
-    wanted = tf.nn.log_softmax(teacher / temperature)
-    got = tf.nn.log_softmax(student / temperature)
-    return temperature**2 * tf.reduce_sum(tf.exp(wanted) * (wanted - got), axis=-1)
+    teacher_logs = tf.nn.log_softmax(teacher / temperature)
+    student_logs = tf.nn.log_softmax(student / temperature)
+    return temperature**2 * tf.reduce_sum(tf.exp(teacher_logs) * (teacher_logs - student_logs), axis=-1)
 
 
 # Items of losses: (dicts of the student's and the teacher's outputs, features, temperature) -> float32.

@@ -94,13 +94,13 @@ def quantizable(model):
 
     Names are the scopes of their variables, for example `bert/encoder/layer_0/attention/self/qkv`.
     """
-    found = {}
+    layers = {}
     for layer in model.submodules:
         if isinstance(layer, LAYERS):
             weight = next(weight for weight in layer.weights if weight.shape.rank == 2)
             name = weight.name.partition(":")[0]
-            found[name.removesuffix("/kernel")] = layer
-    return found
+            layers[name.removesuffix("/kernel")] = layer
+    return layers
 
 
 def quantize(model, quantization, only=None):

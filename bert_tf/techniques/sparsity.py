@@ -88,8 +88,8 @@ def kth_largest(values, count):
         return tf.where(is_reached, middle, least), tf.where(is_reached, most, middle - 1)
 
     bounds = tf.constant(tf.int32.min, tf.int64), tf.constant(tf.int32.max, tf.int64)
-    found = tf.cast(tf.while_loop(lambda least, most: least < most, halve, bounds)[0], tf.int32)
-    return tf.bitcast(tf.where(found < 0, tf.bitwise.bitwise_xor(found, tf.int32.max), found), tf.float32)
+    result = tf.cast(tf.while_loop(lambda least, most: least < most, halve, bounds)[0], tf.int32)
+    return tf.bitcast(tf.where(result < 0, tf.bitwise.bitwise_xor(result, tf.int32.max), result), tf.float32)
 
 
 def count_remaining_weights(encoder):
@@ -111,10 +111,10 @@ def measure_compressed_size(variables):
 
 def _update(schedule, kernel, step, move):
     """Updates a matrix; `step` is the number of previous steps, and `move` performs the usual update."""
-    stays = (kernel.read_value() != 0) | (step < schedule.begin)
-    with tf.control_dependencies([stays]):  # read before the update, to avoid a copy
+    is_kept = (kernel.read_value() != 0) | (step < schedule.begin)
+    with tf.control_dependencies([is_kept]):  # read before the update, to avoid a copy
         move()
-    values = tf.where(stays, kernel.read_value(), 0.0)
+    values = tf.where(is_kept, kernel.read_value(), 0.0)
 
     def largest():
         sizes = tf.abs(values)

@@ -87,5 +87,5 @@ def whole_characters(texts, positions):
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
     starts = ragged.concatenate_rows(starts, ragged.split_by_lengths(text_ends, tf.ones_like(text_ends)))
-    found = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
-    return positions.with_values(tf.gather(starts.values, found))
+    indices = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
+    return positions.with_values(tf.gather(starts.values, indices))

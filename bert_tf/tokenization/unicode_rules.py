@@ -159,14 +159,14 @@ def mark_separation():
       Dict of character to str, see `normalization`. It removes dropped characters and the Mn marks that NFD sorts, also
       from decompositions. Mn marks of class 0 remain: nothing is sorted across them.
     """
-    kept = {mark for marks in group_sorted_marks().values() for mark in marks}
+    sorted_marks = {mark for marks in group_sorted_marks().values() for mark in marks}
     replaced = {}
     for character in changeable_characters():
         if is_dropped(character):
             replaced[character] = ""
         elif unicodedata.combining(character) or unicodedata.decomposition(character):
             parts = unicodedata.normalize("NFD", character)
-            result = "".join(part for part in parts if part in kept or not unicodedata.combining(part))
+            result = "".join(part for part in parts if part in sorted_marks or not unicodedata.combining(part))
             if result != character:
                 replaced[character] = result
     return replaced

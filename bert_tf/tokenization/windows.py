@@ -43,14 +43,14 @@ def split_into_windows(ids, room, doc_stride, max_windows):
     """
     total = ids.row_lengths()
     step = tf.minimum(room, doc_stride)
-    wanted = 1 + (tf.maximum(total - room, 0) + step - 1) // step
-    counts = tf.minimum(wanted, max_windows)
+    required = 1 + (tf.maximum(total - room, 0) + step - 1) // step
+    counts = tf.minimum(required, max_windows)
     numbers = tf.ragged.range(counts)
     rows = ragged.row_numbers(numbers)
     starts = numbers.values * tf.gather(step, rows)
     lengths = tf.minimum(tf.gather(room, rows), tf.gather(total, rows) - starts)
     begin = tf.gather(ids.row_starts(), rows) + starts
-    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), wanted > counts)
+    return Windows(rows, starts, lengths, ragged.take(ids.values, begin, lengths), required > counts)
 
 
 def pack_windows(tokenizer, first, second=None, *, max_seq_length, stride, max_windows, static_length=False):

@@ -121,7 +121,7 @@ class _Reader:
 
     def _measures(self, features, are_compared=False):
         """Returns the sums [K, M] of a batch, counts [M], and, if heads are compared, divergences [K, K]."""
-        tokens = behaviours.Tokens.of(features, self._tokenizer, self._is_punctuation)
+        tokens = behaviours.Tokens.from_features(features, self._tokenizer, self._is_punctuation)
         attention = self._attention(features)
         totals = tf.concat([behaviours.totals(each, tokens) for each in attention], axis=0)
         compared = (distances.divergences(tf.concat(attention, axis=1), tokens.real),) if are_compared else ()

@@ -149,7 +149,7 @@ class Observer:
     def _observe(self, request, part, was_cut, features, answer):
         attention = self.encoder.observe(features)["attention"]
         scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S].
-        tokens = behaviours.Tokens.of(features, self.tokenizer, self.is_punctuation)
+        tokens = behaviours.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
         number = behaviours.counts(tokens).numpy().astype(np.float64)
         totals = np.concatenate([behaviours.totals(each, tokens).numpy() for each in scores]).astype(np.float64)
         with np.errstate(invalid="ignore"):

@@ -181,9 +181,9 @@ def _distinct(texts, scores, count):
     """Returns the first `count` distinct texts per row and their scores; [B, N_BEST_SIZE] -> [B, count]."""
     is_same = texts[:, :, tf.newaxis] == texts[:, tf.newaxis, :]
     earlier = tf.linalg.band_part(tf.ones([N_BEST_SIZE, N_BEST_SIZE]), -1, 0) - tf.eye(N_BEST_SIZE) > 0
-    kept = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
-    return (to_dense(ragged.select_columns(texts, kept)[:, :count], "", count),
-            to_dense(ragged.select_columns(scores, kept)[:, :count], NO_SPAN, count))
+    is_distinct = ~tf.reduce_any(is_same & earlier, axis=2) & (scores > NO_SPAN)
+    return (to_dense(ragged.select_columns(texts, is_distinct)[:, :count], "", count),
+            to_dense(ragged.select_columns(scores, is_distinct)[:, :count], NO_SPAN, count))
 
 
 class SpanLabelerGraph(Graph):

@@ -18,7 +18,7 @@ def make_tokens(rows, segments):
     ids = tf.constant(rows, tf.int32)
     features = {"input_ids": ids, "input_mask": tf.cast(ids > 0, tf.int32),
                 "segment_ids": tf.constant(segments, tf.int32)}
-    return behaviours.Tokens.of(features, TOKENIZER, IS_PUNCTUATION)
+    return behaviours.Tokens.from_features(features, TOKENIZER, IS_PUNCTUATION)
 
 
 def attend_to(places, size):

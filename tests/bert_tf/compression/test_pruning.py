@@ -18,7 +18,7 @@ from tests.encoders import make_encoder
 
 CONFIG = BertConfig(19, 12, 3, 4, 10, max_position_embeddings=9, type_vocab_size=2, initializer_range=0.4)
 KEPT = RetainedUnits([np.array([1, 3]), np.array([2]), np.array([0, 1, 2, 3])],
-            [np.array([0, 4, 9]), np.arange(10), np.array([7])])
+                     [np.array([0, 4, 9]), np.arange(10), np.array([7])])
 LABELS = tf.constant([2, 0, 1])
 
 
