@@ -35,7 +35,7 @@ TIERS = {
     "bert_tf/files/test_locks.py::test_a_lock_ends_with_a_killed_process": "large",
     "bert_tf/litert/test_model.py": "large",
     "bert_tf/serving/test_load.py": "large",
-    "bert_tf/compression/test_word_tables.py::test_a_litert_file_with_shared_layers": "large",
+    "bert_tf/compression/test_word_embeddings.py::test_a_litert_file_with_shared_layers": "large",
     "bert_tf/techniques/test_int8.py::test_the_int8_file_and_the_model_agree": "large",
     "bert_tf/techniques/test_int8.py::test_turning_it_on_in_a_traced_function": "large",
     "bert_tf/test_encoder_options.py::test_layers_share_the_compiled_blocks_of_training": "large",

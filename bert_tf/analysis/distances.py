@@ -5,7 +5,7 @@ Legend: B texts, K heads of all layers, S sequence.
 
 import tensorflow as tf
 
-from bert_tf.analysis.behaviours import LEAST_PROBABILITY
+from bert_tf.analysis.behaviors import LEAST_PROBABILITY
 
 
 def divergences(attention, real):

@@ -49,7 +49,7 @@ class ProbeResult:
     weights: np.ndarray
 
     @property
-    def centre(self):
+    def center(self):
         """Center of gravity of the mix, in layers; the embeddings are 0."""
         return float(self.weights @ np.arange(len(self.weights)))
 

@@ -14,7 +14,7 @@ from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.cli.script import with_flags
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
-from bert_tf.compression.tables import factorize, keep_pieces
+from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.errors import InputError
 from bert_tf.files import exists, read_json_object
 from bert_tf.model_folder import task_metadata

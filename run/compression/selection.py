@@ -35,7 +35,8 @@ def select(importance, config, original, settings, part, length):
 
     def select_units(heads, neurons):
         return RetainedUnits(*(_select_indices(each, number, original, share, settings.prune_across == "layer")
-                      for number, (each, share) in enumerate(((values.heads, heads), (values.neurons, neurons)))))
+                               for number, (each, share) in enumerate(
+                                   ((values.heads, heads), (values.neurons, neurons)))))
 
     if settings.keep_flops is None:
         return select_units(*(1 - (1 - share) * part for share in (settings.keep_heads, settings.keep_neurons)))

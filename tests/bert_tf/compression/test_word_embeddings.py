@@ -9,7 +9,7 @@ import tensorflow as tf
 from bert_tf import models
 from bert_tf.checkpoints import FORMATS, load_pretrained, model_tensors, open_checkpoint
 from bert_tf.checkpoints.tensors import EMBEDDING_PROJECTION, WORD_EMBEDDINGS, StoredTensor
-from bert_tf.compression.tables import factorize, keep_pieces
+from bert_tf.compression.word_embeddings import factorize, keep_pieces
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.export import litert

@@ -17,13 +17,13 @@ class Measure(NamedTuple):
       name: Name in tables.
       title: Name for people.
       help: A sentence.
-      is_behaviour: Whether it is a fraction of attention to a target that characterizes the head.
+      is_behavior: Whether it is a fraction of attention to a target that characterizes the head.
     """
 
     name: str
     title: str
     help: str
-    is_behaviour: bool = False
+    is_behavior: bool = False
 
 
 MEASURES = (
@@ -79,7 +79,7 @@ class Tokens(NamedTuple):
         return cls(*(tf.cast(each, tf.float32) for each in masks))
 
 
-def totals(attention, tokens):
+def sum_measures(attention, tokens):
     """Computes the sums of MEASURES over the tokens of a batch.
 
     Args:
@@ -112,13 +112,13 @@ def totals(attention, tokens):
         sum_attention(by_first, tokens.second) + sum_attention(by_second, first)], axis=-1)
 
 
-def counts(tokens):
+def count_tokens(tokens):
     """Computes the number of tokens of a batch in each of MEASURES: float32 [M]."""
     every = tf.reduce_sum(tokens.real)
-    neighbours = tf.reduce_sum(tokens.real[:, 1:])
+    neighbors = tf.reduce_sum(tokens.real[:, 1:])
     pairs = tf.reduce_sum(tokens.in_pair)
-    of_texts = tf.reduce_sum(tokens.in_pair * (tokens.first + tokens.second))
-    return tf.stack([every, every, every, neighbours, neighbours, every, every, every, every, pairs, of_texts])
+    in_texts = tf.reduce_sum(tokens.in_pair * (tokens.first + tokens.second))
+    return tf.stack([every, every, every, neighbors, neighbors, every, every, every, every, pairs, in_texts])
 
 
 def _diagonal(attention, counted, offset):
