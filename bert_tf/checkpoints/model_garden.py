@@ -138,7 +138,7 @@ def write(folder, tensors, config):
     """
     for name in WITHOUT_PLACE:
         if getattr(config, name) is not None:
-            raise InputError(f"{name} is {getattr(config, name)}: the Model Garden's encoder has no such setting")
+            raise InputError(f"{name} is {getattr(config, name)}: not supported by the Model Garden's encoder")
     variables = _Variables(tensors, config.num_attention_heads)
     encoder = _encoder(variables, config.num_hidden_layers)
     items = {"encoder": encoder, "model": encoder}

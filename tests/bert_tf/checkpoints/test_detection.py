@@ -16,7 +16,7 @@ from bert_tf.errors import InputError
 def test_a_directory_with_two_formats(reference, tmp_path, tf1_checkpoint, reference_config):
     tf1.write(tmp_path, open_checkpoint(tf1_checkpoint).tensors, reference_config)
     shutil.copy(reference / "hf_tiny" / "model.safetensors", tmp_path)
-    with pytest.raises(InputError, match=r"holds bert_model\.ckpt and model\.safetensors: name one of them"):
+    with pytest.raises(InputError, match=r"contains bert_model\.ckpt and model\.safetensors; set one of them"):
         open_checkpoint(str(tmp_path))
     assert open_checkpoint(str(tmp_path / "bert_model.ckpt")).kind == "TF1 checkpoint"
     assert open_checkpoint(str(tmp_path / "model.safetensors")).kind == "Hugging Face model"
@@ -80,7 +80,7 @@ def test_tensors_of_the_object_graph_that_do_not_exist(training_checkpoint, tmp_
 
 @pytest.mark.parametrize(("name", "value", "message"), [
     ("cls/predictions/output_bias", np.array(b"text"), "output_bias contains text in the checkpoint; a model requires"),
-    ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, which no variable of a"),
+    ("cls/predictions/output_bias", np.float32(0), "output_bias is a scalar in the checkpoint, but models have no"),
     ("bert/pooler/dense/kernel", np.float32(0), "bert/pooler/dense/kernel is a scalar"),
     ("bert/encoder/layer_1/attention/self/key/bias", np.float32(0), "self/key/bias is a scalar"),
 ])

@@ -206,7 +206,7 @@ def test_corrupted_files(hf_tiny, tmp_path, arrays):
         with pytest.raises(InputError, match=r"model\.safetensors: is not a safetensors file, or is corrupted"):
             open_checkpoint(str(path))
     safetensors.numpy.save_file({"wte.weight": arrays["bert.pooler.dense.weight"]}, path)
-    with pytest.raises(InputError, match=r"is not of a BERT model, it has no bert\.embeddings\.word_embeddings"):
+    with pytest.raises(InputError, match=r"is not a BERT model; it has no bert\.embeddings\.word_embeddings"):
         open_checkpoint(str(path))
     (tmp_path / "directory.safetensors").mkdir()
     with pytest.raises(InputError, match=r"/directory\.safetensors: is not a safetensors file, or is corrupted: "):
@@ -257,7 +257,7 @@ def test_weights_in_several_files(write_parts, hf_tiny):
 def test_one_of_several_files_is_missing_or_corrupted(write_parts, tmp_path):
     path = write_parts()
     (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(InputError, match=r"names model-00002-of-00002.safetensors, which is not there: the checkp"):
+    with pytest.raises(InputError, match=r"lists model-00002-of-00002.safetensors, which does not exist; the checkp"):
         open_checkpoint(path)
     (tmp_path / "model-00002-of-00002.safetensors").write_bytes(b"no")
     with pytest.raises(InputError, match=r"model-00002-of-00002.safetensors: is not a safetensors file, or is"):
@@ -272,7 +272,7 @@ def test_one_of_several_files_is_missing_or_corrupted(write_parts, tmp_path):
     ('{"weight_map": {"a": ""}}', "is corrupted; it has no weight_map"),
     ('{"weight_map": {"a": "model-00001-of-00002.safetensors"}}',
      "lists a in model-00001-of-00002.safetensors, which does not"),
-    ('{"weight_map": {}}', "is not of a BERT model, it has no bert.embeddings.word_embeddings.weight"),
+    ('{"weight_map": {}}', "is not a BERT model; it has no bert.embeddings.word_embeddings.weight"),
 ])
 def test_invalid_index_files(write_parts, index, message):
     with pytest.raises(InputError, match=rf"model.safetensors.index.json: {message}"):

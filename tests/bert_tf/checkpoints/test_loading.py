@@ -72,17 +72,17 @@ def test_weights_of_a_training_run_without_optimizer_state(training_checkpoint, 
 
 @pytest.mark.parametrize(("change", "message"), [
     ({"vocab_size": 123}, r"bert/embeddings/word_embeddings has shape \[120, 32\] in the checkpoint and \[123, 32\] in "
-                          r"the model: set vocab_size to 120 in the model's config, or load with "
-                          r"extend_vocabulary=True, which keeps these rows and leaves the 3 new ones as initialised"),
-    ({"vocab_size": 119}, r"\[120, 32\] in the checkpoint and \[119, 32\] in the model: set vocab_size to 120 in the "
+                          r"the model; set vocab_size to 120 in the model's config, or load with "
+                          r"extend_vocabulary=True, which loads these rows and keeps the initial values of the 3"),
+    ({"vocab_size": 119}, r"\[120, 32\] in the checkpoint and \[119, 32\] in the model; set vocab_size to 120 in the "
                           r"model's config, and use the checkpoint's vocabulary; entries cannot be removed"),
     ({"max_position_embeddings": 65}, r"bert/embeddings/position_embeddings has shape \[64, 32\] in the checkpoint and "
-                                      r"\[65, 32\] in the model: set max_position_embeddings to 64"),
+                                      r"\[65, 32\] in the model; set max_position_embeddings to 64"),
     ({"max_position_embeddings": 63}, r"set max_position_embeddings to 64 in the model's config; shorter sequences"),
     ({"type_vocab_size": 3}, r"token_type_embeddings has shape \[2, 32\] .* set type_vocab_size to 2 in the model's"),
     ({"intermediate_size": 65}, r"intermediate/dense/kernel has shape \[32, 64\] in the checkpoint and \[32, 65\]"),
     ({"hidden_size": 36}, r"has shape \[120, 32\] in the checkpoint and \[120, 36\] in the model"),
-    ({"num_hidden_layers": 3}, "has no bert/encoder/layer_2/attention/self/qkv/kernel, nor 11 more"),
+    ({"num_hidden_layers": 3}, "lacks bert/encoder/layer_2/attention/self/qkv/kernel and 11 more encoder"),
 ])
 def test_models_of_other_sizes(tf1_checkpoint, reference_config, change, message):
     assert_load_fails(models.BertEncoder(dataclasses.replace(reference_config, **change)), tf1_checkpoint, message)

@@ -163,9 +163,9 @@ def test_layer_maps():
     assert map_layers("uniform", 2, 5) == (2, 4)
     assert map_layers("last", 3, 6) == (3, 4, 5)
     assert map_layers((0, 0, 5), 3, 6) == (0, 0, 5)
-    for kind, message in (("uniform", "`layer_map`=uniform: the student has 3 layers, the teacher only 2; name one"),
+    for kind, message in (("uniform", "`layer_map`=uniform: the student has 3 layers, but the teacher only 2; list"),
                           ((0, 2, 1), "`layer_map`=0,2,1: layer 2 does not exist; the teacher has layers 0 to 1"),
-                          ((0,), "`layer_map`=0: names 1 layers, the student has 3")):
+                          ((0,), "`layer_map`=0: lists 1 layers, but the student has 3")):
         with pytest.raises(InputError, match=f"^{message}"):
             map_layers(kind, 3, 2)
     with pytest.raises(InputError, match="`student_layers`=7: layer 7 does not exist"):
