@@ -42,8 +42,8 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
-    if config is None and (beside := find_config(checkpoint.path)):
-        config = read_config(beside)
+    if config is None and (config_path := find_config(checkpoint.path)):
+        config = read_config(config_path)
     if config is None:
         raise InputError(f"`bert_config_file` is required: there is no config next to {checkpoint.path}")
     check_config(checkpoint, config)

@@ -41,9 +41,9 @@ def open_checkpoint(path):
     else:
         raise InputError(f"{location}: the checkpoint does not contain a BERT of this project or of "
                          f"tf-models-official; its first variable is {min(names.values())}")
-    beside = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
-    if files.exists(beside):
-        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(beside))
+    config_path = os.path.join(os.path.dirname(location), tensorflow_file.CONFIG_NAME)
+    if files.exists(config_path):
+        checkpoint = dataclasses.replace(checkpoint, config=BertConfig.from_json_file(config_path))
     return checkpoint
 
 
