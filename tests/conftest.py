@@ -45,7 +45,6 @@ TIERS = {
     "bert_tf/test_keras_training.py": "large",
     "bert_tf/test_reference_runs.py::test_training": "large",
     "bert_tf/tokenization/test_normalizer_model.py": "large",
-    "cloud_storage": "extra_large",
     "data_prep/machine/test_compilation.py": "large",
     "data_prep/machine/test_processes.py": "large",
     "data_prep/pretraining/test_beam_runner.py": "extra_large",

@@ -37,38 +37,22 @@ def undisturbed(tmp_path_factory):
     return write(folder / "undisturbed"), write(folder / "all", steps=(5, 10, 15))
 
 
-@pytest.mark.parametrize(("changes", "by_sigterm", "expected"), [
-    ({}, False, []),
-    ({"steps": (12, 15)}, True, []),
-    ({"steps": (12, 15)}, False, ["checkpoints: "]),
-    ({"steps": (10, 12, 15)}, True, ["checkpoints: "]),  # One more than the maximum.
-    ({"steps": (15, 16), "latest": "ckpt-15"}, True, ["checkpoints: "]),
-    ({"latest": "ckpt-10"}, True, ["checkpoint: is different"]),
-    ({"loss": 0.6}, False, ["events: is different"]),
-    ({"more": [("training_log.csv", b"step,loss\n1,0.25\n")]}, False, ["training_log.csv: is different"]),
-    ({"more": [("run.json", b"{}")]}, False, ["run.json: is additional"]),
-    ({"more": [("ckpt-15.data-00000-of-00001", b"x")]}, False, [
-        "ckpt-15.data-00000-of-00001: is different", "ckpt-15.data-00000-of-00001: is different from when"]),
-    ({"more": [("ckpt-10.data-00000-of-00001", b"x")]}, True, ["ckpt-10.data-00000-of-00001: is different from when"]),
+@pytest.mark.parametrize(("changes", "expected", "expected_after_sigterm"), [
+    ({}, [], []),
+    ({"steps": (12, 15)}, ["ckpt-10.data", "ckpt-10.index", "ckpt-12.data", "ckpt-12.index"], []),
+    ({"steps": (15, 16), "latest": "ckpt-15"}, ["ckpt-10.data", "ckpt-10.index", "ckpt-16.data", "ckpt-16.index"], []),
+    ({"latest": "ckpt-10"}, ["checkpoint: is different"], ["checkpoint: is different"]),
+    ({"loss": 0.6}, ["events: is different"], ["events: is different"]),
+    *(({"more": [(name, b"x")]}, [f"{name}: is {difference}"], [f"{name}: is {difference}"]) for name, difference in (
+        ("training_log.csv", "different"), ("run.json", "missing or additional"),
+        ("ckpt-15.data-00000-of-00001", "different"))),
 ])
-def test_differences(undisturbed, tmp_path, changes, by_sigterm, expected):
-    found = list(comparison.find_differences(write(tmp_path / "run", **changes), *undisturbed, by_sigterm))
-    assert len(found) == len(expected)
-    assert all(map(str.startswith, found, expected)), found
-
-
-def test_missing_file_and_unstable_file(undisturbed):
-    without = {path: content for path, content in undisturbed[0].items() if path != "training_log.csv"}
-    assert list(comparison.find_differences(without, *undisturbed, False)) == ["training_log.csv: is missing"]
-    assert not list(comparison.find_unstable(*undisturbed))
-    assert list(comparison.find_unstable(without, undisturbed[1])) == [
-        "training_log.csv: differs between undisturbed jobs"]
-
-
-def test_checkpoint_of_sigterm_next_to_all_others(undisturbed, tmp_path):
-    after = write(tmp_path / "run", steps=(5, 10, 12, 15))
-    for by_sigterm in (True, False):
-        assert bool(list(comparison.find_differences(after, *undisturbed[1:] * 2, by_sigterm))) != by_sigterm
+def test_differences(undisturbed, tmp_path, changes, expected, expected_after_sigterm):
+    now = write(tmp_path / "run", **changes)
+    for ignores_older, lines in ((False, expected), (True, expected_after_sigterm)):
+        found = list(comparison.find_differences(now, undisturbed[0], ignores_older))
+        assert len(found) == len(lines)
+        assert all(map(str.startswith, found, lines)), found
 
 
 def test_half_written_files(undisturbed, tmp_path):
