@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from unittest import mock
 
 import absl.flags
 
@@ -97,6 +98,21 @@ def run_here(module, **flags):
     """Runs a script in this process, in the current directory; raises InputError as it does."""
     with parsed(module, **flags) as script:
         script.main([module])
+
+
+def run_main(module, **flags):
+    """Runs a script in this process as a separate process would, with its handling of errors; returns its status."""
+    known = set(absl.flags.FLAGS)
+    try:
+        with mock.patch.object(sys, "argv", command(module, **flags)[2:]):
+            importlib.import_module(module).COMMAND.run()
+    except SystemExit as end:
+        return end.code or 0
+    finally:
+        for name in set(absl.flags.FLAGS) - known:
+            delattr(absl.flags.FLAGS, name)
+        absl.flags.FLAGS.unparse_flags()
+    return 0
 
 
 def last_error(module, folder=None, **flags):

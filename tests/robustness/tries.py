@@ -7,8 +7,6 @@ import json
 import pickle
 import struct
 
-from tests.robustness.commands import attempt
-
 DEEP = "[" * 100_000
 SPECIAL_TOKENS = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n"
 CONFIG = {"vocab_size": 150, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
@@ -139,13 +137,10 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
 
 
 def make():
-    """Yields each Try."""
+    """Yields (command, flags, files, part of the message, regular expression of new files or None if it must fail)."""
     for command, flags, path, contents, message in FILES:
         for content in contents:
-            yield attempt(command, flags, message or path, files={path: content})
+            yield command, flags, {path: content}, message or path, None
     for command, flags, message in CONFLICTS:
-        yield attempt(command, flags, message)
-    for command, flags, files, message, writes in VALID:
-        yield attempt(command, flags, message, files=files, status=0, writes=writes)
-    yield attempt("predict", {"model": "served", "input_file": "-", "output_file": "-"}, '"label"', status=0,
-                  text="a\n")
+        yield command, flags, {}, message, None
+    yield from VALID

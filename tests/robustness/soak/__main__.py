@@ -18,7 +18,6 @@ import sys
 import tempfile
 
 from tests import scripts
-from tests.robustness import runner
 from tests.robustness.soak import variants
 from tests.robustness.soak.disturbing import COUNTED, FAILURES, Disturber
 
@@ -45,7 +44,9 @@ def main():
     add_row("", COUNTED)
     add_row("---", ["---"] * len(COUNTED))
     with tempfile.TemporaryDirectory() as above:
-        folder, temporary = runner.make_folders(pathlib.Path(above))
+        folder, temporary = pathlib.Path(above, "world"), pathlib.Path(above, "temporary")
+        folder.mkdir()
+        temporary.mkdir()
         variants.prepare(folder)
         for kind in (each for each in kinds if each != SERVED):
             for name, num_kills in variants.plan_kills(kind, settings.share).items():
