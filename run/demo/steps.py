@@ -43,7 +43,7 @@ def make_folder(folder):
     if is_remote(folder):
         raise InputError(f"`output_dir`={folder}: the demo works in a local folder")
     if os.path.isdir(folder) and os.listdir(folder) and not os.path.exists(os.path.join(folder, MARKER)):
-        raise InputError(f"`output_dir`={folder}: holds files that no demo made; choose another folder")
+        raise InputError(f"`output_dir`={folder}: holds files that no demo made; choose another directory")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     open(os.path.join(folder, MARKER), "w").close()

@@ -66,7 +66,7 @@ def write(folder, told, layers, lengths, width, parts):
         if lacking := kept.count_missing_bytes(place):
             needed, free = lacking
             raise InputError(f"`vectors_dir`: {place}: {needed / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} are "
-                             "free; choose another folder")
+                             "free; choose another directory")
         kept.write(paths, ((rows, {layer: [of_row[:, number] for of_row in vectors]
                                    for number, layer in enumerate(layers)}) for rows, vectors in parts))
 

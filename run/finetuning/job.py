@@ -19,7 +19,7 @@ from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, exists, folder_for, only_writer
 from bert_tf.model_folder import task_metadata
-from bert_tf.run_state import RunState, fingerprint, holds_run
+from bert_tf.run_state import RunState, fingerprint, has_run
 from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
@@ -150,7 +150,7 @@ def _check(settings, shared):
         model_files.check(folder, shared.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
-            holds_run(each.training.output_dir) for each in settings.runs):
+            has_run(each.training.output_dir) for each in settings.runs):
         shared = dataclasses.replace(shared, new_variables=head.new_variables(
             task, task.init_checkpoint, settings.tuning.keep_head, shared.config))
     return shared, states
@@ -158,14 +158,14 @@ def _check(settings, shared):
 
 def check_metadata(output_dir, metadata):
     """Raises InputError if `output_dir` contains the run of another task."""
-    if not holds_run(output_dir):
+    if not has_run(output_dir):
         return
     there = task_metadata.read(output_dir)
     for name in KEPT:
         old, new = (getattr(each, name, None) for each in (there, metadata))
         if old != new:
             raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
-                             f"{new!r}; choose another folder")
+                             f"{new!r}; choose another directory")
 
 
 def make_strategy(settings, task):
@@ -192,7 +192,7 @@ def _kept_metadata(settings, kind):
     if settings.tuning.do_train:
         return None
     folder = settings.runs[0].training.output_dir
-    place = folder if holds_run(folder) else settings.model.init_checkpoint
+    place = folder if has_run(folder) else settings.model.init_checkpoint
     kept = task_metadata.read(place) if place else None
     return kept if kept and kept.kind == kind else None
 
@@ -241,5 +241,5 @@ def _check_search(settings):
     if holds_search and not settings.search.search:
         raise InputError(f"`output_dir`={folder}: holds a search; give `search` to go on with it, or choose another "
                          "folder")
-    if settings.search.search and holds_run(folder) and not holds_search:
-        raise InputError(f"`output_dir`={folder}: holds a run, not a search; choose another folder for `search`")
+    if settings.search.search and has_run(folder) and not holds_search:
+        raise InputError(f"`output_dir`={folder}: holds a run, not a search; choose another directory for `search`")

@@ -76,7 +76,7 @@ class LiteRTModelOfFeatures:
 
     def __init__(self, path):
         if not files.is_file(path):
-            raise InputError(f"`model`={path}: no such file")
+            raise InputError(f"`model`={path}: does not exist")
         with files.local_copy(path) as local:
             self._model = LiteRTModel(local)
         self.kind = self._model.kind

@@ -322,7 +322,7 @@ class ConversionSettings(Settings):
         """See Settings."""
         paths.check_apart("output", self.output, {"input": self.input})
         if not files.is_empty(self.output) and not self.overwrite:
-            raise InputError("is not empty; give another folder, or `overwrite`", "output", self.output)
+            raise InputError("is not empty; choose another directory, or `overwrite`", "output", self.output)
         paths.check_not_replaced("output", self.output, r".*", {
             name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})
 

@@ -93,7 +93,7 @@ class OptimizerSettings(Settings):
     def check(self):
         for name in ("beta_1", "beta_2"):
             if getattr(self, name) >= 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: it must be below 1")
+                raise InputError(f"`{name}`={getattr(self, name)}: must be below 1")
         for pattern in self.no_weight_decay:
             try:
                 re.compile(pattern)

@@ -47,9 +47,9 @@ class WeightPruningSettings(Settings):
 
     def check(self):
         if not self.keep_weights:
-            raise InputError("`keep_weights`=0.0: it must be over 0")
+            raise InputError("`keep_weights`=0.0: must be over 0")
         if self.pruning_begin > self.pruning_end:
-            raise InputError(f"`pruning_begin`={self.pruning_begin}: it must be at most `pruning_end`="
+            raise InputError(f"`pruning_begin`={self.pruning_begin}: must be at most `pruning_end`="
                              f"{self.pruning_end}")
 
 
@@ -77,14 +77,14 @@ class TrainedWeightsSettings(Settings):
     def check(self):
         for name in ("layerwise_learning_rate_decay", "lora_alpha"):
             if not getattr(self, name):
-                raise InputError(f"`{name}`=0.0: it must be over 0")
+                raise InputError(f"`{name}`=0.0: must be over 0")
 
     def check_model(self, config):
         """Raises InputError if the model, a BertConfig, does not allow these settings."""
         if self.freeze_layers is not None and self.freeze_layers > config.num_hidden_layers:
             raise InputError(f"`freeze_layers`={self.freeze_layers}: the model has {config.num_hidden_layers} layers")
         if self.lora_rank and self.lora_rank > config.hidden_size:
-            raise InputError(f"`lora_rank`={self.lora_rank}: it must be at most the model's width, "
+            raise InputError(f"`lora_rank`={self.lora_rank}: must be at most the model's width, "
                              f"{config.hidden_size}")
         if self.lora_rank and self.freeze_layers == config.num_hidden_layers:
             raise InputError(f"`freeze_layers`={self.freeze_layers}: leaves no layer for `lora_rank`={self.lora_rank}")
@@ -177,7 +177,7 @@ class LossSettings(Settings):
         try:
             return tuple(int(layer) for layer in self.layer_map.split(","))
         except ValueError:
-            raise InputError(f"it must be {', '.join(LAYER_MAPS)}, or numbers of layers with commas between them",
+            raise InputError(f"must be {', '.join(LAYER_MAPS)}, or numbers of layers with commas between them",
                              "layer_map", self.layer_map) from None
 
 

@@ -78,7 +78,7 @@ def check_teacher(folder, teacher):
     for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
         path = os.path.join(folder, name, METADATA_FILE)
         if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
-            raise InputError(f"`answers_dir`={folder}: holds the answers of another teacher; choose another folder")
+            raise InputError(f"`answers_dir`={folder}: holds the answers of another teacher; choose another directory")
 
 
 def add_outputs(kept, dataset, row_name):

@@ -87,19 +87,19 @@ REJECTED = (  # command, flags, part of the message
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
     ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "`text_b`=b: requires `text`"),
     ("analyze_attention", {"data_dir": "own"}, "`data_dir`=own: requires `importance_examples`"),
-    ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: lies where"),
-    ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: lies where"),
-    ("run_general_distillation", {"input_file": "texts/*", "output_dir": "texts"}, "`output_dir`=texts: lies where"),
+    ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_general_distillation", {"input_file": "texts/*", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_multiple_choice", {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
-     "`output_dir`=race/out: lies where"),
-    ("run_distillation", {"output_dir": "tuned"}, "`output_dir`=tuned: is the folder of `teacher`"),
+     "`output_dir`=race/out: would be"),
+    ("run_distillation", {"output_dir": "tuned"}, "`output_dir`=tuned: is the directory of `teacher`"),
     ("run_distillation", {"student_layers": None, "student_checkpoint": "model", "output_dir": "model/"},
-     "`output_dir`=model/: is the folder of `student_checkpoint`"),
-    ("run_general_distillation", {"output_dir": "model"}, "`output_dir`=model: is the folder of `teacher`"),
-    ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: is `init_checkpoint`"),
+     "`output_dir`=model/: is the directory of `student_checkpoint`"),
+    ("run_general_distillation", {"output_dir": "model"}, "`output_dir`=model: is the directory of `teacher`"),
+    ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
     ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
-     "`output`=tuned: holds `vocab_file`=tuned/vocab.txt"),
-    *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: is a file")
+     "`output`=tuned: would overwrite `vocab_file`=tuned/vocab.txt"),
+    *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
       for command in (*TRAINING, "analyze_attention", "probe_layers")),
     ("run_classifier", {"data_dir": "own\udcff"}, "`data_dir`="),
 )
@@ -157,10 +157,10 @@ def test_outputs_that_would_overwrite_something(tmp_path, command, output, flags
     os.mkfifo(pipe)
     dangling.symlink_to("nowhere")
     link.symlink_to(os.path.abspath(inputs[-1]))
-    expected = {pipe: "is no regular file", dangling: "is a link to nowhere", link: "is ", "empty": "is a directory",
-                **{f"./{path}": "" for path in inputs}}
+    expected = {pipe: "is not a regular file", dangling: "is a symbolic link to nowhere", link: "would overwrite ",
+                "empty": "must be a file, but is a directory", **{f"./{path}": "" for path in inputs}}
     if command != "create_pretraining_data":  # It creates directories.
-        expected["none/new.tsv"] = "there is no folder none"
+        expected["none/new.tsv"] = "the directory none does not exist"
     for path, message in expected.items():
         assert get_job_error(command, {**flags, output: path}).startswith(f"`{output}`={path}: {message}"), path
 

@@ -138,8 +138,8 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
     ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, the header 2"),
     ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model takes text; name 1"),
     ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),
-    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3: it must be a text"),
-    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b': it must be a list"),
+    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3: must be a text"),
+    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b': must be a list"),
     ("a.jsonl", "[1]\n", ("text",), (), "a.jsonl:1: is not a JSON object"),
     ("a.jsonl", "[" * 100_000, ("text",), (), "a.jsonl:1: is not JSON"),
 ])

@@ -54,12 +54,12 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (classifier.Settings(), {"window_pooling": "max"}, "`window_pooling`=max: requires `long_texts`=windows"),
     (classifier.Settings(), {"task_name": "mnli", "xnli_language": "de"}, "`xnli_language`=de: requires `task_name`="),
     (classifier.Settings(), {"task_name": "xnli", "xnli_train_language": "it"},
-     "`xnli_train_language`=it: it must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
+     "`xnli_train_language`=it: must be one of ar, bg, de, el, en, es, fr, hi, ru, sw, th"),
     (FineTuningSettings(), {"freeze_layers": 0, **EVALUATE}, "`freeze_layers`=0: requires `do_train`"),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: "),
-    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: it"),
+    (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: mu"),
     (FineTuningSettings(), {"lora_rank": 8, **EVALUATE}, "`lora_rank`=8: requires `do_train`"),
-    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: it must be over 0"),
+    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: must be over 0"),
     (FineTuningSettings(), {"lora_alpha": 8.0, **TRAIN}, "`lora_alpha`=8.0: requires `lora_rank`"),
     (FineTuningSettings(), {"lora_rank": 8, "quantize_from_step": 0, **TRAIN},
      "`lora_rank`=8: cannot be combined with `quantize_from_step`"),
@@ -108,23 +108,23 @@ def folder(tmp_path_factory, reference):
      "`layers`=-1,-2,-3,-4: there is no layer -2"),
     ("run.nearest", {"input_file": "a.tsv", "layer": 1}, "`layer`=1: the model has the layers 0 to 0"),
     ("run.export_saved_model", {"export_dir": "b"},
-     "`init_checkpoint`=bert: no task.json there says what the model does; give `task`, one of encoder, masked_lm, "),
+     "`init_checkpoint`=bert: has no task.json that specifies the task; set `task` to one of encoder, masked_lm, "),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
-     "`task`=classifier: contradicts task.json of `init_checkpoint`=squad, which says span_labeler"),
+     "`task`=classifier: conflicts with task.json of `init_checkpoint`=squad (span_labeler)"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "max_seq_length": 33},
-     "`max_seq_length`=33: the model was made for at most 32"),
+     "`max_seq_length`=33: must be at most 32"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "nowhere", "task": "encoder"},
-     "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
-    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; give another "),
-    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the folder of"),
+     "`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml next "),
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; choose another "),
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the directory"),
     ("run.answer", {}, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "saved_model": "full"},
-     "`init_checkpoint`=bert: `saved_model` has its own weights; give one of them"),
+     "`init_checkpoint`=bert: cannot be combined with `saved_model`; set only one of them"),
     ("run.predict", {"model": "bert", "input_file": "a.tsv", "output_file": "b.jsonl"},
-     "`model`=bert: no task.json there says what the model does; give `task`, one of"),
+     "`model`=bert: has no task.json that specifies the task; set `task` to one of"),
     ("run.predict", {"model": "a.tflite", "max_seq_length": 128, "input_file": "a.tsv", "output_file": "b.jsonl"},
-     "`max_seq_length`=128: has no effect with `model`=a.tflite, which answers as it was exported; leave it out"),
+     "`max_seq_length`=128: has no effect with `model`=a.tflite, whose settings are fixed by the export; omit it"),
 ])
 def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
     monkeypatch.chdir(folder)
@@ -141,7 +141,7 @@ def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
 
 def test_a_model_without_the_weights_of_the_task(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    with pytest.raises(InputError, match="`init_checkpoint`=bert: is not of a fine-tuned multiple_choice, it lacks"):
+    with pytest.raises(InputError, match="`init_checkpoint`=bert: is not a fine-tuned multiple_choice; it lacks"):
         scripts.run_here("run.export_saved_model", init_checkpoint="bert", task="multiple_choice", max_seq_length=32,
                          export_dir="never")
 
@@ -153,6 +153,6 @@ def test_files_and_directories_may_be_remote():
     assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
     assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
     places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
-    for source, message in (("other", "is not empty; give another folder"), ("data", "is the folder of `input`")):
+    for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
         with pytest.raises(InputError, match=message):
             ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

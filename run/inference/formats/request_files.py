@@ -148,9 +148,9 @@ def _value(values, name, key, place):
     value = values[key]
     if name == LIST_INPUT:
         if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
-            raise InputError(f"{place}: {key} is {value!r:.60}: it must be a list of texts")
+            raise InputError(f"{place}: {key} is {value!r:.60}: must be a list of texts")
     elif not isinstance(value, str):
-        raise InputError(f"{place}: {key} is {value!r:.60}: it must be a text")
+        raise InputError(f"{place}: {key} is {value!r:.60}: must be a text")
     return value
 
 

@@ -89,6 +89,6 @@ def test_files_that_are_damaged_or_of_other_data(folder):
 
 def test_a_disk_without_space(tmp_path, values, monkeypatch):
     monkeypatch.setattr(kept_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another folder"):
+    with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another"):
         vectors.write(str(tmp_path / "x"), METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(str(tmp_path / "x"), LAYERS) == LAYERS
