@@ -144,29 +144,21 @@ def kill_when(command_line, folder, is_time, how=signal.SIGKILL):
 
 
 def server_address():
-    """Returns the path of the fork server's socket; starts a server if the environment does not name one."""
-    if fork_server.ADDRESS not in os.environ:
-        os.environ[fork_server.ADDRESS] = start_server()
-    return os.environ[fork_server.ADDRESS]
+    """Returns the path of the fork server's socket; starts a server if the environment does not name one.
 
-
-def start_server(within=()):
-    """Starts a fork server, which ends with this process; returns the path of its socket.
-
-    Args:
-      within: Beginning of a command that runs the rest of the command, as `env` does.
+    The server ends with this process.
     """
-    folder = tempfile.mkdtemp()
-    atexit.register(shutil.rmtree, folder)
-    path = os.path.join(folder, "fork_server")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen()
-        server = subprocess.Popen([*within, sys.executable, "-m", "tests.fork_server", str(listener.fileno())],
-                                  cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
-                                  pass_fds=[listener.fileno()])
-    atexit.register(server.communicate)  # Closes its standard input, which ends the server.
-    return path
+    if fork_server.ADDRESS not in os.environ:
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder)
+        path = os.environ[fork_server.ADDRESS] = os.path.join(folder, "fork_server")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(path)
+            listener.listen()
+            server = subprocess.Popen([sys.executable, "-m", "tests.fork_server", str(listener.fileno())], cwd=ROOT,
+                                      stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
+        atexit.register(server.communicate)  # Closes its standard input, which ends the server.
+    return os.environ[fork_server.ADDRESS]
 
 
 class Process:

@@ -128,33 +128,20 @@ def problems(words):
     program, *arguments = words
     if program == "make":
         return make_problems(arguments)
-    if re.fullmatch(r"(.*/)?python[\d.]*", program) is None:
+    if not re.fullmatch(r"(.*/)?python[\d.]*", program) or not arguments:
         return []
-    if arguments[:1] == ["-m"]:
+    if arguments[0] == "-m":
         name, arguments = arguments[1], arguments[2:]
-        path = script_path(name.replace(".", "/"))
-        if path is None:
-            return [] if is_installed(name) else [f"no module {name}"]
-    elif arguments and not arguments[0].startswith("-"):
-        path, arguments = ROOT / arguments[0], arguments[1:]
-        if not path.is_file():
-            return [f"no file {path.relative_to(ROOT)}"]
+    elif arguments[0].endswith(".py"):
+        name, arguments = arguments[0].removesuffix(".py").replace("/", "."), arguments[1:]
     else:
         return []
-    return flag_problems(path, arguments)
-
-
-def script_path(name):
-    """Returns the file that `python -m` runs for a module of this project, or None; name: path without suffix."""
-    for path in (ROOT / f"{name}.py", ROOT / name / "__main__.py"):
+    stem, package = ROOT / name.replace(".", "/"), name.split(".")[0]
+    for path in (stem.with_suffix(".py"), stem / "__main__.py"):
         if path.is_file():
-            return path
-    return None
-
-
-def is_installed(module):
-    """Returns whether `python -m module` finds a module of another project."""
-    return module.split(".")[0] not in SCRIPT_FOLDERS and importlib.util.find_spec(module.split(".")[0]) is not None
+            return flag_problems(path, arguments)
+    is_external = package not in SCRIPT_FOLDERS and importlib.util.find_spec(package) is not None
+    return [] if is_external else [f"no module {name}"]
 
 
 def flag_problems(path, arguments):
@@ -362,7 +349,7 @@ def test_links_and_headings_are_found():
     ("python run/demo/classify_with_saved_model.py served/1 --top_k=3", "classify_with_saved_model.py has no flags"),
     ("python -m run.run_pretrainning --do_train", "no module run.run_pretrainning"),
     ("python -m no_such_package.tool", "no module no_such_package.tool"),
-    ("python run/none.py", "no file run/none.py"),
+    ("python run/none.py", "no module run.none"),
     ("make dmeo", "the Makefile has no dmeo"),
     ("make PYTHN=python3 demo", "the Makefile has no PYTHN=python3"),
 ])

@@ -195,7 +195,7 @@ def test_names_that_are_patterns(cloud, data):
     assert f"--output_dir={name}" in scripts.fail("run.run_pretraining", **{**pretraining(data), "output_dir": name})
 
 
-@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "no bucket nothing"),
+@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket nothing does not exist"),
                                                 ("gs://secret/x", "no permission")])
 def test_places_that_cannot_be_read(data, place, message):
     for module, flags in (
@@ -206,7 +206,7 @@ def test_places_that_cannot_be_read(data, place, message):
         assert re.search(f"{place}.*{message}", scripts.fail(module, **flags)), module
 
 
-@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "no bucket nothing"),
+@pytest.mark.parametrize(("place", "message"), [("gs://nothing/x", "bucket nothing does not exist"),
                                                 ("gs://archive/x", "no permission")])
 def test_places_that_cannot_be_written(data, place, message):
     assert re.search(f"{place}.*{message}", scripts.fail(
