@@ -59,7 +59,6 @@ TIERS = {
     "end_to_end/test_killed_runs.py": "extra_large",
     "end_to_end/test_squad.py": "large",
     "end_to_end/test_text_to_served_model.py": "large",
-    "end_to_end/test_text_to_served_model.py::test_mirrored_strategy_gives_the_same_results": "extra_large",
     "guards/test_guards.py::test_operations_of_a_step": "large",
     "guards/test_guards.py::test_operations_of_an_export": "large",
     "guards/test_guards.py::test_record_and_compare": "extra_large",

@@ -151,13 +151,14 @@ def server_address():
     if fork_server.ADDRESS not in os.environ:
         folder = tempfile.mkdtemp()
         atexit.register(shutil.rmtree, folder)
-        path = os.environ[fork_server.ADDRESS] = os.path.join(folder, "fork_server")
+        path = os.path.join(folder, "fork_server")
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(path)
             listener.listen()
             server = subprocess.Popen([sys.executable, "-m", "tests.fork_server", str(listener.fileno())], cwd=ROOT,
                                       stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[listener.fileno()])
         atexit.register(server.communicate)  # Closes its standard input, which ends the server.
+        os.environ[fork_server.ADDRESS] = path
     return os.environ[fork_server.ADDRESS]
 
 

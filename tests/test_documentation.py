@@ -296,47 +296,32 @@ def test_every_page_can_be_reached():
 
 PAGE = """# A page
 
-    . .venv/bin/activate
-    python -m data_prep.learn_vocab --input_file='a b.txt' \\
-        --nodo_lower_case
-
 ```
 $ TF_CPP_MIN_LOG_LEVEL=3 python run/fill_mask.py --top_k=3 | head   # a comment
 python -m no.command --this=is_output
 ```
 
-- A list.
-  ```sh
-  make demo && make PYTHON=python3 test
-  ALL="python -m run.answer --top_k=2"
-  $ALL --question="Who is it?" ...
-  ```
-
-Inline: `run.run_classifier --task_name=cola`, [a link](docs/x.md#some-heading), ![a plot](b.png "title").
+    python -m data_prep.learn_vocab --input_file='a b.txt' \\
+        --nodo_lower_case
+    ALL="python -m run.answer --top_k=2"
+    $ALL --question="Who is it?" ... && make PYTHON=python3 test
 
 ## Some `heading`: one, two
 
-```python
-python = "make nothing"
-```
+Inline: `run.run_classifier --task_name=cola`, [a link](docs/x.md#some-heading), ![a plot](b.png "title").
 """
 
 
-def test_commands_are_found():
-    assert list(commands_of_page(PAGE)) == [
-        [".", ".venv/bin/activate"],
-        ["python", "-m", "data_prep.learn_vocab", "--input_file=a b.txt", "--nodo_lower_case"],
+def test_commands_links_and_headings_are_found():
+    assert commands_of_page(PAGE) == [
         ["python", "run/fill_mask.py", "--top_k=3"],
         ["head"],
-        ["make", "demo"],
-        ["make", "PYTHON=python3", "test"],
+        ["python", "-m", "data_prep.learn_vocab", "--input_file=a b.txt", "--nodo_lower_case"],
         ["python", "-m", "run.answer", "--top_k=2", "--question=Who is it?", "..."],
+        ["make", "PYTHON=python3", "test"],
         ["python", "-m", "run.run_classifier", "--task_name=cola"],
     ]
     assert [problem for words in commands_of_page(PAGE) for problem in problems(words)] == []
-
-
-def test_links_and_headings_are_found():
     assert links(PAGE) == ["docs/x.md#some-heading", "b.png"]
     assert anchors(PAGE) == {"a-page", "some-heading-one-two"}
 

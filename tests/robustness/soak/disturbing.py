@@ -112,5 +112,5 @@ class Disturber:
                 return None
             process.send_signal(number)
             process.wait(LONGEST)
-        self.counts.update(kills=1, **{"while saving": is_saving, "by SIGTERM": number == signal.SIGTERM})
+        self.counts.update({"kills": 1, "while saving": int(is_saving), "by SIGTERM": int(number == signal.SIGTERM)})
         return number

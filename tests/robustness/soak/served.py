@@ -99,7 +99,7 @@ def main(folder, seconds):
     print(f"served model, {CALLERS} callers, {seconds:.0f} s: {counts['valid']:,} unchanged answers to valid requests, "
           f"{counts['hostile']:,} hostile requests, {counts['rejected']:,} rejected; {samples[-1] / 1e6:.0f} MB of "
           f"memory, {growth:.3f} times the second quarter's, without {leak:.0f} bytes per error")
-    sys.exit(growth > MOST_GROWTH)
+    sys.exit(int(growth > MOST_GROWTH))
 
 
 if __name__ == "__main__":
