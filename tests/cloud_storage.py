@@ -32,8 +32,6 @@ POLL_SECONDS = 0.01
 # Host, method, path, the handler's function. {bucket} and {name} are percent-encoded parts of the path.
 ROUTES = [(host, method, re.compile(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", path)), function)
           for host, method, path, function in (
-    (API, "GET", "/storage/v1/b/{bucket}", "describe_bucket"),
-    (API, "GET", "/storage/v1/b/{bucket}/storageLayout", "describe_layout"),
     (API, "GET", "/storage/v1/b/{bucket}/o", "list_objects"),
     (API, "GET", "/storage/v1/b/{bucket}/o/{name}", "describe_object"),
     (API, "DELETE", "/storage/v1/b/{bucket}/o/{name}", "remove"),
@@ -65,7 +63,7 @@ class CloudStorage:
 
     Args:
       folder: pathlib.Path of a directory for the certificate.
-      forbidden: Dict of bucket to a set of forbidden actions: "read", "write", "list", "bucket".
+      forbidden: Dict of bucket to a set of forbidden actions: "read", "write", "list".
 
     Attributes:
       requests: List of the answered requests: pairs of a kind and the name of an object.
@@ -227,17 +225,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         except KeyError:
             raise ErrorAnswer(404, f"No such object: {bucket}/{name}") from None
 
-    # Buckets and lists.
-
-    def describe_bucket(self, bucket):
-        self.permit(bucket, "bucket")
-        self.answer(200, {"kind": "storage#bucket", "id": bucket, "name": bucket, "location": "EUROPE-WEST4"})
-
-    def describe_layout(self, bucket):
-        self.permit(bucket, "list")
-        self.answer(200, {"kind": "storage#storageLayout", "bucket": bucket, "location": "EUROPE-WEST4",
-                          "hierarchicalNamespace": {"enabled": False}})
-
     def list_objects(self, bucket):
         names = sorted(self.permit(bucket, "list"))
         prefix, delimiter = self.query.get("prefix", ""), self.query.get("delimiter")
@@ -254,8 +241,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                   "nextPageToken": page[-1] if len(page) < len(remaining) else None}
         self.cloud.requests.append(("list", prefix))
         self.answer(200, {key: value for key, value in answer.items() if value})
-
-    # Objects.
 
     def describe_object(self, bucket, name):
         metadata = self.metadata(bucket, name)
@@ -287,8 +272,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200, {"kind": "storage#rewriteResponse", "done": True, "objectSize": str(len(content)),
                           "totalBytesRewritten": str(len(content)), "resource": self.metadata(to_bucket, to_name)})
 
-    # Uploads.
-
     def begin_upload(self, bucket):
         """Receives an object, or begins an upload, whose content is in the next request of the client."""
         content, name = self.receive(), self.query["name"]
@@ -302,13 +285,12 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return self.answer(200, self.metadata(bucket, name))
 
     def upload(self, bucket):
+        """Receives the content of an upload, which the client sends in one request."""
         content, name, span = self.receive(), self.query["name"], self.headers.get("Content-Range", "")
-        if span.startswith("bytes */"):  # After an interruption, the client asks how many bytes were received: none.
-            return self.answer(308)
         if span and span != f"bytes 0-{len(content) - 1}/{len(content)}":
             raise ErrorAnswer(400, f"{span}: only complete objects are accepted")
         self.write("upload", bucket, name, content)
-        return self.answer(200, self.metadata(bucket, name))
+        self.answer(200, self.metadata(bucket, name))
 
     def write(self, kind, bucket, name, content):
         """Writes an object. If its name is held, waits until it is not, and then drops the connection."""
@@ -320,8 +302,6 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             raise ConnectionAbortedError
         objects[name] = StoredObject(content)
         self.cloud.requests.append((kind, name))
-
-    # Parts of requests and answers.
 
     def receive(self):
         """Returns the body of the request."""

@@ -43,11 +43,15 @@ def without_kernel(operations):
     return {_described(operation): operation for operation in operations if not _has_kernel(operation)}
 
 
-def in_host_memory(operations):
+def in_host_memory(operations, only_activations=False):
     """Returns the tensors that GPU kernels require in host memory, although they are activations or made by the GPU.
 
     Each copy from the GPU lets the host wait. Ignores tensors with at most SMALL elements, integers that the host
     computes, and the arguments of the function.
+
+    Args:
+      operations: tf.Operations.
+      only_activations: Whether to ignore all integers, which the host may read after a step.
 
     Returns:
       Dict of description -> operation.
@@ -56,7 +60,7 @@ def in_host_memory(operations):
     for operation in operations:
         for argument, tensor in _in_host_memory(operation):
             is_activation = tensor.dtype.is_floating or tensor.dtype.is_unsigned  # Unsigned: random bits.
-            is_copied = kernel_of(tensor.op) and tensor.op.type != "Placeholder" and all(
+            is_copied = not only_activations and kernel_of(tensor.op) and tensor.op.type != "Placeholder" and all(
                 tensor is not made for _, made in _in_host_memory(tensor.op))
             if (is_activation or is_copied) and not _is_small(tensor):
                 found[f"{tensor.op.type} to {_described(operation)}: {argument} {tensor.dtype.name} {tensor.shape}"] = (

@@ -29,11 +29,10 @@ pytestmark = pytest.mark.timeout(300)  # The first test of a fixture waits for s
 def cloud(tmp_path_factory):
     """The Cloud Storage that all scripts of this module see.
 
-    Its user may do everything with objects and nothing with the bucket itself, like a "Storage Object Admin".
+    Its user may do nothing with the bucket itself, like a "Storage Object Admin".
     """
     with CloudStorage(tmp_path_factory.mktemp("cloud"), forbidden={
-            "bucket": {"bucket"}, "archive": {"bucket", "write"},
-            "secret": {"bucket", "read", "list", "write"}}) as cloud:
+            "bucket": {}, "archive": {"write"}, "secret": {"read", "list", "write"}}) as cloud:
         yield cloud
 
 
