@@ -21,7 +21,7 @@ from run.finetuning.frozen_settings import WAYS, layers_of
 from run.finetuning.frozen_tagger import FrozenTagger
 from run.tasks import TokenClassifierTask
 from run.techniques.base import Technique
-from run.training import strategies, utilisation
+from run.training import strategies, utilization
 
 VERSION = 1  # Increase it if the same encoder and data produce other embeddings.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -32,7 +32,7 @@ class TaggerTraining(Technique):
 
     def build(self, build):
         """See Technique."""
-        build.flops = lambda tokens: utilisation.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
+        build.flops = lambda tokens: utilization.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
 
 
 TECHNIQUES = (TaggerTraining(),)
@@ -151,7 +151,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each.
 
         frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
-        strategies.free(encoder.variables)
+        strategies.free_memory(encoder.variables)
         print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
 
     def _load_encoder(self, strategy):

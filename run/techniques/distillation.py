@@ -216,7 +216,7 @@ class TaskDistillation(Distillation):
         positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
                      **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
         teacher_outputs.write(path, metadata, lengths_of(features["input_mask"]), narrow, positions)
-        strategies.free(model.variables)
+        strategies.free_memory(model.variables)
         print(f"{path}: the teacher's answers to {len(features['input_ids']):,} rows are kept there")
 
     def _make_answers(self):
