@@ -73,7 +73,7 @@ class DistillationSettings(FineTuningSettings):
         if known_name and task_name and known_name.replace("-", "") != task_name.lower().replace("-", ""):
             raise InputError(f"conflicts with `teacher`={teacher.path} ({known_name})", "task_name", task_name)
         return dataclasses.replace(
-            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.of_model(run, self.data, "teacher"),
+            self, taught_by=teacher, task=DATA[teacher.metadata.kind].Settings.from_model(run, self.data, "teacher"),
             model=build_student_settings(self.student, teacher.config, self.tokenizer.vocab_file),
             tokenizer=dataclasses.replace(self.tokenizer, max_seq_length=teacher.metadata.max_seq_length))
 

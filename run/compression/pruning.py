@@ -238,7 +238,7 @@ def _collect_fixed_settings(settings, task, techniques):
     return {
         "init_checkpoint": files.absolute(settings.model.init_checkpoint),
         **{name: fingerprint(paths) for name, paths in task.training_files.items()},
-        **task.kept_settings, **{name: value for each in techniques for name, value in each.resume().items()},
+        **task.resume_settings, **{name: value for each in techniques for name, value in each.resume().items()},
         "max_seq_length": task.settings.tokenizer.max_seq_length,
         **settings.pruning.values(), **collect(FIXED, settings.training),
         "random_seed": settings.training.random_seed,

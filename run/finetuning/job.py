@@ -214,7 +214,7 @@ def _kept_of_runs(settings, shared):
     # Results of several runs are compared, so all must start alike. A single run only depends on its own checkpoint.
     of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
                   "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    resumed = dict(shared.task.kept_settings)
+    resumed = dict(shared.task.resume_settings)
     for technique in shared.techniques:
         resumed |= technique.resume()
     chosen = next(filter(None, (technique.training_files for technique in shared.techniques)), None)

@@ -84,7 +84,7 @@ def find_wrong_predictions(settings, card, answer):
     kind, checkpoint = card.kind, settings.model.init_checkpoint
     if kind not in DATA:
         raise InputError(f"`wrong_examples`: requires a fine-tuned model, but {checkpoint} is not one")
-    task = DATA[kind].Settings.of_model(task_metadata.read_run(checkpoint), settings.data)
+    task = DATA[kind].Settings.from_model(task_metadata.read_run(checkpoint), settings.data)
     places.check(task, TuningSettings(do_eval=True))
     found, num_rows, most = [], 0, settings.texts.wrong_examples
     rows = DATA[kind](task, card.max_seq_length, card).questions()
