@@ -194,9 +194,9 @@ class _Pruning:
             return model
         tensors, config = drop_layers(model.read_tensors(), model.config, settings.drop_layers)
         if settings.embedding_size:
-            tensors, config, share = factorise(tensors, config, settings.embedding_size)
-            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {share:.1%} of "
-                  "the squared norm")
+            tensors, config, fraction = factorise(tensors, config, settings.embedding_size)
+            print(f"word embeddings: {settings.embedding_size} of {config.hidden_size} dimensions keep {fraction:.1%} "
+                  "of the squared norm")
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
