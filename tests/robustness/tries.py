@@ -49,7 +49,7 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("create_pretraining_data", {}, "text.txt", ("one document\n", "\n \n", ""), None),
     ("create_pretraining_data", {"input_file": "a.txt.gz"}, "a.txt.gz", ("", b"x" * 99, b"\x1f\x8b" + bytes(50)), None),
     ("create_pretraining_data", {}, "new.tfrecord.manifest.json", MANIFESTS, None),
-    ("learn_vocab", {}, "text.txt", ("\n",), "--input_file=text.txt: there are no words"),
+    ("learn_vocab", {}, "text.txt", ("\n",), "--input_file=text.txt: contains no words"),
     ("run_classifier", {}, "own/train.tsv", TABLES, None),
     ("run_squad", {}, "squad.json", SQUADS, None),
     ("run_multiple_choice", {"data_format": "race", "train_file": "race"}, "race/1.json", RACES, None),
