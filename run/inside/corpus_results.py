@@ -15,7 +15,7 @@ from run.inside.importance import BY_IMPORTANCE
 HEADS_FILE, RELATIONS_FILE, NUMBERS_FILE = "heads.tsv", "relations.tsv", "analysis.npz"
 IMPORTANCE_FILE, CURVE_FILE = "importance.tsv", "curve.tsv"
 MEASURES_PICTURE, RELATIONS_PICTURE, CURVE_PICTURE = "measures.png", "relations.png", "curve.png"
-MOST_RELATIONS = 30  # Maximum number in a plot.
+MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
 
 
@@ -85,7 +85,7 @@ def draw_measures(folder, heads, values):
 
 def draw_relations(folder, heads, relations):
     """Plots the best head and the best offset for the most frequent relations. `relations`: List of Relation."""
-    names = list(dict.fromkeys(each.name for each in relations))[:MOST_RELATIONS]
+    names = list(dict.fromkeys(each.name for each in relations))[:MAX_RELATIONS]
     best = [max((each for each in relations if each.name == name), key=lambda each: each.score.value) for name in names]
     figure = Figure(figsize=(9, 1.5 + 0.34 * len(names)), layout="constrained")
     panel, places = figure.subplots(), np.arange(len(names))
