@@ -14,7 +14,7 @@ from run.inside.importance import BY_IMPORTANCE
 
 HEADS_FILE, RELATIONS_FILE, NUMBERS_FILE = "heads.tsv", "relations.tsv", "analysis.npz"
 IMPORTANCE_FILE, CURVE_FILE = "importance.tsv", "curve.tsv"
-MEASURES_PICTURE, RELATIONS_PICTURE, CURVE_PICTURE = "measures.png", "relations.png", "curve.png"
+MEASURES_PLOT, RELATIONS_PLOT, CURVE_PLOT = "measures.png", "relations.png", "curve.png"
 MAX_RELATIONS = 30  # Maximum number in a plot.
 COLUMNS = 4  # Columns of panels.
 
@@ -80,7 +80,7 @@ def draw_measures(folder, heads, values):
         figure.colorbar(image)
     for panel in panels[len(shown):]:
         panel.set_axis_off()
-    _save(figure, folder, MEASURES_PICTURE)
+    _save(figure, folder, MEASURES_PLOT)
 
 
 def draw_relations(folder, heads, relations):
@@ -101,7 +101,7 @@ def draw_relations(folder, heads, relations):
     panel.set(xlim=(0, 1), xlabel="fraction of cases, with 95% confidence intervals",
               title="relation (cases): best head, in the better direction")
     panel.legend()
-    _save(figure, folder, RELATIONS_PICTURE)
+    _save(figure, folder, RELATIONS_PLOT)
 
 
 def draw_curve(folder, curve):
@@ -115,7 +115,7 @@ def draw_curve(folder, curve):
         panel.fill_between(curve.counts, others.min(axis=0), others.max(axis=0), color="C7", alpha=0.25)
     panel.set(xlabel=f"number of pruned heads (of {len(curve.heads)})", ylabel=curve.metric.removeprefix("eval_"))
     panel.legend()
-    _save(figure, folder, CURVE_PICTURE)
+    _save(figure, folder, CURVE_PLOT)
 
 
 def _write(path, names, rows):
