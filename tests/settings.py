@@ -11,4 +11,4 @@ def resolved(settings, given=None, announce=print):
     """
     if given is None:
         given = {field.name: value for field, value in settings.fields() if value != field.default}
-    return resolution.resolve(settings, given, find(resolution.places_of(settings)), announce)
+    return resolution.resolve(settings, given, find(resolution.find_checkpoints(settings)), announce)

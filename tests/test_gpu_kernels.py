@@ -173,7 +173,7 @@ class WordTokenizer(BertTokenizer):
 
     def tokenize(self, texts):
         words = tf.strings.split(texts)
-        return words.with_values(tf.strings.length(words.values))
+        return words.replace_values(tf.strings.length(words.values))
 
     def tokenize_with_offsets(self, texts):
         ids = self.tokenize(texts)

@@ -6,17 +6,17 @@ from bert_tf.cli import paths
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.model_folder import TASK_FILE, find_file
-from bert_tf.model_folder.finding import as_vocab_txt
+from bert_tf.model_folder.finding import to_vocab_txt
 from bert_tf.model_folder.task_metadata import DEFAULTS, TaskMetadata
 from bert_tf.run_state import RUN_FILE
 from bert_tf.tasks import UNTRAINED_KINDS
 
 CASING = ("do_lower_case", "strip_accents")
-OF_ANY_TASK = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
-NOT_CHANGED = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
+SHARED_FIELDS = (*CASING, "max_seq_length")  # read from task.json if the model serves another task
+FIXED_FIELDS = ("labels", "pairs", "multi_label", *CASING)  # not changed by settings; lengths can change
 
 
-def card_that_counts(settings, given, found):
+def resolve_task_metadata(settings, given, found):
     """Returns the TaskMetadata of a job that serves a model. Other files can still determine the casing.
 
     Args:
@@ -27,7 +27,7 @@ def card_that_counts(settings, given, found):
       InputError: If the task is unknown, or if a setting contradicts task.json.
     """
     place, path = next(iter(found.places.items()))
-    with paths.errors_of(place):
+    with paths.convert_remote_errors(place):
         kept = found.cards.get(place)
     values, labels = settings.values(), settings.labels
     kind = _kind(settings, kept, place, path)
@@ -38,7 +38,7 @@ def card_that_counts(settings, given, found):
     card = DEFAULTS | {name: values[name] for name in names if values.get(name) is not None}
     if kept:
         told = {name: value for name, value in dataclasses.asdict(kept).items()
-                if value is not None and name not in kept.unknown and (kind == kept.kind or name in OF_ANY_TASK)}
+                if value is not None and name not in kept.unknown and (kind == kept.kind or name in SHARED_FIELDS)}
         if "do_lower_case" in told:
             told.setdefault("strip_accents", told["do_lower_case"])
         _check_not_changed(stated, told, kept, f"{kept.source} of `{place}`={path}")
@@ -53,7 +53,7 @@ def check_run_vocabulary(given, found):
         return
     paths.check_file("vocab_file", vocab_file)
     there = found.vocab_file
-    if there and read_bytes(as_vocab_txt(there)) != read_bytes(as_vocab_txt(vocab_file)):
+    if there and read_bytes(to_vocab_txt(there)) != read_bytes(to_vocab_txt(vocab_file)):
         raise InputError(f"differs from the vocabulary that `{place}`={path} was trained with, {there}", "vocab_file",
                          vocab_file)
 
@@ -74,7 +74,7 @@ def _kind(settings, kept, place, path):
 
 def _check_not_changed(stated, told, kept, source):
     """Raises InputError if dict `stated` contradicts dict `told` from the file `source`."""
-    for name in NOT_CHANGED:
+    for name in FIXED_FIELDS:
         if name == "labels" and kept.as_task.is_generic and len(stated.get(name, ())) == len(kept.labels):
             continue  # they do not have names yet
         if name in told and name in stated and stated[name] != told[name]:

@@ -35,7 +35,7 @@ def define(settings, only=None):
         if isinstance(default, Settings):
             define(default, only)
         elif field.metadata and (only is None or field.name in only):
-            _define(field, _without_none(field_types[field.name]), default)
+            _define(field, _remove_none(field_types[field.name]), default)
 
 
 def read(settings):
@@ -110,7 +110,7 @@ class _NumberListParser(flags.ListParser):
         return [self._number.parse(each) for each in super().parse(argument)]
 
 
-def _without_none(kind):
+def _remove_none(kind):
     """Returns `int` for `int | None`."""
     if isinstance(kind, types.UnionType):
         return next(each for each in typing.get_args(kind) if each is not types.NoneType)

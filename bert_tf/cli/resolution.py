@@ -1,6 +1,6 @@
 """Resolves settings once: from the command line, then from files next to a checkpoint, then from defaults.
 
-    settings = resolve(settings, given, find(places_of(settings)))
+    settings = resolve(settings, given, find(find_checkpoints(settings)))
 
 If the command line contradicts the directory of a checkpoint, a note is printed to standard error. (The run in
 output_dir rejects contradictions.)
@@ -11,7 +11,7 @@ import dataclasses
 import os
 
 from bert_tf.cli import paths, places
-from bert_tf.cli.cards import card_that_counts, check_run_vocabulary
+from bert_tf.cli.cards import check_run_vocabulary, resolve_task_metadata
 from bert_tf.cli.settings import is_met
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
@@ -19,10 +19,10 @@ from bert_tf.files import exists, read_bytes
 from bert_tf.model_folder import check_vocabulary
 from bert_tf.model_folder import read_config as read_config_file
 from bert_tf.model_folder.configs import GARDEN_NAME, ORIGINAL_NAME
-from bert_tf.model_folder.finding import as_vocab_txt
+from bert_tf.model_folder.finding import to_vocab_txt
 from bert_tf.model_folder.tokenizers import TOKENIZER_NAME, VOCABULARY_NAME
 
-# Source of a setting next to a checkpoint: `told_by` of bert_tf.cli.settings.setting.
+# Source of a setting next to a checkpoint: `source` of bert_tf.cli.settings.setting.
 CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
@@ -32,7 +32,7 @@ FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
               VOCABULARY: f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"}
 
 
-def places_of(settings):
+def find_checkpoints(settings):
     """Returns the places to search for unset values: dict of setting -> checkpoint, or directory of a run."""
     found = dict([settings.checkpoint]) if settings.checkpoint else {}
     fields = {field.name: (field.metadata["place"], value) for field, value in settings.fields()}
@@ -63,41 +63,41 @@ def resolve(settings, given, found, announce):
       InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint is corrupted,
         contradicts another, or describes a model or tokenizer that this project does not support.
     """
-    unheeded = settings.of_checkpoints if settings.exported else frozenset()
-    if name := next((name for name in given if name in unheeded), None):
+    ignored = settings.checkpoint_only if settings.exported else frozenset()
+    if name := next((name for name in given if name in ignored), None):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported), name, given[name])
-    told_by = {name: by for name, by in told_settings(settings).items() if name not in unheeded}
-    places.check_required(settings, without={*told_by, *unheeded})
+    sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
+    places.check_required(settings, without={*sources, *ignored})
     for name in {*found.places} - {RUN}:
-        with paths.errors_of(name):  # the first access to it
+        with paths.convert_remote_errors(name):  # the first access to it
             found.check_no_pickle()
-    card = card_that_counts(settings, given, found) if settings.serves and found.places else None
+    card = resolve_task_metadata(settings, given, found) if settings.serves and found.places else None
     if card:
         check_run_vocabulary(given, found)
-        settings = settings.with_values({
-            name: value for name, value in dataclasses.asdict(card).items() if name not in (*told_by, "labels")})
-    settings = settings.with_values({**told_values(told_by, given, found, announce), "found": found})
+        settings = settings.replace_values({
+            name: value for name, value in dataclasses.asdict(card).items() if name not in (*sources, "labels")})
+    settings = settings.replace_values({**resolve_values(sources, given, found, announce), "found": found})
     if card:
         values = settings.values()
-        settings = settings.with_values({"card": dataclasses.replace(
+        settings = settings.replace_values({"card": dataclasses.replace(
             card, do_lower_case=values["do_lower_case"], strip_accents=values["strip_accents"])})
-    settings = settings.completed().with_values({
+    settings = settings.completed().replace_values({
         name: value for name, value in settings.values().items() if name in given})
-    places.check(settings, without=unheeded)
-    config_name = next((name for name, by in told_by.items() if by == CONFIG), None)
+    places.check(settings, without=ignored)
+    config_name = next((name for name, by in sources.items() if by == CONFIG), None)
     if config_name and not any(getattr(group, "config", None) for group in settings.groups()):
-        settings = settings.with_values({
+        settings = settings.replace_values({
             "config": read_config(settings.values()[config_name], settings.longest_sequence)})
     for group in settings.groups():
         group.check_files()
     return settings
 
 
-def told_settings(settings):
+def get_value_sources(settings):
     """Returns a dict of setting -> its source next to a checkpoint: CONFIG, VOCABULARY, or CASING."""
     fields = list(settings.fields())
-    return {field.name: field.metadata["told_by"] for field, _ in fields if field.metadata["told_by"] and (
+    return {field.name: field.metadata["source"] for field, _ in fields if field.metadata["source"] and (
         not isinstance(field.metadata["required"], str) or is_met(field.metadata["required"], fields))}
 
 
@@ -118,11 +118,11 @@ def read_config(bert_config_file, max_seq_length):
     return config
 
 
-def told_values(told_by, given, found, announce):
+def resolve_values(sources, given, found, announce):
     """Returns values of settings from files next to a checkpoint, for settings that are not on the command line.
 
     Args:
-      told_by: Dict of setting -> CONFIG, VOCABULARY, or CASING.
+      sources: Dict of setting -> CONFIG, VOCABULARY, or CASING.
       given, found, announce: See `resolve`.
 
     Returns:
@@ -131,19 +131,19 @@ def told_values(told_by, given, found, announce):
     Raises:
       InputError: See `resolve`.
     """
-    return _Resolution(told_by, given, found, announce).values()
+    return _Resolution(sources, given, found, announce).values()
 
 
 class _Resolution:
-    """See `told_values`."""
+    """See `resolve_values`."""
 
-    def __init__(self, told_by, given, found, announce):
+    def __init__(self, sources, given, found, announce):
         self._given = {name: value for name, value in given.items() if value is not None}
         self._found, self._announce = found, announce
         self._checkpoint = next((name for name in found.places if name != RUN), None)
         self._config, self._vocabulary = (
-            next((name for name, by in told_by.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
-        self._casing = [name for name, by in told_by.items() if by == CASING]
+            next((name for name, by in sources.items() if by == wanted), None) for wanted in (CONFIG, VOCABULARY))
+        self._casing = [name for name, by in sources.items() if by == CASING]
 
     def values(self):
         """Returns a dict of setting -> value for settings with a source."""
@@ -167,14 +167,14 @@ class _Resolution:
     def _vocab_file(self, values):
         name = self._vocabulary
         if self._given.get(name):
-            path = as_vocab_txt(self._given[name])
+            path = to_vocab_txt(self._given[name])
             with contextlib.suppress(InputError, OSError):
                 self._compare_vocabularies(path, self._found.vocabularies.get(self._checkpoint))
             return {name: path}
         found = self._found.vocab_file
         if not found:
             return {}
-        path = as_vocab_txt(found)
+        path = to_vocab_txt(found)
         if self._config in values:
             check_vocabulary(values[self._config], path, found)
         return {name: path}
@@ -212,7 +212,7 @@ class _Resolution:
                        f"{theirs.get(name)}")
 
     def _compare_vocabularies(self, given, there):
-        if there is not None and read_bytes(as_vocab_txt(there)) != read_bytes(given):
+        if there is not None and read_bytes(to_vocab_txt(there)) != read_bytes(given):
             self._note(f"`{self._vocabulary}`={given} overrides {there}, which differs")
 
     def _note(self, text):

@@ -21,7 +21,7 @@ from bert_tf.model_folder.tokenizers import (
     TokenizerFiles,
     find_tokenizer,
     find_vocabulary,
-    pieces_of_tokenizer_json,
+    read_tokenizer_json_vocabulary,
 )
 from bert_tf.model_folder.weights import check_no_pickle
 from bert_tf.tokenization.vocabulary import read_vocabulary
@@ -50,22 +50,22 @@ class Found:
     @functools.cached_property
     def configs(self):
         """Dict of argument -> path of the config."""
-        return self._of_each(find_config)
+        return self._find_each(find_config)
 
     @functools.cached_property
     def vocabularies(self):
         """Dict of argument -> path of the vocab.txt, or of the tokenizer.json that contains the vocabulary."""
-        return self._of_each(find_vocabulary)
+        return self._find_each(find_vocabulary)
 
     @functools.cached_property
     def tokenizers(self):
         """Dict of argument -> TokenizerFiles, whose `casing_from` is the source of the casing."""
-        return self._of_each(find_tokenizer)
+        return self._find_each(find_tokenizer)
 
     @functools.cached_property
     def cards(self):
         """Dict of argument -> TaskMetadata of its task.json."""
-        return self._of_each(task_metadata.read)
+        return self._find_each(task_metadata.read)
 
     @property
     def config_file(self):
@@ -83,12 +83,12 @@ class Found:
         return next(((name, each) for name, each in self.tokenizers.items() if each.casing_from),
                     (None, TokenizerFiles()))
 
-    def _of_each(self, find_one):
+    def _find_each(self, find_one):
         found = {name: find_one(path) for name, path in self.places.items()}
         return {name: each for name, each in found.items() if each is not None}
 
 
-def as_vocab_txt(path):
+def to_vocab_txt(path):
     """Returns the path of a vocabulary with one token per line: itself, or a temporary copy for a tokenizer.json.
 
     Vocabularies are read, compared, and copied as lines. Since later messages name the temporary file, this function
@@ -96,7 +96,7 @@ def as_vocab_txt(path):
     """
     if os.path.basename(path) != TOKENIZER_NAME or not exists(path):
         return path
-    pieces = pieces_of_tokenizer_json(path)
+    pieces = read_tokenizer_json_vocabulary(path)
     folder = tempfile.mkdtemp(prefix="vocabulary_")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     written = os.path.join(folder, VOCABULARY_NAME)

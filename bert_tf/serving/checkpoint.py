@@ -9,7 +9,7 @@ from bert_tf.checkpoints import load_pretrained, open_checkpoint
 from bert_tf.cli.model_settings import read_tokenizer
 from bert_tf.errors import InputError
 from bert_tf.fast import Fast, FastEncoder
-from bert_tf.serving.model import LoadedModel, mean_of_tokens
+from bert_tf.serving.model import LoadedModel, average_tokens
 from bert_tf.serving.saved_model import call_signature
 from bert_tf.tasks import KINDS, MaskedLM
 from bert_tf.tasks.graphs import GRAPHS, ServingOptions
@@ -27,7 +27,7 @@ class LoadedCheckpoint(LoadedModel):
         Raises:
           InputError: See `load`.
         """
-        settings = with_kind_of_weights(settings)
+        settings = detect_kind(settings)
         self._servable, card = load(settings)
         super().__init__(card.kind, next(iter(settings.found.places.values())), pairs=card.pairs,
                          limit=card.max_seq_length)
@@ -38,7 +38,7 @@ class LoadedCheckpoint(LoadedModel):
         return call_signature(self._signature, texts, self._ranks)
 
     def _encode(self, texts):
-        return mean_of_tokens(*(each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string))))
+        return average_tokens(*(each.numpy() for each in self._sequence_output(tf.constant(texts, tf.string))))
 
     @functools.cached_property
     def _sequence_output(self):
@@ -99,7 +99,7 @@ def _check_labels(checkpoint, card, place):
                          "`labels_file`", place, checkpoint)
 
 
-def with_kind_of_weights(settings):
+def detect_kind(settings):
     """Sets the kind of a checkpoint if neither the settings nor its directory state one.
 
     Args:
@@ -113,4 +113,4 @@ def with_kind_of_weights(settings):
         return settings
     if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
         return settings
-    return settings.with_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})
+    return settings.replace_values({"card": dataclasses.replace(settings.card, kind=MaskedLM.name)})

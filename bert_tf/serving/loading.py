@@ -8,7 +8,7 @@ from bert_tf.cli import resolution
 from bert_tf.errors import InputError
 from bert_tf.litert import LiteRTModel
 from bert_tf.model_folder.finding import find
-from bert_tf.serving.exports import LITERT_SUFFIX, newest_version
+from bert_tf.serving.exports import LITERT_SUFFIX, find_latest_version
 from bert_tf.serving.model import LoadedModel
 from bert_tf.serving.settings import LoadSettings
 
@@ -24,8 +24,8 @@ def load(place, **options):
         if isinstance(default, int | float) and (isinstance(default, bool) != isinstance(value, bool)
                                                  or not isinstance(value, int | type(default))):
             raise InputError(f"must be of type {type(default).__name__}", name, value)
-    settings = settings.with_values(options)
-    return open_model(resolution.resolve(settings, options, find(resolution.places_of(settings)), warnings.warn))
+    settings = settings.replace_values(options)
+    return open_model(resolution.resolve(settings, options, find(resolution.find_checkpoints(settings)), warnings.warn))
 
 
 def open_model(settings):
@@ -48,7 +48,7 @@ def open_model(settings):
     if settings.exported:
         from bert_tf.serving.saved_model import LoadedSavedModel
 
-        return LoadedSavedModel(newest_version(path, name), settings.task, top_k, path, name)
+        return LoadedSavedModel(find_latest_version(path, name), settings.task, top_k, path, name)
     from bert_tf.serving.checkpoint import LoadedCheckpoint
 
     return LoadedCheckpoint(settings)

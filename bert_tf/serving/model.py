@@ -108,7 +108,7 @@ class LoadedModel(abc.ABC):
             raise InputError(f"{self.place}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
                              "text embeddings; load its checkpoint")
         answer = self._answer({"text": texts})
-        return mean_of_tokens(answer["sequence_output"], answer["input_mask"])
+        return average_tokens(answer["sequence_output"], answer["input_mask"])
 
     def _named(self, texts):
         """Renames GENERAL_NAMES to the names of `inputs`."""
@@ -116,7 +116,7 @@ class LoadedModel(abc.ABC):
         return {name if name in self._ranks else general.get(name, name): values for name, values in texts.items()}
 
 
-def mean_of_tokens(sequence_output, input_mask):
+def average_tokens(sequence_output, input_mask):
     """Averages the outputs of each row's tokens: float32 [B, S, H], int [B, S] -> float32 [B, H]."""
     mask = np.asarray(input_mask, np.float32)[:, :, np.newaxis]
     return (sequence_output * mask).sum(axis=1) / mask.sum(axis=1)

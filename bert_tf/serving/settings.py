@@ -21,7 +21,7 @@ PLACES = ("model", "saved_model", "init_checkpoint")  # settings for the locatio
 
 
 @dataclasses.dataclass(frozen=True)
-class ServedSettings(Settings):
+class ServingSettings(Settings):
     """Base class of jobs that use a model for its task; bert_tf.cli.resolution computes the fields without a flag."""
 
     serves: ClassVar = True
@@ -72,16 +72,16 @@ class LabelSettings(Settings):
 
 
 # Settings that are fixed in an export.
-OF_CHECKPOINTS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(), *QuestionSettings().values(),
-                            *LabelSettings().values()})
+CHECKPOINT_SETTINGS = frozenset({"bert_config_file", "task", *TokenizerSettings().values(),
+                                 *QuestionSettings().values(), *LabelSettings().values()})
 
 
 @dataclasses.dataclass(frozen=True)
-class AnyModelSettings(ServedSettings):
+class AnyModelSettings(ServingSettings):
     """Base class of jobs that accept checkpoints and exports; one of PLACES names the model."""
 
     always_required: ClassVar = ()
-    of_checkpoints: ClassVar = OF_CHECKPOINTS
+    checkpoint_only: ClassVar = CHECKPOINT_SETTINGS
 
     @functools.cached_property
     def _place(self):
@@ -116,7 +116,7 @@ class AnyModelSettings(ServedSettings):
 class LoadSettings(AnyModelSettings):
     """A checkpoint or an export, and the options for its predictions."""
 
-    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.with_kind_of_weights
+    task_without_card: ClassVar = Encoder.name  # see bert_tf.serving.checkpoint.detect_kind
 
     model: str | None = setting(
         None, "Model to use: a .tflite file or a directory from export_saved_model, the directory of a fine-tuning "
@@ -125,7 +125,7 @@ class LoadSettings(AnyModelSettings):
     task: str | None = setting(None, "Task of a checkpoint. Defaults to the task in its task.json.", choices=KIND_NAMES)
     bert_config_file: str | None = setting(
         None, "Config of a checkpoint. Required unless its directory contains a config.", place=places.MODEL,
-        told_by=resolution.CONFIG)
+        source=resolution.CONFIG)
     label: LabelSettings = dataclasses.field(default_factory=LabelSettings)
     tokenizer: TokenizerSettings = dataclasses.field(default_factory=TokenizerSettings)
     search: QuestionSettings = dataclasses.field(default_factory=QuestionSettings)
@@ -133,12 +133,12 @@ class LoadSettings(AnyModelSettings):
 
     @functools.cached_property
     def labels(self):
-        """See `ServedSettings`."""
+        """See `ServingSettings`."""
         return self.label.read_labels()
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckpointSettings(ServedSettings):
+class CheckpointSettings(ServingSettings):
     """A checkpoint for any task, and the options for its predictions."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -155,7 +155,7 @@ class CheckpointSettings(ServedSettings):
 
     @functools.cached_property
     def labels(self):
-        """See `ServedSettings`."""
+        """See `ServingSettings`."""
         return self.label.read_labels()
 
 
@@ -167,5 +167,5 @@ def of_checkpoint(path, place="init_checkpoint", **given):
       place: str. Name of the argument with the path, for error messages.
       **given: Settings that take precedence over the files next to the checkpoint.
     """
-    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).with_values(given)
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).replace_values(given)
     return resolution.resolve(settings, given, find({place: path}), script.warn)

@@ -48,7 +48,7 @@ def characters_before(texts, positions):
 
     def before(places):
         row = ragged.row_numbers(places)
-        return places.with_values(tf.gather(count, tf.gather(text_starts, row) + places.values)
+        return places.replace_values(tf.gather(count, tf.gather(text_starts, row) + places.values)
                                   - tf.gather(row_counts, row))
 
     return [before(places) for places in positions]
@@ -78,8 +78,8 @@ def source_spans(starts, ends, sources):
         lambda following: tf.reduce_any(inside(following)),
         lambda following: [following + tf.cast(inside(following), tf.int64)],
         [row_starts + ends.values])
-    return (starts.with_values(tf.gather(sources, row_starts + starts.values)),
-            ends.with_values(tf.gather(sources, following)))
+    return (starts.replace_values(tf.gather(sources, row_starts + starts.values)),
+            ends.replace_values(tf.gather(sources, following)))
 
 
 def whole_characters(texts, positions):
@@ -88,4 +88,4 @@ def whole_characters(texts, positions):
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
     starts = ragged.side_by_side(starts, ragged.of_lengths(text_ends, tf.ones_like(text_ends)))
     found = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
-    return positions.with_values(tf.gather(starts.values, found))
+    return positions.replace_values(tf.gather(starts.values, found))

@@ -21,7 +21,7 @@ def take(values, begins, lengths):
       RaggedTensor [B, (lengths)].
     """
     places = tf.ragged.range(begins, begins + lengths)
-    return places.with_values(tf.gather(values, places.values))
+    return places.replace_values(tf.gather(values, places.values))
 
 
 def row_numbers(rows):

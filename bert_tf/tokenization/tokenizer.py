@@ -179,7 +179,7 @@ class BertTokenizer(tf.Module):
         if not isinstance(ids, tf.RaggedTensor):
             ids = tf.RaggedTensor.from_tensor(ids)
         silent = functools.reduce(tf.logical_or, [ids.values == id_ for id_ in (self.pad_id, self.cls_id, self.sep_id)])
-        pieces = self.convert_ids_to_tokens(tf.ragged.boolean_mask(ids, ids.with_values(~silent)))
+        pieces = self.convert_ids_to_tokens(tf.ragged.boolean_mask(ids, ids.replace_values(~silent)))
         text = tf.strings.reduce_join(pieces, axis=1, separator=" ")
         return tf.strings.regex_replace(text, rf" {SUFFIX_INDICATOR}(\S)", r"\1")
 

@@ -120,7 +120,7 @@ class WordPieceTokenizer(tf.Module):
             ordered, sources = self._mark_separator.normalize_with_offsets(texts)
             normalized, places = self._normalizer.normalize_with_offsets(_in_canonical_order(ordered))
             begins = tf.gather(sources.row_starts(), ragged.row_numbers(places))
-            sources = places.with_values(tf.gather(sources.values, begins + places.values))
+            sources = places.replace_values(tf.gather(sources.values, begins + places.values))
             sources = whole_characters(texts, sources)
             normalized = self._with_lower_sigma(normalized)
         else:
@@ -136,8 +136,8 @@ class WordPieceTokenizer(tf.Module):
         is_long = last.values - first.values > MAX_CHARACTERS_PER_WORD
         word = tf.searchsorted(across_rows(word_starts), across_rows(starts), side="right") - 1
         in_long = tf.gather(is_long, word)
-        ids = ids.with_values(tf.where(in_long, self._unknown_id, ids.values))
-        ends = ends.with_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
+        ids = ids.replace_values(tf.where(in_long, self._unknown_id, ids.values))
+        ends = ends.replace_values(tf.where(in_long, tf.gather(word_ends.values, word), ends.values))
         is_kept = ~in_long | (starts.values == tf.gather(word_starts.values, word))
         return [ragged.kept(each, is_kept) for each in (ids, starts, ends)]
 

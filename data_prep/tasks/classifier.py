@@ -11,7 +11,7 @@ import numpy as np
 from bert_tf.cli import places
 from bert_tf.cli.settings import FIXED, FIXED_IF_USED, collect, setting
 from bert_tf.errors import InputError
-from bert_tf.files import LineDecoder, garbled_note, read_lines
+from bert_tf.files import LineDecoder, describe_dropped_bytes, read_lines
 from bert_tf.model_folder.tasks import GENERIC_LABEL
 from data_prep.tasks import glue, text_windows
 from data_prep.tasks.base import Question, TaskData, TaskSettings
@@ -140,7 +140,7 @@ class ClassifierData(TaskData):
             notes.append(f"{examples.num_unknown:,} rows have a label that training lacks, and count as wrong "
                          "(--strict refuses them)")
         if examples.num_garbled:
-            notes.append(garbled_note(examples.num_garbled))
+            notes.append(describe_dropped_bytes(examples.num_garbled))
         for note in notes:
             print(f"{split}: {len(examples):,} rows; {note}", file=sys.stderr)
         return features

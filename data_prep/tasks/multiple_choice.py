@@ -59,7 +59,7 @@ class MultipleChoiceData(TaskData):
             notes.append(f"{cut.num_examples:,} choices are longer than --max_seq_length={self.max_seq_length}: "
                          f"{cut.num_pieces:,} of all {cut.all_pieces:,} pieces are cut off")
         if questions.num_garbled:
-            notes.append(files.garbled_note(questions.num_garbled))
+            notes.append(files.describe_dropped_bytes(questions.num_garbled))
         print("; ".join(notes), file=sys.stderr)
         return features
 

@@ -37,7 +37,7 @@ def run(settings):
     if not counts.words:
         raise InputError(f"`input_file`={settings.input_file}: there are no words in it")
     if counts.num_garbled:
-        announce(f"`input_file`: {files.garbled_note(counts.num_garbled)}")
+        announce(f"`input_file`: {files.describe_dropped_bytes(counts.num_garbled)}")
     if counts.dropped:
         announce(f"{counts.dropped:,} occurrences of rare words were dropped (`max_distinct_words`)")
     if initial:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from bert_tf import files
 from bert_tf.cli import paths, places
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, told_values
+from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_values
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
@@ -40,7 +40,7 @@ class DistillationSettings(FineTuningSettings):
       taught_by: Teacher, once resolved. Then `model` has the student's config.
     """
 
-    told_from: ClassVar = "teacher"
+    checkpoint_setting: ClassVar = "teacher"
 
     tuning: TuningSettings = dataclasses.field(default_factory=lambda: TuningSettings(do_train=True, do_eval=True))
     data: TeachingDataSettings = dataclasses.field(default_factory=TeachingDataSettings)
@@ -91,7 +91,7 @@ class GeneralSettings(PretrainingSettings):
       teacher_config: BertConfig of the teacher, once resolved. Then `model` has the student's config.
     """
 
-    told_from: ClassVar = "teacher"
+    checkpoint_setting: ClassVar = "teacher"
 
     schedule: ScheduleSettings = dataclasses.field(default_factory=lambda: ScheduleSettings(do_train=True))
     student: StudentSettings = dataclasses.field(default_factory=StudentSettings)
@@ -125,7 +125,7 @@ def read_teacher(path, bert_config_file):
     Raises:
       InputError: If it is not a fine-tuned model.
     """
-    with paths.errors_of("teacher"):
+    with paths.convert_remote_errors("teacher"):
         metadata, started_with = task_metadata.read(path), task_metadata.read_run(path)
     if metadata is None or metadata.kind not in DATA:
         reason = f"its {metadata.source} says {metadata.kind}" if metadata else (
@@ -157,7 +157,7 @@ def start_of(student, teacher, vocab_file=None):
     path = student.student_checkpoint
     found = find({"student_checkpoint": path})
     found.check_no_pickle()
-    told = told_values({"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}, {}, found,
+    told = resolve_values({"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}, {}, found,
                        warn)
     if vocab_file and files.read_bytes(told["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary is not that of `teacher`={student.teacher}", "student_checkpoint", path)

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from bert_tf import files, model_folder
 from bert_tf.cli.model_settings import ModelSettings
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.compression.pruning import drop_layers, prune
 from bert_tf.compression.tables import factorise, keep_pieces
@@ -52,7 +52,7 @@ def run(settings):
     vocabulary, opened = None, settings
     if settings.pruning.prune_vocabulary:
         vocabulary = ids_in_use(settings.pruning.prune_vocabulary, tokenizer)
-        opened = settings.with_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
+        opened = settings.replace_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
     whole = FineTuned.open(opened)
     task = whole.task
     if settings.pruning.num_train_epochs:
@@ -62,7 +62,7 @@ def run(settings):
     for technique in techniques:
         technique.read(task, tokenizer)
     state = RunState(output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE, alone=True)
-    with files.folder_for(output_dir), files.only_writer("output_dir", output_dir):
+    with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         was_resumed = state.is_resumed
         try:
             state.begin()
@@ -228,7 +228,7 @@ class _Pruning:
             raise InputError(f"`least_score`={least:g}: no pruned model reaches it; {self._output_dir} holds the best, "
                              f"of round {chosen}, with {metric} {score:.4f}")
         stopped = "" if chosen == len(entries) - 1 else f"; round {chosen + 1} fell below `least_score`={least:g}"
-        print(with_flags(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
+        print(to_flag_names(f"{self._output_dir}: the model of round {chosen}, with {metric} {score:.4f}{stopped}"))
 
 
 def _started_with(settings, task, techniques):

@@ -20,7 +20,7 @@ from bert_tf.serving.settings import (
     CheckpointSettings,
     LoadSettings,
     QuestionSettings,
-    ServedSettings,
+    ServingSettings,
 )
 from bert_tf.tasks import KINDS, MaskedLM, SpanLabeler
 from bert_tf.tasks.masked_lm import MASK
@@ -207,7 +207,7 @@ class EvaluatedTokenizerSettings(TokenizerSettings):
 
 
 @dataclasses.dataclass(frozen=True)
-class ExportEvaluationSettings(ServedSettings):
+class ExportEvaluationSettings(ServingSettings):
     """An export, its source checkpoint, and development data."""
 
     model: ModelSettings = dataclasses.field(default_factory=ModelSettings)
@@ -320,10 +320,10 @@ class ConversionSettings(Settings):
 
     def check_files(self):
         """See Settings."""
-        paths.check_apart("output", self.output, {"input": self.input})
+        paths.check_separate("output", self.output, {"input": self.input})
         if not files.is_empty(self.output) and not self.overwrite:
             raise InputError("is not empty; choose another directory, or `overwrite`", "output", self.output)
-        paths.check_not_replaced("output", self.output, r".*", {
+        paths.check_files_not_overwritten("output", self.output, r".*", {
             name: getattr(self, name) for name in ("bert_config_file", "vocab_file", "adapter")})
 
 

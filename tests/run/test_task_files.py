@@ -2,7 +2,7 @@
 
 import pytest
 
-from bert_tf.cli.cards import card_that_counts
+from bert_tf.cli.cards import resolve_task_metadata
 from bert_tf.cli.model_settings import ModelSettings
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
@@ -61,8 +61,8 @@ def test_an_unknown_kind(tmp_path):
 
 def card(folder, **explicit_flags):
     """Returns the TaskMetadata with which the model of a directory is served, which needs no other files."""
-    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).with_values(explicit_flags)
-    return card_that_counts(settings, explicit_flags, find({"init_checkpoint": str(folder)}))
+    settings = CheckpointSettings(model=ModelSettings(init_checkpoint=str(folder))).replace_values(explicit_flags)
+    return resolve_task_metadata(settings, explicit_flags, find({"init_checkpoint": str(folder)}))
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
 
 def test_the_latest_version_of_an_export(tmp_path):
     with pytest.raises(InputError, match="contains no SavedModel"):
-        exports.newest_version(str(tmp_path))
+        exports.find_latest_version(str(tmp_path))
     for name in ("2", "10"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "saved_model.pb").touch()
-    assert exports.newest_version(str(tmp_path)) == str(tmp_path / "10")
+    assert exports.find_latest_version(str(tmp_path)) == str(tmp_path / "10")

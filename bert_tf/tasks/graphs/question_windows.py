@@ -67,8 +67,8 @@ def split(tokenizer, texts):
 def _is_odd(tokenizer, words, ids):
     """Returns bool [N], whether a word's tokens have a different number of characters, for example without accents."""
     widths = tf.constant([len(piece.removeprefix(SUFFIX_INDICATOR)) for piece in tokenizer.vocabulary], tf.int64)
-    characters = ragged.sums(ids.with_values(tf.gather(widths, ids.values)))
-    is_known = ragged.sums(ids.with_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
+    characters = ragged.sums(ids.replace_values(tf.gather(widths, ids.values)))
+    is_known = ragged.sums(ids.replace_values(tf.cast(ids.values == tokenizer.unk_id, tf.int64))) == 0
     return is_known & (characters != tf.cast(tf.strings.length(words, "UTF8_CHAR"), tf.int64))
 
 

@@ -90,7 +90,7 @@ class ServedSpanLabeler(Servable):
         spans = rank_spans(windows, features, logits, pieces.ids, self._max_answer_length)
         contexts = ragged.row_numbers(spans.scores)
         texts, starts, ends = question_windows.span_texts(pieces, contexts, spans.first.values, spans.last.values)
-        starts, ends, texts = (to_dense(spans.scores.with_values(value), default, N_BEST_SIZE)
+        starts, ends, texts = (to_dense(spans.scores.replace_values(value), default, N_BEST_SIZE)
                                for value, default in ((starts, 0), (ends, 0), (texts, "")))
         scores = to_dense(spans.scores, NO_SPAN, N_BEST_SIZE)
         null = tf.math.segment_min(logits["start_logits"][:, 0] + logits["end_logits"][:, 0], windows.rows)

@@ -54,8 +54,8 @@ class ServedTokenClassifier(Servable):
         places = tf.stack([row, tf.where(is_tagged, first, 0)], axis=1)
         tags = tf.where(is_tagged, tf.gather_nd(answer["tags"], places), "")
         scores = tf.where(is_tagged, tf.gather_nd(tf.reduce_max(answer["probabilities"], axis=-1), places), 0.0)
-        return {"words": to_dense(words, ""), "tags": to_dense(words.with_values(tags), ""),
-                "scores": to_dense(words.with_values(scores), 0.0),
+        return {"words": to_dense(words, ""), "tags": to_dense(words.replace_values(tags), ""),
+                "scores": to_dense(words.replace_values(scores), 0.0),
                 "num_words": tf.cast(words.row_lengths(), tf.int32), "was_cut": was_cut}
 
     def _pieces_of_words(self, words):

@@ -40,9 +40,10 @@ def flags(monkeypatch):
 
 def resolve(settings, given):
     """Returns settings with the values that files next to their checkpoint contain."""
-    found = find(resolution.places_of(settings))
+    found = find(resolution.find_checkpoints(settings))
     found.check_no_pickle()
-    return settings.with_values(resolution.told_values(resolution.told_settings(settings), given, found, script.warn))
+    sources = resolution.get_value_sources(settings)
+    return settings.replace_values(resolution.resolve_values(sources, given, found, script.warn))
 
 
 def resolve_fine_tuning(given=None, **settings):
