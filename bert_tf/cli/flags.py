@@ -51,7 +51,7 @@ def read(settings):
     return dataclasses.replace(settings, **values)
 
 
-def given():
+def get_explicit():
     """Returns the flags on the command line: dict of name -> value."""
     return {name: flags.FLAGS[name].value for name in flags.FLAGS if flags.FLAGS[name].present}
 

@@ -25,7 +25,7 @@ PATIENCE = 10  # Seconds after which a process ends if a library has not returne
 
 
 @contextlib.contextmanager
-def raised():
+def raise_on_signals():
     """Makes SIGINT and SIGTERM raise KeyboardInterrupt and Termination, within a context, unless handled.
 
     A second SIGTERM ends the process at once. So does a signal that is not handled within PATIENCE seconds: Python

@@ -10,7 +10,7 @@ from bert_tf.cli.resolution import CASING, CONFIG, VOCABULARY
 from bert_tf.cli.settings import FIXED, Settings, setting
 from bert_tf.config import PUBLISHED_SIZES, BertConfig
 from bert_tf.errors import InputError
-from bert_tf.model_folder.finding import Found
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.tokenization.vocabulary import check_casing
 
 
@@ -27,7 +27,7 @@ class ModelSettings(Settings):
               "in the format of the original BERT, these scripts, the Model Garden, or Hugging Face. Config, "
               "vocabulary, and casing default to those in its directory.", place=places.MODEL)
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False)
-    found: Found | None = dataclasses.field(default=None, compare=False, repr=False)
+    model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 @dataclasses.dataclass(frozen=True)

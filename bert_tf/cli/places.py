@@ -3,7 +3,7 @@
 import contextlib
 
 from bert_tf.cli import paths
-from bert_tf.cli.settings import is_met, shown
+from bert_tf.cli.settings import format_condition, is_met
 from bert_tf.errors import InputError
 from bert_tf.files import folder_for, is_dir, lock_output
 
@@ -118,8 +118,9 @@ def check_required(settings, *others, without=()):
             continue
         wanted, other = _conditions(required)
         if _is_required(required, fields):
-            raise InputError("is required" + (f" with {shown(wanted)}" if wanted else "")
-                             + (f" without {shown(other)}" if is_met(other, fields) is False else ""), field.name)
+            raise InputError("is required" + (f" with {format_condition(wanted)}" if wanted else "")
+                             + (f" without {format_condition(other)}" if is_met(other, fields) is False else ""),
+                             field.name)
 
 
 def _is_read(field, fields):

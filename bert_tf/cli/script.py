@@ -26,7 +26,7 @@ from bert_tf.cli import flags as setting_flags
 from bert_tf.cli import places, processor, resolution
 from bert_tf.errors import InputError
 from bert_tf.files import use_temporary_directory
-from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.model_files import ModelFiles
 
 flags.disclaim_key_flags()  # a flag defined here belongs, in --help, to the calling script
 
@@ -89,14 +89,14 @@ class Command:
     def resolve(self, arguments=()):
         """Returns the effective settings for parsed flags; see bert_tf.cli.resolution."""
         for field, _ in self.settings.fields():
-            if field.metadata["recipes"] and (recipe := setting_flags.given().get(field.name)):
+            if field.metadata["recipes"] and (recipe := setting_flags.get_explicit().get(field.name)):
                 print(setting_flags.use_recipe(recipe, field.metadata["recipes"][recipe]))
         settings = setting_flags.read(self.settings)
         if arguments:
             named = settings.values()[self._arguments]
             settings = settings.replace_values({self._arguments: ",".join([*arguments, named or ""])})
-        found = find(resolution.find_checkpoints(settings))
-        return resolution.resolve(settings, setting_flags.given(), found, warn)
+        model_files = ModelFiles(resolution.find_checkpoints(settings))
+        return resolution.resolve(settings, setting_flags.get_explicit(), model_files, warn)
 
 
 def announce(text):
@@ -131,12 +131,12 @@ def run(main, define_flags, takes_arguments=False):
     flags.DEFINE_bool("traceback", False, "Also print the Python traceback of an error.")
     prepare_tensorflow()
 
-    def guarded(argv):
+    def run_guarded(argv):
         """Runs `main`, and ends the process as described above."""
         if len(argv) > 1 and not takes_arguments:
             _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
         try:
-            with interrupts.raised(), use_temporary_directory():
+            with interrupts.raise_on_signals(), use_temporary_directory():
                 main(argv)
                 sys.stdout.flush()  # here, so that its errors become one line too
         except tuple(interrupts.ENDINGS) as ending:
@@ -148,7 +148,7 @@ def run(main, define_flags, takes_arguments=False):
             _end_after(error)
 
     try:
-        app.run(guarded, flags_parser=_parse_flags)
+        app.run(run_guarded, flags_parser=_parse_flags)
     except KeyboardInterrupt:  # before `main` began, or after it ended
         sys.exit(interrupts.INTERRUPTED)
 

@@ -90,7 +90,7 @@ class Settings:
     def check(self):
         """Hook for subclasses: raises InputError for inconsistent values."""
 
-    def completed(self):
+    def add_file_values(self):
         """Hook for subclasses: returns settings with values from further files; the command line takes precedence."""
         return self
 
@@ -104,7 +104,7 @@ class Settings:
         return (self.checkpoint_setting, path) if path else None
 
     @property
-    def exported(self):
+    def export(self):
         """(setting, path) of an export that is used instead of a checkpoint; None without one."""
         return None
 
@@ -175,11 +175,12 @@ def check_rules(settings):
         needed = field.metadata["needs"] + of_groups.get(field.name, ())
         lacking = [each for each in needed if is_met(each, fields) is False]
         if lacking:
-            raise InputError(f"requires {' and '.join(map(shown, lacking))}", field.name, value)
+            raise InputError(f"requires {' and '.join(map(format_condition, lacking))}", field.name, value)
         for each in field.metadata["not_with"]:
             condition, mark, instead = each.partition("; ")
             if is_met(condition, fields):
-                raise InputError(f"cannot be combined with {shown(condition)}{mark}{instead}", field.name, value)
+                raise InputError(f"cannot be combined with {format_condition(condition)}{mark}{instead}", field.name,
+                                 value)
 
 
 def is_met(condition, fields):
@@ -192,7 +193,7 @@ def is_met(condition, fields):
     return any(known) if known else None
 
 
-def shown(condition):
+def format_condition(condition):
     """Formats a condition for messages, with backquotes around the names."""
     parts = (each.partition("=") for each in condition.split(" or "))
     return " or ".join(f"`{name}`{equals}{value}" for name, equals, value in parts)

@@ -30,13 +30,13 @@ class Local:
     Attributes:
       path: str.
       is_store: False; see `Remote`.
-      unfinished: str. The subject of errors in writing an unfinished file.
+      error_subject: str. The subject of errors in writing an unfinished file.
     """
 
     is_store = False
 
     def __init__(self, path):
-        self.path = self.unfinished = path
+        self.path = self.error_subject = path
 
     def stat(self, required=False):
         """Returns the Status, or None if nothing exists; if `required`, raises FileNotFoundError instead."""

@@ -43,7 +43,7 @@ class Remote:
         self.is_store = path.partition("://")[0] in OBJECT_STORES
 
     @property
-    def unfinished(self):
+    def error_subject(self):
         return f"{self.path}: the temporary file in {tempfile.gettempdir()}"
 
     def stat(self, required=False):
@@ -155,7 +155,7 @@ class Remote:
 
     @contextlib.contextmanager
     def new_file(self):
-        with convert_write_errors(self.unfinished):
+        with convert_write_errors(self.error_subject):
             content = tempfile.TemporaryFile()  # noqa: SIM115, closed below. Nameless, so killed processes leave nothing
         with content:
             # On Linux only: TensorFlow copies files by their names.

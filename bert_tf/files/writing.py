@@ -33,7 +33,7 @@ def new_file(path, mode="w", newline=None):
         raise ValueError(f"mode is {mode!r}: must be 'w' or 'wb'")
     system = to_system(path)
     with system.new_file() as name:
-        file = io.BufferedWriter(_UnfinishedFile(name, system.unfinished))
+        file = io.BufferedWriter(_UnfinishedFile(name, system.error_subject))
         if mode == "w":
             file = io.TextIOWrapper(file, encoding="utf-8", newline=newline)
         try:

@@ -22,7 +22,7 @@ def list_directories(checkpoint):
 
 
 def list_files(checkpoint, names):
-    """Returns the existing paths of `names`, in their order, in the first of `list_directories` that has any of them."""
+    """Returns the existing paths of `names`, in their order, in the first of `list_directories` with any of them."""
     for folder in list_directories(checkpoint):
         found = [path for path in (os.path.join(folder, name) for name in names) if exists(path)]
         if found:

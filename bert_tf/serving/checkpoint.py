@@ -29,7 +29,7 @@ class LoadedCheckpoint(LoadedModel):
         """
         settings = detect_kind(settings)
         self._servable, card = load(settings)
-        super().__init__(card.kind, next(iter(settings.found.places.values())), pairs=card.pairs,
+        super().__init__(card.kind, next(iter(settings.model_files.places.values())), pairs=card.pairs,
                          limit=card.max_seq_length)
         self.labels = card.labels or None
         self._signature = self._servable.signatures("serving_default")["serving_default"]
@@ -69,7 +69,7 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
     Raises:
       InputError: If the checkpoint lacks weights of the task.
     """
-    place, checkpoint = next(iter(settings.found.places.items()))
+    place, checkpoint = next(iter(settings.model_files.places.items()))
     values, card = settings.values(), settings.card
     kind, graph = KINDS[card.kind], GRAPHS[card.kind]
     options = ServingOptions(**{field.name: values[field.name] for field in dataclasses.fields(ServingOptions)
@@ -108,8 +108,8 @@ def detect_kind(settings):
     Returns:
       The settings, of the kind "masked_lm" if nothing states a kind and the checkpoint has the weights of that head.
     """
-    checkpoint = next(iter(settings.found.places.values()))
-    if settings.task or settings.found.cards or not settings.task_without_card:
+    checkpoint = next(iter(settings.model_files.places.values()))
+    if settings.task or settings.model_files.task_metadata or not settings.task_without_card:
         return settings
     if not any(name.startswith(MaskedLM.head_scope) for name in open_checkpoint(checkpoint).tensors):
         return settings

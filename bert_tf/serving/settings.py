@@ -11,7 +11,7 @@ from bert_tf.cli.settings import Settings, setting
 from bert_tf.config import BertConfig
 from bert_tf.errors import InputError
 from bert_tf.files import read_text
-from bert_tf.model_folder.finding import Found, find
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving.exports import is_export
 from bert_tf.tasks import KINDS, UNTRAINED_KINDS, Encoder
@@ -30,7 +30,7 @@ class ServingSettings(Settings):
     labels = ()  # explicit names of a classifier's labels
 
     config: BertConfig | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
-    found: Found | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
+    model_files: ModelFiles | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
     card: TaskMetadata | None = dataclasses.field(default=None, compare=False, repr=False, kw_only=True)
 
 
@@ -94,22 +94,22 @@ class AnyModelSettings(ServingSettings):
         if len(given) > 1:
             raise InputError(f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1])
         name, path = given[0]
-        exported = name == "saved_model" or (name == "model" and is_export(path))
-        if name == "model" and not (exported or files.exists(path) or files.exists(f"{path}.index")):
+        is_exported = name == "saved_model" or (name == "model" and is_export(path))
+        if name == "model" and not (is_exported or files.exists(path) or files.exists(f"{path}.index")):
             raise InputError("does not exist", name, path)
-        return name, path, exported
+        return name, path, is_exported
 
     @property
     def checkpoint(self):
         """See `Settings`."""
-        name, path, exported = self._place
-        return None if exported else (name, path)
+        name, path, is_exported = self._place
+        return None if is_exported else (name, path)
 
     @property
-    def exported(self):
+    def export(self):
         """See `Settings`."""
-        name, path, exported = self._place
-        return (name, path) if exported else None
+        name, path, is_exported = self._place
+        return (name, path) if is_exported else None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -159,7 +159,7 @@ class CheckpointSettings(ServingSettings):
         return self.label.read_labels()
 
 
-def of_checkpoint(path, place="init_checkpoint", **given):
+def resolve_checkpoint(path, place="init_checkpoint", **given):
     """Returns the resolved CheckpointSettings of a checkpoint that is not specified by a flag.
 
     Args:
@@ -168,4 +168,4 @@ def of_checkpoint(path, place="init_checkpoint", **given):
       **given: Settings that take precedence over the files next to the checkpoint.
     """
     settings = CheckpointSettings(model=ModelSettings(init_checkpoint=path)).replace_values(given)
-    return resolution.resolve(settings, given, find({place: path}), script.warn)
+    return resolution.resolve(settings, given, ModelFiles({place: path}), script.warn)

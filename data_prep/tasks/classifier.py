@@ -110,7 +110,7 @@ class ClassifierData(TaskData):
     def check(self):
         """See TaskData. Prints the assumed labels if the model's labels have no names or another order."""
         kept, labels = self.kept, self.dataset.labels
-        if kept and kept.as_task.is_generic and kept.labels != labels:
+        if kept and kept.task.is_generic and kept.labels != labels:
             print(f"note: {kept.source} gives the model's labels no names: they are taken for {', '.join(labels)}, in "
                   "this order", file=sys.stderr)
         if self.dataset.name != "own" and labels != glue.find_task(self.dataset.name).labels:
@@ -214,7 +214,7 @@ def _find_dataset(task, kept):
     Custom tasks use the labels of the training file, or the model's labels if there is a model with label names.
     """
     if task.task_name == "own":
-        has_names = kept and not kept.as_task.is_generic
+        has_names = kept and not kept.task.is_generic
         dataset = glue.own_task(
             task.data_dir, task.text_a_column, task.text_b_column, task.label_column,
             labels=kept.labels if has_names else (), regression=task.regression, label_separator=task.label_separator)

@@ -10,9 +10,9 @@ from bert_tf.cli.resolution import CONFIG, VOCABULARY, read_config, resolve_valu
 from bert_tf.cli.script import warn
 from bert_tf.cli.settings import setting
 from bert_tf.config import BertConfig
-from bert_tf.errors import InputError, renamed
+from bert_tf.errors import InputError, rename_argument
 from bert_tf.model_folder import task_metadata
-from bert_tf.model_folder.finding import find
+from bert_tf.model_folder.model_files import ModelFiles
 from bert_tf.techniques.layer_maps import INNER, check_layers, map_layers, student_config
 from data_prep.tasks import DATA
 from run.finetuning.settings import DataSettings, FineTuningSettings, TuningSettings
@@ -61,7 +61,7 @@ class DistillationSettings(FineTuningSettings):
             raise InputError("several processes would write the teacher's answers; give `nokeep_answers`",
                              "distribution_strategy", "multi_worker_mirrored")
 
-    def completed(self):
+    def add_file_values(self):
         """See Settings.
 
         Raises:
@@ -104,7 +104,7 @@ class GeneralSettings(PretrainingSettings):
         if self.losses.replacing_rate is not None:
             raise InputError("goes with run_distillation", "replacing_rate", self.losses.replacing_rate)
 
-    def completed(self):
+    def add_file_values(self):
         """See Settings. Raises InputError for an invalid student."""
         teacher = read_config(self.model.bert_config_file, 1)
         return dataclasses.replace(self, teacher_config=teacher, model=start_of(self.student, teacher))
@@ -152,10 +152,10 @@ def start_of(student, teacher, vocab_file=None):
                              "`student_checkpoint`", "student_layers", student.student_layers)
         return ModelSettings(init_checkpoint=student.teacher, config=student_config(teacher, student.student_layers))
     if student.student_config_file:
-        with renamed(bert_config_file="student_config_file"):
+        with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
     path = student.student_checkpoint
-    found = find({"student_checkpoint": path})
+    found = ModelFiles({"student_checkpoint": path})
     found.check_no_pickle()
     told = resolve_values({"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}, {}, found,
                        warn)

@@ -61,7 +61,7 @@ def run(settings):
         task.settings, *([_make_distillation(settings, whole)] if settings.pruning.distill else []))
     for technique in techniques:
         technique.read(task, tokenizer)
-    state = RunState(output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE, alone=True)
+    state = RunState(output_dir, _started_with(settings, task, techniques), name=SETTINGS_FILE, must_be_empty=True)
     with files.folder_for(output_dir), files.lock_output("output_dir", output_dir):
         was_resumed = state.is_resumed
         try:

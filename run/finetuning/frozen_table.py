@@ -89,7 +89,7 @@ def _started_with(settings):
                         "group_by_length")}
     chosen = {name: getattr(getattr(settings, group), name) for group, of_group in names.items() for name in of_group}
     del task["test_file"], frozen["vectors_dir"]
-    return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
+    return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), is_complete=True),
             **task, **frozen, **chosen, **dataclasses.asdict(settings.optimizer)}
 
 

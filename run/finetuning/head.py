@@ -69,7 +69,7 @@ def _difference(task, checkpoint):
     if kept.multi_label != metadata.multi_label:
         gives, needs = (NUMBER_OF_LABELS[each.multi_label] for each in (kept, metadata))
         return f"it gives a text {gives}, and this task {needs}"
-    if not (kept.as_task.is_generic or task.has_labels(kept.labels)):
+    if not (kept.task.is_generic or task.has_labels(kept.labels)):
         return f"its labels are {_shown(kept.labels)}, and this task's {_shown(metadata.labels)}"
     return None
 

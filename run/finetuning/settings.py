@@ -232,11 +232,12 @@ class FineTunedSettings(Settings):
           **data: Values of DataSettings.
         """
         values = settings.values() | data | {"config": settings.config}
-        own = cls().replace_values(values).completed().replace_values({"max_seq_length": settings.card.max_seq_length})
+        own = cls().replace_values(values).add_file_values()
+        own = own.replace_values({"max_seq_length": settings.card.max_seq_length})
         places.check(own.task, own.tuning)
         return own
 
-    def completed(self):
+    def add_file_values(self):
         """See Settings. Raises InputError if the model was not fine-tuned, or for data of another task."""
         checkpoint = self.model.init_checkpoint
         with paths.convert_remote_errors("init_checkpoint"):

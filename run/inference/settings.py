@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from bert_tf import files
 from bert_tf.cli import paths, places
-from bert_tf.cli.cards import CASING
 from bert_tf.cli.model_settings import ModelSettings, TokenizerSettings
 from bert_tf.cli.settings import Settings, setting
+from bert_tf.cli.task_resolution import CASING
 from bert_tf.errors import InputError
 from bert_tf.files import read_bytes
 from bert_tf.litert import signatures
@@ -176,8 +176,8 @@ class PredictionSettings(LoadSettings):
 
     def check_files(self):
         """See Settings."""
-        if self.exported:
-            argument, path = self.exported
+        if self.export:
+            argument, path = self.export
             inputs = exports.read_inputs(path, argument)
         else:
             inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None

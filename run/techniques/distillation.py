@@ -174,7 +174,7 @@ class TaskDistillation(Distillation):
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
         teacher, wanted, path = self._metadata, task.metadata, self._path
-        if not teacher.as_task.is_generic and teacher.labels != wanted.labels:
+        if not teacher.task.is_generic and teacher.labels != wanted.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, wanted)]
             raise InputError(f"`teacher`={path}: its labels are {labels[0]}, those of the data {labels[1]}: it is of "
                              "another task")

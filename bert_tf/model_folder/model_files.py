@@ -1,6 +1,6 @@
 """Finds the files next to checkpoints: the config, the vocabulary, the casing, and the task, and records their sources.
 
-    found = find({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
+    files = ModelFiles({"init_checkpoint": "uncased_L-12_H-768_A-12", "output_dir": "mrpc"})
 
 Each is searched on first use, so that damage in an unused file is not an error.
 """
@@ -27,17 +27,12 @@ from bert_tf.model_folder.weights import check_no_pickle
 from bert_tf.tokenization.vocabulary import read_vocabulary
 
 
-def find(places):
-    """Creates a Found for a dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence."""
-    return Found(dict(places))
-
-
 @dataclasses.dataclass(frozen=True)
-class Found:
+class ModelFiles:
     """Files next to checkpoints; reading an attribute raises InputError if a file is corrupted.
 
     Attributes:
-      places: Dict of argument -> checkpoint.
+      places: Dict of argument -> checkpoint: directory, prefix, or file. The first takes precedence.
     """
 
     places: dict
@@ -63,7 +58,7 @@ class Found:
         return self._find_each(find_tokenizer)
 
     @functools.cached_property
-    def cards(self):
+    def task_metadata(self):
         """Dict of argument -> TaskMetadata of its task.json."""
         return self._find_each(task_metadata.read)
 
