@@ -74,7 +74,7 @@ def _finish(name, settings, state):
         tuned.free()
     found = results.read_results(path)
     for each in settings.runs:  # A row that was interrupted at its end may have left some.
-        checkpoints.remove(each.training.output_dir)
+        checkpoints.remove_checkpoints(each.training.output_dir)
     return found
 
 

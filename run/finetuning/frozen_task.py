@@ -21,7 +21,7 @@ from run.finetuning.frozen_settings import WAYS, layers_of
 from run.finetuning.frozen_tagger import FrozenTagger
 from run.tasks import TokenClassifierTask
 from run.techniques.base import Technique
-from run.training import strategies, utilisation
+from run.training import strategies, utilization
 
 VERSION = 1  # Increase it if the same encoder and data produce other embeddings.
 ENCODER_INPUTS = ("input_ids", "input_mask", "segment_ids")
@@ -32,7 +32,7 @@ class TaggerTraining(Technique):
 
     def build(self, build):
         """See Technique."""
-        build.flops = lambda tokens: utilisation.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
+        build.flops = lambda tokens: utilization.FORWARD_AND_BACKWARD * build.model.flops_of_a_word * tokens
 
 
 TECHNIQUES = (TaggerTraining(),)
@@ -63,17 +63,17 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         self._layers = layers_of(self.settings.frozen.frozen_features, config.num_hidden_layers)
         for split, features in self.features.items():
             self._of_encoder[split] = features
-            lengths = self._lengths[split] = conll.lengths_of_parts(
+            lengths = self._lengths[split] = conll.compute_part_lengths(
                 self.data.examples(split), self.settings.tokenizer.max_seq_length)
-            self.features[split] = conll.features_of_words(conll.of_words(
+            self.features[split] = conll.create_word_features(conll.select_word_values(
                 features["label_ids"], features["label_ids"]), lengths)
         if not self.settings.tuning.do_train:
             for each in self.settings.runs:
-                RunState(each.training.output_dir, self.kept_settings)
+                RunState(each.training.output_dir, self.resume_settings)
 
     @property
-    def kept_settings(self):
-        return {**super().kept_settings, **collect(FIXED, self.settings.frozen),
+    def resume_settings(self):
+        return {**super().resume_settings, **collect(FIXED, self.settings.frozen),
                 "frozen_checkpoint": self._encoder_files}
 
     @functools.cached_property
@@ -151,7 +151,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each.
 
         frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
-        strategies.free(encoder.variables)
+        strategies.free_memory(encoder.variables)
         print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
 
     def _load_encoder(self, strategy):

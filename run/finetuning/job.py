@@ -70,7 +70,7 @@ def run_task(task_class, settings, techniques, metadata=None):
     strategy = make_strategy(settings, task)  # Must precede all TensorFlow computation, such as tokenization.
     for note in settings.devices.notes():
         print(note)
-    strategies.warn_of_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
+    strategies.warn_about_slow_precision(settings.step.mixed_precision, strategies.device_type(strategy))
     tokenizer = settings.tokenizer.read_tokenizer(settings.model.init_checkpoint, config)
     task.read(tokenizer, strategies.may_group_by_length(settings, strategy))
     for technique in techniques:
@@ -109,7 +109,7 @@ def _begin(settings, shared, states, folder):
                 print(to_flag_names(f"{settings.training.output_dir}: {changes}"))
         for each, state in states.items():
             state.begin()
-            model_files.keep(each, shared.config, settings.tokenizer.vocab_file)
+            model_files.save_run_files(each, shared.config, settings.tokenizer.vocab_file)
             task_metadata.keep(each, shared.task.metadata)
     shared.task.write_training_data(folder)
     for technique in shared.techniques:
@@ -142,12 +142,12 @@ def _check(settings, shared):
         for each in settings.runs:
             each.num_train_steps(task.num_train_examples)
         _check_search(settings)
-        if not any(model_files.began(each.training.output_dir) for each in settings.runs):
-            model_files.check_place(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
+        if not any(model_files.has_started(each.training.output_dir) for each in settings.runs):
+            model_files.check_directory(settings.training.output_dir, shared.config, settings.tokenizer.vocab_file)
     states = {}
     for folder, values in {settings.training.output_dir: ({},), **dict(_kept_of_runs(settings, shared))}.items():
         check_metadata(folder, task.metadata)
-        model_files.check(folder, shared.config, settings.tokenizer.vocab_file)
+        model_files.check_run_files(folder, shared.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
             has_run(each.training.output_dir) for each in settings.runs):
@@ -214,7 +214,7 @@ def _kept_of_runs(settings, shared):
     # Results of several runs are compared, so all must start alike. A single run only depends on its own checkpoint.
     of_several = {"init_checkpoint": settings.model.init_checkpoint and absolute(settings.model.init_checkpoint),
                   "keep_head": settings.tuning.keep_head, "eval_steps": settings.tuning.eval_steps}
-    resumed = dict(shared.task.kept_settings)
+    resumed = dict(shared.task.resume_settings)
     for technique in shared.techniques:
         resumed |= technique.resume()
     chosen = next(filter(None, (technique.training_files for technique in shared.techniques)), None)

@@ -75,7 +75,7 @@ class TrainedModel:
 
     def free(self):
         """Frees the memory of weights and optimizer state. The model cannot be used afterwards."""
-        strategies.free([*self.model.variables, *self.optimizer.variables])
+        strategies.free_memory([*self.model.variables, *self.optimizer.variables])
 
 
 def over_seeds(settings, shared):
@@ -135,7 +135,7 @@ def one_run(settings, shared):
                 _make_dataset_function(task, settings, shared, static_shapes=not is_dynamic),
                 evaluate=(lambda: task.score(predict_eval())) if tuning.eval_steps else None)
         except loop.DivergedError:
-            strategies.free([*model.variables, *optimizer.variables])
+            strategies.free_memory([*model.variables, *optimizer.variables])
             raise
     elif not training_run.step:
         _check_trained(settings, [name for name in training_run.missing if task.needs(name)])
@@ -205,7 +205,7 @@ def _open_training_run(settings, shared, build):
         shared.strategy, build.model, build.optimizer, build.loss, settings.training, build.steps or 1,
         step_settings=settings.step, init_checkpoint=task.init_checkpoint, init_layers=build.init_layers,
         new_variables=shared.new_variables, evaluations=evaluations, network=build.network, aside=build.aside,
-        trains=build.steps is not None, flops_of=build.flops)
+        trains=build.steps is not None, count_flops=build.flops)
 
 
 def _check_trained(settings, missing):

@@ -101,7 +101,7 @@ def _use(best, settings, shared, trials):
         best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
         trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), shared)
     if shared.writes:
-        checkpoints.save_alone(output_dir, tuned.model, tuned.step)
+        checkpoints.save_only_checkpoint(output_dir, tuned.model, tuned.step)
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PICTURE_FILE),
                              [(*trial.values, trial.results.get(metric)) for trial in trials], metric)
     runs.write_results(output_dir, shared, tuned.results)
@@ -143,7 +143,7 @@ def _best(trials, metric):
 def _remove_checkpoints(trials, best):
     for trial in trials:
         if trial.results is not None and trial is not best:
-            checkpoints.remove(trial.folder)
+            checkpoints.remove_checkpoints(trial.folder)
 
 
 def _columns(trials, metric):

@@ -127,7 +127,7 @@ class TaskDistillation(Distillation):
     def read(self, task, tokenizer):
         """See Technique. Reads texts without labels, checks the teacher, and numbers the training examples."""
         if self._unlabeled_file:
-            task.features["train"] = task.data.unlabeled(self._unlabeled_file, tokenizer)
+            task.features["train"] = task.data.read_unlabeled(self._unlabeled_file, tokenizer)
         self._check_teacher(task)
         if self._keeps_answers:
             teacher_outputs.check_teacher(self._find_folder(task.settings.training.output_dir), self._teacher_files)
@@ -216,7 +216,7 @@ class TaskDistillation(Distillation):
         positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
                      **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
         teacher_outputs.write(path, metadata, lengths_of(features["input_mask"]), narrow, positions)
-        strategies.free(model.variables)
+        strategies.free_memory(model.variables)
         print(f"{path}: the teacher's answers to {len(features['input_ids']):,} rows are kept there")
 
     def _make_answers(self):
