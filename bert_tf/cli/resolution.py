@@ -63,10 +63,10 @@ def resolve(settings, explicit, model_files, announce):
       InputError: If a setting is required; if a path is invalid; or if a file next to a checkpoint is corrupted,
         contradicts another, or describes a model or tokenizer that this project does not support.
     """
-    ignored = settings.checkpoint_only if settings.export else frozenset()
+    ignored = settings.checkpoint_only if settings.exported_model else frozenset()
     if name := next((name for name in explicit if name in ignored), None):
         raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
-            *settings.export), name, explicit[name])
+            *settings.exported_model), name, explicit[name])
     sources = {name: by for name, by in get_value_sources(settings).items() if name not in ignored}
     places.check_required(settings, without={*sources, *ignored})
     for name in {*model_files.places} - {RUN}:

@@ -104,7 +104,7 @@ class Settings:
         return (self.checkpoint_setting, path) if path else None
 
     @property
-    def export(self):
+    def exported_model(self):
         """(setting, path) of an export that is used instead of a checkpoint; None without one."""
         return None
 

@@ -42,11 +42,11 @@ def open_model(settings):
       InputError: If the kind of the model differs from the settings' `task`, if it was exported with fewer candidates
         than `top_k`, or if it is corrupted; see bert_tf.serving.checkpoint.load.
     """
-    name, path = settings.export or (None, "")
+    name, path = settings.exported_model or (None, "")
     top_k = settings.top_k if settings.top_k != type(settings).top_k else None
     if path.endswith(LITERT_SUFFIX) and name == "model":
         return LoadedLiteRT(path, settings.task, top_k)
-    if settings.export:
+    if settings.exported_model:
         from bert_tf.serving.saved_model import LoadedSavedModel
 
         return LoadedSavedModel(find_latest_version(path, name), settings.task, top_k, path, name)

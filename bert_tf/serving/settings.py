@@ -106,7 +106,7 @@ class AnyModelSettings(ServingSettings):
         return None if is_exported else (name, path)
 
     @property
-    def export(self):
+    def exported_model(self):
         """See `Settings`."""
         name, path, is_exported = self._place
         return (name, path) if is_exported else None

@@ -176,8 +176,8 @@ class PredictionSettings(LoadSettings):
 
     def check_files(self):
         """See Settings."""
-        if self.export:
-            argument, path = self.export
+        if self.exported_model:
+            argument, path = self.exported_model
             inputs = exports.read_inputs(path, argument)
         else:
             inputs = tuple(KINDS[self.card.kind].inputs(self.card.pairs)) if self.card else None
