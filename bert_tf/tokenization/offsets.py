@@ -48,7 +48,7 @@ def characters_before(texts, positions):
 
     def before(places):
         row = ragged.row_numbers(places)
-        return places.replace_values(tf.gather(count, tf.gather(text_starts, row) + places.values)
+        return places.with_values(tf.gather(count, tf.gather(text_starts, row) + places.values)
                                   - tf.gather(row_counts, row))
 
     return [before(places) for places in positions]
@@ -78,14 +78,14 @@ def source_spans(starts, ends, sources):
         lambda following: tf.reduce_any(inside(following)),
         lambda following: [following + tf.cast(inside(following), tf.int64)],
         [row_starts + ends.values])
-    return (starts.replace_values(tf.gather(sources, row_starts + starts.values)),
-            ends.replace_values(tf.gather(sources, following)))
+    return (starts.with_values(tf.gather(sources, row_starts + starts.values)),
+            ends.with_values(tf.gather(sources, following)))
 
 
 def whole_characters(texts, positions):
     """Moves byte positions [B, (N)] that are inside a character of string [B] `texts` to the start of the character."""
     _, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
     text_ends = tf.cast(tf.strings.length(texts), tf.int64)
-    starts = ragged.side_by_side(starts, ragged.of_lengths(text_ends, tf.ones_like(text_ends)))
-    found = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
-    return positions.replace_values(tf.gather(starts.values, found))
+    starts = ragged.concatenate_rows(starts, ragged.split_by_lengths(text_ends, tf.ones_like(text_ends)))
+    indices = tf.searchsorted(across_rows(starts), across_rows(positions), side="right") - 1
+    return positions.with_values(tf.gather(starts.values, indices))

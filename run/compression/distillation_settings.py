@@ -155,10 +155,10 @@ def build_student_settings(student, teacher, vocab_file=None):
         with rename_argument(bert_config_file="student_config_file"):
             return ModelSettings(student.student_config_file, config=read_config(student.student_config_file, 1))
     path = student.student_checkpoint
-    model_files = ModelFiles({"student_checkpoint": path})
-    model_files.check_no_pickle()
+    student_files = ModelFiles({"student_checkpoint": path})
+    student_files.check_no_pickle()
     names = {"bert_config_file": CONFIG, **({"vocab_file": VOCABULARY} if vocab_file else {})}
-    existing = resolve_values(names, {}, model_files, warn)
+    existing = resolve_values(names, {}, student_files, warn)
     if vocab_file and files.read_bytes(existing["vocab_file"]) != files.read_bytes(vocab_file):
         raise InputError(f"its vocabulary differs from the vocabulary of `teacher`={student.teacher}",
                          "student_checkpoint", path)

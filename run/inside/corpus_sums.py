@@ -12,7 +12,7 @@ import numpy as np
 from scipy import stats
 
 from bert_tf import files
-from bert_tf.analysis.behaviours import MEASURES
+from bert_tf.analysis.behaviors import MEASURES
 from bert_tf.analysis.dependencies import DIRECTIONS
 from bert_tf.errors import InputError
 from bert_tf.files import new_file
@@ -31,7 +31,7 @@ class Sums:
     Attributes:
       num_texts, num_cut: int. Numbers of texts, and of truncated texts.
       num_sentences, num_skipped: int. Numbers of treebank sentences, and of sentences that are too long.
-      totals: float64 [K, M]; counts: float64 [M]. See bert_tf.analysis.behaviours.
+      totals: float64 [K, M]; counts: float64 [M]. See bert_tf.analysis.behaviors.
       divergences: float64 [K, K]; num_compared: number of tokens in these sums.
       relations: List of R str.
       hits: int64 [2, 2, R, K], by direction and half; cases: int64 [2, R], words with a head, by half.
@@ -108,9 +108,9 @@ class Sums:
         np.add.at(self.offsets, (halves[near], ids[near], offset[near]), 1)
         member = np.zeros([HALVES * len(known), len(rows)])
         member[halves * len(known) + ids, np.arange(len(rows))] = 1
-        found = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: index arrays precede slices
+        case_hits = hits[:, rows, :, places].astype(np.float64)  # [cases, 2, K]: index arrays precede slices
         for direction in range(len(DIRECTIONS)):
-            summed = member @ found[:, direction]  # Integers, exact in float64.
+            summed = member @ case_hits[:, direction]  # Integers, exact in float64.
             self.hits[direction] += summed.reshape(HALVES, len(known), -1).astype(np.int64)
 
     def measures(self):

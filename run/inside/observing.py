@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
-from bert_tf.analysis import behaviours, words
+from bert_tf.analysis import behaviors, words
 from bert_tf.model_folder import task_metadata
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tasks import KINDS, Encoder, MaskedLM
@@ -42,7 +42,7 @@ class Observation:
       words: int64 [S]. Index of each token's word.
       surfaces: List of W str. Words as they appear in the text.
       attention: float32 [K, S, S].
-      measures: float64 [K, M] of bert_tf.analysis.behaviours.MEASURES, NaN if no token has one.
+      measures: float64 [K, M] of bert_tf.analysis.behaviors.MEASURES, NaN if no token has one.
       answer: Dict from Kind.rows, or None if the model has no task.
       candidates: List of S Candidates or None. None if the model is not a masked LM.
     """
@@ -149,9 +149,9 @@ class Observer:
     def _observe(self, request, part, was_cut, features, answer):
         attention = self.encoder.observe(features)["attention"]
         scores = [tf.cast(each.probabilities, tf.float32) for each in attention]  # L of [1, N, S, S].
-        tokens = behaviours.Tokens.of(features, self.tokenizer, self.is_punctuation)
-        number = behaviours.counts(tokens).numpy().astype(np.float64)
-        totals = np.concatenate([behaviours.totals(each, tokens).numpy() for each in scores]).astype(np.float64)
+        tokens = behaviors.Tokens.from_features(features, self.tokenizer, self.is_punctuation)
+        number = behaviors.count_tokens(tokens).numpy().astype(np.float64)
+        totals = np.concatenate([behaviors.sum_measures(each, tokens).numpy() for each in scores]).astype(np.float64)
         with np.errstate(invalid="ignore"):
             measures = np.where(number > 0, totals / np.maximum(number, 1), np.nan)
         ids, segments = (features[name][0].numpy() for name in ("input_ids", "segment_ids"))
@@ -175,10 +175,10 @@ class Observer:
             all_ids, starts, ends = (each[0].numpy() for each in (tokens.ids, tokens.char_starts, tokens.char_ends))
             if not np.array_equal(all_ids[: len(places)], ids[places]):  # A later window, or one with masks.
                 continue
-            of_text = numbers[places] - numbers[places[0]]
-            found = words.surfaces([pieces[place] for place in places], of_text, text,
-                                   list(zip(starts, ends, strict=True))[: len(places)])
-            for word, surface in enumerate(found):
+            text_surfaces = words.surfaces(
+                [pieces[place] for place in places], numbers[places] - numbers[places[0]], text,
+                list(zip(starts, ends, strict=True))[: len(places)])
+            for word, surface in enumerate(text_surfaces):
                 surfaces[numbers[places[0]] + word] = surface or surfaces[numbers[places[0]] + word]
         return surfaces
 
@@ -189,7 +189,7 @@ class Observer:
         ids = features["input_ids"][0].numpy()
         places = [place for place, id_ in enumerate(ids)
                   if id_ not in (self.tokenizer.cls_id, self.tokenizer.sep_id)]
-        found = [None] * len(ids)
+        candidates = [None] * len(ids)
         for start in range(0, len(places), ROWS_AT_A_TIME):
             rows = np.array(places[start : start + ROWS_AT_A_TIME])
             masked = np.tile(ids, [len(rows), 1])
@@ -202,5 +202,6 @@ class Observer:
             best = np.argsort(-chances, axis=1, kind="stable")[:, : self.top_k]
             for place, row, numbers in zip(rows, chances, best, strict=True):
                 own = None if ids[place] == self.tokenizer.mask_id else float(row[ids[place]])
-                found[place] = Candidates(own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
-        return found
+                candidates[place] = Candidates(
+                    own, [(self.tokenizer.vocabulary[id_], float(row[id_])) for id_ in numbers])
+        return candidates

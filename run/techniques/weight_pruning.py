@@ -23,8 +23,8 @@ class WeightPruning(Technique):
         """See Technique. Reports how many weights remain."""
         if build.steps is None:
             return
-        stay, total = sparsity.share_of_weights(build.model.encoder)
-        size, compressed = sparsity.compressed_bytes(build.model.trainable_variables)
+        stay, total = sparsity.count_remaining_weights(build.model.encoder)
+        size, compressed = sparsity.measure_compressed_size(build.model.trainable_variables)
         print(f"{folder}: {stay:,} of {total:,} weights of the encoder's matrices are not 0 ({stay / total:.1%}); all "
               f"weights take {size / 1e6:.1f} MB, compressed as by gzip {compressed / 1e6:.1f} MB")
 
