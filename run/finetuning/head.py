@@ -4,7 +4,7 @@ The head is the task-specific last layer. A classifier of three labels loads onl
 """
 
 from bert_tf.checkpoints import open_checkpoint
-from bert_tf.cli.script import with_flags
+from bert_tf.cli.script import to_flag_names
 from bert_tf.errors import InputError
 from bert_tf.model_folder import task_metadata
 
@@ -49,7 +49,7 @@ def new_variables(task, checkpoint, keep_head, config):
         return ()
     reason = f"; of the checkpoint's head: {difference}" if difference else ", by `nokeep_head`"
     hint = "; `keep_head` takes it all the same" if fits and difference and keep_head is None else ""
-    print(with_flags(f"`init_checkpoint`={checkpoint}: the encoder is taken, the head is new{reason}{hint}"))
+    print(to_flag_names(f"`init_checkpoint`={checkpoint}: the encoder is taken, the head is new{reason}{hint}"))
     return tuple(shapes)
 
 
@@ -69,7 +69,7 @@ def _difference(task, checkpoint):
     if kept.multi_label != metadata.multi_label:
         gives, needs = (NUMBER_OF_LABELS[each.multi_label] for each in (kept, metadata))
         return f"it gives a text {gives}, and this task {needs}"
-    if not (kept.as_task.is_generic or task.has_labels(kept.labels)):
+    if not (kept.task.is_generic or task.has_labels(kept.labels)):
         return f"its labels are {_shown(kept.labels)}, and this task's {_shown(metadata.labels)}"
     return None
 
