@@ -178,7 +178,7 @@ def make_example(ids, mask=None):
     (make_example([2, 2**32 + 5, 3]), r"input_ids must be below 2\^31"),
     (make_example([2, 5 - 2**32]), "must not be negative"),
     (make_example([]), "an example has no input_ids"),
-])
+], ids=["bytes", "mask", "large ID", "negative ID", "empty"])  # Bytes of examples differ between processes.
 def test_invalid_examples(signatures, example, message):
     with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         signatures["tf_example"](examples=tf.constant([example]))

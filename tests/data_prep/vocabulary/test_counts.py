@@ -54,7 +54,8 @@ def test_the_rarest_words_are_dropped_beyond_the_limit(write, text, limit, words
     assert counts.characters == count(write("text.txt", text)).characters
 
 
-@pytest.mark.parametrize("content", [gzip.compress(b"some words " * 50)[:-12], b"plain text"])
+@pytest.mark.parametrize("content", [gzip.compress(b"some words " * 50)[:-12], b"plain text"],
+                         ids=["truncated", "plain text"])
 def test_damaged_gzip_files(write, content):
     with pytest.raises(InputError, match=r"x\.txt\.gz: .*corrupted"):
         count(write("x.txt.gz", content))
