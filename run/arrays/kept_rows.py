@@ -72,7 +72,7 @@ class KeptRows:
         """Maps all files, and returns this object.
 
         Args:
-          consequence: Clause for error messages: the effect of deleting the directory.
+          consequence: Infinitive for error messages: the effect of deleting the directory.
 
         Raises:
           InputError: If a file is missing or damaged.
@@ -83,7 +83,7 @@ class KeptRows:
                 self._values[name] = self._map(name, path)
             except UNREADABLE as error:
                 detail = f" ({error})" if str(error) else ""
-                raise InputError(f"{path}: is missing or damaged{detail}; remove {self._folder}, and "
+                raise InputError(f"{path}: is missing or corrupted{detail}; delete {self._folder} to "
                                  f"{consequence}") from error
         return self
 
@@ -135,7 +135,7 @@ class KeptRows:
         if self._is_numpy:
             values = np.load(self._open.enter_context(files.local_copy(path)), mmap_mode="r")
             if (values.dtype, values.shape) != (dtype, shape):
-                raise ValueError(f"it holds {values.dtype} {list(values.shape)}")
+                raise ValueError(f"contains {values.dtype} {list(values.shape)}")
             return values.reshape(-1)
         if not files.exists(path) or files.size(path) != shape[0] * dtype.itemsize:
             raise ValueError

@@ -33,7 +33,7 @@ def confusion_matrix(path, labels, predictions, names):
     axes.set_xticks(range(len(names)), names, rotation=90)
     axes.set_yticks(range(len(names)), names)
     axes.set(xlabel="predicted", ylabel="label", title=f"{len(labels):,} examples")
-    figure.colorbar(image, label="share of the label")
+    figure.colorbar(image, label="fraction of the label's examples")
     _save(figure, path)
 
 
@@ -115,8 +115,8 @@ def score_over_latency(path, points, metric):
         panel.plot([latency for _, latency, _ in of_kind], [score for _, _, score in of_kind], "o", label=kind)
         for model, latency, score in of_kind:
             panel.annotate(model, (latency, score), xytext=(5, 4), textcoords="offset points", fontsize=8)
-    panel.set(xscale="log", xlabel="milliseconds of an answer to one text", ylabel=metric.replace("_", " "),
-              title="Score over latency")
+    panel.set(xscale="log", xlabel="latency for one text (ms)", ylabel=metric.replace("_", " "),
+              title="Score and latency")
     panel.margins(x=0.15, y=0.1)  # Space for the names.
     for formatted in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
         formatted("{x:g}")

@@ -17,8 +17,8 @@ def check_answers(examples, version_2_with_negative):
     without = sum(not (example.answers or (version_2_with_negative and example.answers is not None))
                   for example in examples)
     if without:
-        raise InputError(f"{without:,} of {len(examples):,} questions have no answers to compare with"
-                         + ("" if version_2_with_negative else " (SQuAD 2.0 needs `version_2_with_negative`)"))
+        raise InputError(f"{without:,} of {len(examples):,} questions have no reference answers"
+                         + ("" if version_2_with_negative else " (SQuAD 2.0 requires `version_2_with_negative`)"))
 
 
 def score(examples, answers, null_score_diff_threshold, metric="squad"):

@@ -69,7 +69,7 @@ class FineTuned:
         model = self.task.make_model(encoder, self.task.metadata)
         missing = [name for name in load_pretrained(model, self.path).missing if self.task.needs(name)]
         if missing:
-            raise InputError(f"is not of a fine-tuned {self.task.kind}, it lacks {', '.join(missing)}",
+            raise InputError(f"is not a fine-tuned {self.task.kind}; it lacks {', '.join(missing)}",
                              "init_checkpoint", self.path)
         return model
 

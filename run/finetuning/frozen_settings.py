@@ -18,7 +18,7 @@ KINDS = tuple(WAYS)
 VECTORS_FOLDER = "vectors"  # Within output_dir.
 TABLE_FILE, TABLE_SETTINGS_FILE = "table.tsv", "table.json"
 EITHER = "frozen_features or all_features"
-ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the vectors"
+ONE_PROCESS = "distribution_strategy=multi_worker_mirrored; only one process can write the features"
 RUNS = 5  # Runs per row of the table, as in the paper.
 OF_FINE_TUNING = {  # Settings of a group that do not apply to a BiLSTM -> their replacement, or None.
     "optimizer": {"learning_rate": "`frozen_learning_rate`"},
@@ -126,7 +126,8 @@ def layers_of(kind, num_layers):
     """
     needed = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
     if num_layers < needed:
-        raise InputError(f"`frozen_features`={kind}: needs {needed} layers, and the model has {num_layers}")
+        raise InputError(f"`frozen_features`={kind}: requires at least {needed} layers, but the model has "
+                         f"{num_layers}")
     if kind == "embeddings":
         return (0,)
     if kind.endswith("last_four"):

@@ -61,7 +61,7 @@ def _fill_table(settings):
             _write(os.path.join(output_dir, TABLE_FILE), rows)
     print("\n".join(_lines(rows)))
     print(f"{os.path.join(output_dir, TABLE_FILE)}: means and standard deviations of {settings.frozen.runs_per_row} "
-          "runs a row")
+          "runs per row")
 
 
 def _finish(name, settings, state):

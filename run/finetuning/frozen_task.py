@@ -46,7 +46,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
     """
 
     kind = "frozen_token_classifier"  # Other scripts do not load this kind.
-    no_model = "holds no tagger by frozen features; train one first"
+    no_model = "contains no tagger trained on frozen features; train one first"
     inputs = ("vectors", "input_mask")
     init_checkpoint = None  # The BiLSTM is initialized randomly.
     computes_all_layers = False  # If True and a layer is missing, computes all layers, for later kinds of taggers.
@@ -116,7 +116,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
                 layers = frozen_vectors.missing(path, range(self._config.num_hidden_layers + 1))
             self._compute(path, told, split, layers)
         else:
-            print(f"{path}: the vectors of the {split} file are taken from there")
+            print(f"{path}: reusing the features of the {split} file")
         self.features[split]["vectors"] = frozen_vectors.read(
             path, self._layers, self._lengths[split], self._config.hidden_size)
 
@@ -145,14 +145,14 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         def parts():
             predictor = Predictor(strategy, encode, network=encoder)
             for rows, outputs in predictor.in_parts(
-                    features, self.settings.training.eval_batch_size, f"vectors of the {split} file"):
+                    features, self.settings.training.eval_batch_size, f"features of the {split} file"):
                 length = outputs["layers"].shape[1]
                 yield rows, [of_row[are_words[row, :length]] for row, of_row in zip(
                     rows, outputs["layers"], strict=True)]  # [words, K, H] each.
 
         frozen_vectors.write(path, told, layers, are_words.sum(axis=1), self._config.hidden_size, parts())
         strategies.free(encoder.variables)
-        print(f"{path}: the vectors of {told['words']:,} words of the {split} file are kept there")
+        print(f"{path}: saved the features of {told['words']:,} words of the {split} file")
 
     def _load_encoder(self, strategy):
         """Creates the encoder with its weights."""

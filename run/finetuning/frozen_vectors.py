@@ -35,7 +35,7 @@ def read(folder, layers, lengths, width):
     Raises:
       InputError: If a file is missing or damaged.
     """
-    return StackedRows(_make_rows(folder, layers, lengths, width).open("the vectors are computed again"))
+    return StackedRows(_make_rows(folder, layers, lengths, width).open("recompute the features"))
 
 
 def missing(folder, layers):
@@ -65,8 +65,8 @@ def write(folder, told, layers, lengths, width, parts):
         place = os.path.dirname(paths[layers[0]])
         if lacking := kept.count_missing_bytes(place):
             needed, free = lacking
-            raise InputError(f"`vectors_dir`: {place}: {needed / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} are "
-                             "free; choose another folder")
+            raise InputError(f"`vectors_dir`: requires {needed / 1e6:,.0f} MB in {place}, but {free / 1e6:,.0f} MB are "
+                             "free; choose another directory")
         kept.write(paths, ((rows, {layer: [of_row[:, number] for of_row in vectors]
                                    for number, layer in enumerate(layers)}) for rows, vectors in parts))
 

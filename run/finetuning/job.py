@@ -122,8 +122,9 @@ def _with_batch_that_fits(settings, task, strategy):
         return settings
     fitting = settings.fitting(task.num_train_examples, strategy.num_replicas_in_sync * settings.step.accumulate_steps)
     if fitting is not settings:
-        print(f"note: --train_batch_size={settings.training.train_batch_size}: there are {task.num_train_examples} "
-              f"examples, a batch has {fitting.training.train_batch_size}", file=sys.stderr)
+        print(f"note: --train_batch_size={settings.training.train_batch_size}: reduced to "
+              f"{fitting.training.train_batch_size}, since there are {task.num_train_examples} examples",
+              file=sys.stderr)
     return fitting
 
 
@@ -164,8 +165,8 @@ def check_metadata(output_dir, metadata):
     for name in KEPT:
         old, new = (getattr(each, name, None) for each in (there, metadata))
         if old != new:
-            raise InputError(f"`output_dir`={output_dir}: holds the run of another task, with {name} {old!r}, not "
-                             f"{new!r}; choose another folder")
+            raise InputError(f"`output_dir`={output_dir}: contains the run of another task, with {name} {old!r} "
+                             f"instead of {new!r}; choose another directory")
 
 
 def make_strategy(settings, task):
@@ -239,7 +240,8 @@ def _check_search(settings):
     folder = settings.training.output_dir
     holds_search = exists(os.path.join(folder, SEARCH_FOLDER))
     if holds_search and not settings.search.search:
-        raise InputError(f"`output_dir`={folder}: holds a search; give `search` to go on with it, or choose another "
-                         "folder")
+        raise InputError(f"`output_dir`={folder}: contains a search; set `search` to resume it, or choose another "
+                         "directory")
     if settings.search.search and holds_run(folder) and not holds_search:
-        raise InputError(f"`output_dir`={folder}: holds a run, not a search; choose another folder for `search`")
+        raise InputError(f"`output_dir`={folder}: contains a run, not a search; choose another directory for "
+                         "`search`")

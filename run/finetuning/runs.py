@@ -212,15 +212,15 @@ def _check_trained(settings, missing):
     """Raises InputError unless init_checkpoint has all task variables. `missing`: Names of variables it lacks."""
     output_dir, checkpoint = settings.training.output_dir, settings.model.init_checkpoint
     if not checkpoint:
-        hint = "train first, or give `init_checkpoint`"
+        hint = "train first, or set `init_checkpoint`"
         if exists(os.path.join(output_dir, "run_1")):
-            hint = "give its `num_runs`"
+            hint = "set `num_runs` as in training"
         if exists(os.path.join(output_dir, SEARCH_FOLDER)):
-            hint = "its search has not come to its end, go on with it"
-        raise InputError(f"`output_dir`={output_dir}: holds no checkpoint to evaluate; {hint}")
+            hint = "set `search` to resume its unfinished search"
+        raise InputError(f"`output_dir`={output_dir}: contains no checkpoint to evaluate; {hint}")
     if missing:
-        raise InputError(f"`init_checkpoint`={checkpoint}: is not of a model that was trained for this task, it lacks "
-                         f"{', '.join(missing)}; give `do_train`, or the `output_dir` of a run")
+        raise InputError(f"`init_checkpoint`={checkpoint}: was not trained for this task; it lacks "
+                         f"{', '.join(missing)}; set `do_train`, or set `output_dir` to a finished run")
 
 
 def _mean_and_deviation(all_results):

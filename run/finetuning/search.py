@@ -81,17 +81,17 @@ def run(settings, shared):
             _write_table(os.path.join(output_dir, SEARCH_FOLDER, TABLE_FILE), trials, metric)
     print("\n".join(_table(trials, best, metric)))
     if best is None:
-        raise InputError(f"`search`: in none of {len(trials)} trials was the loss a finite number to the end; lower "
-                         "`search_learning_rates` may help")
+        raise InputError(f"`search`: the loss was not finite in any of {len(trials)} trials; set lower "
+                         "`search_learning_rates`")
     return _use(best, settings, shared, trials)
 
 
 def _use(best, settings, shared, trials):
     """Returns the TrainedModel of the best trial; saves its weights and results in output_dir and plots the search."""
     metric, output_dir = shared.task.metric, settings.training.output_dir
-    print(f"best of {len(trials)} trials by {metric}: {best.folder}; {output_dir} has its weights")
+    print(f"best of {len(trials)} trials by {metric}: {best.folder}; its weights are in {output_dir}")
     if not exists(os.path.join(best.folder, "checkpoint")):  # An earlier, larger search preferred another one.
-        print(f"{best.folder}: trained again, its weights are not kept any more")
+        print(f"{best.folder}: training again, since its weights were deleted")
         if shared.writes:  # Marks it as unfinished in case this process is killed.
             remove(os.path.join(best.folder, TRIAL_FILE))
         shared = dataclasses.replace(shared, new_variables=head.new_variables(

@@ -87,7 +87,7 @@ class SearchSettings(Settings):
     def check(self):
         for field in dataclasses.fields(self)[1:]:
             if not getattr(self, field.name):
-                raise InputError(f"`{field.name}`: a value to try is needed")
+                raise InputError(f"`{field.name}`: must contain at least one value")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ class FineTuningSettings(Settings):
     def check_files(self):
         """See Settings. Also raises InputError if there is nothing to do, or if an output would overwrite data."""
         if not self.tuning.splits:
-            raise InputError("nothing to do: give `do_train`, `do_eval` or `do_predict`")
+            raise InputError("nothing to do; set `do_train`, `do_eval`, or `do_predict`")
         names = ("train_file", "dev_file", "test_file", "predict_file")
         paths.check_not_replaced("output_dir", self.training.output_dir, WRITTEN, {
             name: getattr(self.task, name, None) for name in names})
@@ -161,11 +161,11 @@ class FineTuningSettings(Settings):
         batch_size, num_epochs = self.training.train_batch_size, self.tuning.num_train_epochs
         steps = int(num_examples / batch_size * num_epochs)
         if steps > LARGEST_NUMBER:
-            raise InputError(f"`num_train_epochs`={num_epochs}: makes {steps:,} steps of {num_examples} examples; at "
-                             f"most {LARGEST_NUMBER:,} are possible")
+            raise InputError(f"`num_train_epochs`={num_epochs}: requires {steps:,} steps for {num_examples} examples; "
+                             f"must be at most {LARGEST_NUMBER:,} steps")
         if steps < 1:
             raise InputError(f"`train_batch_size`={batch_size}: {num_epochs} epochs of {num_examples} examples do not "
-                             "fill one batch")
+                             "fill one batch; set a smaller batch size")
         return steps
 
     def fitting(self, num_examples, multiple=1):
@@ -247,7 +247,7 @@ class FineTunedSettings(Settings):
         if not self.needs_task:
             return settings
         if metadata is None or metadata.kind not in DATA:
-            raise InputError(f"no {task_metadata.TASK_FILE} there says that it was fine-tuned for a task",
+            raise InputError(f"must be a fine-tuned model, with a {task_metadata.TASK_FILE} that names its task",
                              "init_checkpoint", checkpoint)
         task = DATA[metadata.kind].Settings.of_model(started_with, self.data)
         return dataclasses.replace(settings, task=task, tuning=self.choose_tuning())

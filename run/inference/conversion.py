@@ -29,5 +29,5 @@ def _find_tokenizer(source):
     try:
         return model_folder.find_tokenizer(source)
     except InputError as error:
-        print(f"note: {error}; only the weights are converted", file=sys.stderr)
+        print(f"note: {error}; converting only the weights", file=sys.stderr)
         return model_folder.TokenizerFiles()

@@ -33,14 +33,14 @@ def run(settings):
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
     kind = settings.card.kind
     if kind not in TASKS:
-        raise InputError("of a model that is no fine-tuned task's there is no score", "init_checkpoint", checkpoint)
+        raise InputError("must be a fine-tuned model", "init_checkpoint", checkpoint)
     servable, card = checkpoints.load(settings)
     if card.window_pooling:
-        raise InputError(f"`init_checkpoint`={checkpoint}: reads long texts in windows, and exports are compared on "
-                         "single ones; compare what both answer by run.predict")
+        raise InputError(f"`init_checkpoint`={checkpoint}: splits long texts into windows, but exports are compared on "
+                         "single windows; compare the predictions of run.predict instead")
     export = feature_models.open_export(path)
     if export.kind != kind:
-        raise InputError(f"`model`={path}: is of a {export.kind}, `init_checkpoint`={checkpoint} of a {kind}")
+        raise InputError(f"`model`={path}: is a {export.kind}, but `init_checkpoint`={checkpoint} is a {kind}")
     task = FineTuned.open(FineTunedSettings.from_served(settings)).task
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
     features = {name: task.eval_features[name] for name in FEATURES}
@@ -53,7 +53,7 @@ def run(settings):
             file.write("\n")
     lost = -100 * report["scores"][task.metric]["difference"]
     if settings.most_lost is not None and lost > settings.most_lost:
-        raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} fell by {lost:.2f} points")
+        raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} decreased by {lost:.2f} points")
 
 
 def compare(task, whole, export):
@@ -84,9 +84,9 @@ def as_text(report):
     lines = [f"{'':{width}}  checkpoint    export  difference"]
     lines += [f"{name:{width}}  {row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}"
               for name, row in report["scores"].items()]
-    lines.append(f"{report['equal_decisions']:,} of {report['decisions']:,} decisions are the same; checkpoint "
-                 f"{report['seconds']['checkpoint']:.1f} s, export {report['seconds']['export']:.1f} s, each with its "
-                 "start")
+    lines.append(f"{report['equal_decisions']:,} of {report['decisions']:,} decisions are identical; checkpoint "
+                 f"{report['seconds']['checkpoint']:.1f} s, export {report['seconds']['export']:.1f} s, each "
+                 "including its start")
     return "\n".join(lines)
 
 

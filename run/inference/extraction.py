@@ -38,7 +38,8 @@ def run(settings):
         for (pieces, vectors), pair in zip(tqdm(rows, desc="extracting", unit="line", dynamic_ncols=True), texts,
                                            strict=True):
             writer.write(pieces, vectors, " ||| ".join(filter(None, pair)))
-    print(f"{settings.output_file}: vectors of {writer.num_rows:,} lines, layers {settings.layers}{extractor.cut}")
+    print(f"{settings.output_file}: embeddings of {writer.num_rows:,} lines, layers {settings.layers}"
+          f"{'; ' if str(extractor.cut) else ''}{extractor.cut}")
     decoder.tell(settings.input_file)
 
 
@@ -127,8 +128,8 @@ class CutTexts:
     def __str__(self):
         if not self._num_cut:
             return ""
-        return (f"; {self._num_cut:,} of them were longer than --max_seq_length={self._max_seq_length} and lost "
-                f"{self._num_pieces:,} pieces together")
+        return (f"{self._num_cut:,} line{'s' * (self._num_cut > 1)} exceeded --max_seq_length={self._max_seq_length}; "
+                f"truncated {self._num_pieces:,} tokens in total")
 
 
 def chosen_layers(encoder, layers):

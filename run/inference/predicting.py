@@ -34,11 +34,11 @@ def run(settings):
             num_cut += row["was_cut"]
             progress.update()
         if not num_rows:
-            raise InputError(f"`input_file`={settings.input_file}: holds no row")
+            raise InputError(f"`input_file`={settings.input_file}: contains no rows")
     decoder.tell(settings.input_file)
     if settings.output_file != answer_files.STANDARD_OUTPUT:
-        cut = f"; {num_cut:,} were longer than the model takes, and were cut" if num_cut else ""
-        print(f"{settings.output_file}: answers of a {model.kind} to {num_rows:,} row{'s' * (num_rows > 1)}{cut}")
+        cut = f"; {num_cut:,} were too long for the model and were truncated" if num_cut else ""
+        print(f"{settings.output_file}: predictions of a {model.kind} for {num_rows:,} row{'s' * (num_rows > 1)}{cut}")
 
 
 def answers(model, requests, batch_size):

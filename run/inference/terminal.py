@@ -36,7 +36,7 @@ def fill_masks(model, texts, top_k):
     for text in texts:
         print(text)
         if MASK not in text:  # The next line may be valid.
-            print(f"  --text={text}: has no {MASK}")
+            print(f"  --text={text}: must contain {MASK}")
             continue
         last = {"text": [text]}
         answer = model(**last)
@@ -45,7 +45,7 @@ def fill_masks(model, texts, top_k):
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
                                     for piece, probability in itertools.islice(candidates, top_k)))
         if answer["was_cut"][0]:
-            print(f"  the text was cut, and perhaps a {MASK} with it: {_limit(model)} allows fewer pieces")
+            print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")
     return last
 
 
@@ -63,7 +63,7 @@ def answer_questions(model, questions, context, top_k):
         for candidate, score in shown[:top_k]:
             print(f"  {score:8.3f}  {candidate.decode()}")
         if answer["was_cut"][0]:
-            print(f"  the question or the context is longer than {_limit(model)} allows, and was cut")
+            print(f"  the question or the context exceeds {_limit(model)} and was truncated")
     return last
 
 
@@ -74,9 +74,9 @@ def report_latency(model, request):
         start = time.perf_counter()
         model(**request)
         seconds.append(time.perf_counter() - start)
-    print(f"an answer takes {statistics.median(seconds) * 1000:.1f} ms (median of {LATENCY_CALLS})")
+    print(f"latency: {statistics.median(seconds) * 1000:.1f} ms (median of {LATENCY_CALLS} requests)")
 
 
 def _limit(model):
     """Returns what limits the length of a text: the flag for a checkpoint, or the export."""
-    return model.place if is_export(model.place) else f"--max_seq_length={model.limit}"
+    return f"the length of {model.place}" if is_export(model.place) else f"--max_seq_length={model.limit}"

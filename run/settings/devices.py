@@ -43,4 +43,4 @@ class DeviceSettings(Settings):
         defaults = DeviceSettings()
         for name in UNNEEDED:
             if getattr(self, name) != getattr(defaults, name):
-                yield f"--{name}: accepted, and not needed any more (see --help)"
+                yield f"note: --{name}: obsolete and ignored (see --help)"

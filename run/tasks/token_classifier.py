@@ -13,7 +13,7 @@ from data_prep.tasks.token_classifier import TokenClassifierData
 from run.evaluation import plots
 from run.tasks.base import Task
 
-NO_ENTITIES = "neither the labels nor the predictions hold an entity\n"
+NO_ENTITIES = "neither the labels nor the predictions contain an entity\n"
 
 
 class TokenClassifierTask(Task):
@@ -25,7 +25,7 @@ class TokenClassifierTask(Task):
 
     data_class = TokenClassifierData
     kind = TokenClassifierData.Settings.kind
-    no_model = "holds no tagger; train first, or give `init_checkpoint` of one"
+    no_model = "contains no tagger; train first, or set `init_checkpoint` to a tagger"
 
     def read(self, tokenizer, ignore_padding):
         """See Task. Also raises InputError if there is no model to use."""
@@ -72,7 +72,7 @@ class TokenClassifierTask(Task):
             scheme = conll.find_scheme(sentences, self.data.settings.label_column)
             labels = [conll.from_iob2(each, scheme) for each in labels]
         conll.write_predictions(path, sentences, labels)
-        print(f"{path}: {sentences.num_words:,} words, the predicted label in the last column")
+        print(f"{path}: {sentences.num_words:,} words, with the predicted labels in the last column")
 
     def _predicted(self, split, outputs):
         """Returns the predicted label of each word, a list of str per sentence in valid IOB2, from the logits."""

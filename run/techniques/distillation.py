@@ -149,7 +149,7 @@ class TaskDistillation(Distillation):
         asked = self._describe(features, task.settings)
         self._answers_path = path = find(self._find_folder(folder), [self._teacher_files, asked])
         if files.exists(path):
-            print(f"{path}: the teacher's answers are taken from there")
+            print(f"{path}: reusing the teacher outputs")
         else:
             self._write_outputs(path, {"teacher": self._teacher_files, "asked": asked}, features, task)
         self._kept_answers = teacher_outputs.read(path)
@@ -163,28 +163,29 @@ class TaskDistillation(Distillation):
         return teacher_outputs.add_outputs(self._kept_answers, dataset, ROW)
 
     def end(self):
-        """See Technique: removes the teacher's outputs from output_dir, unless they are to stay."""
+        """See Technique: removes the teacher's outputs from output_dir, unless they must be kept."""
         if self._removes_answers and self._answers_path:
             files.remove_tree(self._answers_path)
             folder = os.path.dirname(self._answers_path)
             if files.is_dir(folder) and files.is_empty(folder):
                 files.remove_tree(folder)
-            print(with_flags(f"{folder}: the teacher's answers are removed; `keep_teacher_answers` keeps them"))
+            print(with_flags(f"{folder}: deleted the teacher outputs; set `keep_teacher_answers` to keep them"))
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
         teacher, wanted, path = self._metadata, task.metadata, self._path
         if not teacher.as_task.is_generic and teacher.labels != wanted.labels:
             labels = [", ".join(each.labels) or "a number" for each in (teacher, wanted)]
-            raise InputError(f"`teacher`={path}: its labels are {labels[0]}, those of the data {labels[1]}: it is of "
-                             "another task")
+            raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
+                             f"the labels of the data are {labels[1]}")
         if teacher.pairs != wanted.pairs and "pairs" not in teacher.unknown:
-            raise InputError(f"`teacher`={path}: it reads {'two texts' if teacher.pairs else 'one text'}, the data "
-                             f"have {'two' if wanted.pairs else 'one'}: it is of another task")
+            raise InputError(f"`teacher`={path}: was trained for another task; it reads "
+                             f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
+                             f"{'two' if wanted.pairs else 'one'}")
         tensors = open_checkpoint(path).tensors
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:
-            raise InputError(f"`teacher`={path}: is no fine-tuned {task.kind}, it lacks {', '.join(missing)}")
+            raise InputError(f"`teacher`={path}: is not a fine-tuned {task.kind}; it lacks {', '.join(missing)}")
 
     def _find_folder(self, output_dir):
         return self._answers_dir or os.path.join(output_dir, ANSWERS_FOLDER)
@@ -210,14 +211,14 @@ class TaskDistillation(Distillation):
                                   for name, value in inner.items()}}
 
         predictor = Predictor(tf.distribute.get_strategy(), answer, network=model)
-        parts = predictor.in_parts(features, task.settings.training.train_batch_size, "asking the teacher")
+        parts = predictor.in_parts(features, task.settings.training.train_batch_size, "querying the teacher")
         narrow = ((rows, {name: value.astype(INNER_DTYPE if name in INNER else np.float32)
                           for name, value in answers.items()}) for rows, answers in parts)
         positions = {"logits": (), "hidden": (-2,), "attention": (-2, -1), "cls": (),
                      **{name: (axis,) for name, axis in KINDS[task.kind].per_position.items()}}
         teacher_outputs.write(path, metadata, lengths_of(features["input_mask"]), narrow, positions)
         strategies.free(model.variables)
-        print(f"{path}: the teacher's answers to {len(features['input_ids']):,} rows are kept there")
+        print(f"{path}: saved the teacher outputs for {len(features['input_ids']):,} rows")
 
     def _make_answers(self):
         return _select_outputs if self._keeps_answers else super()._make_answers()

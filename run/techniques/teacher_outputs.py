@@ -18,7 +18,7 @@ from run.arrays.kept_rows import UNREADABLE, Entry, KeptRows
 
 METADATA_FILE, LENGTHS_FILE, OUTPUT_FILE = "answers.json", "lengths.npy", "{}.bin"
 PREFIX = "teacher_"  # Prefix of the names of outputs among features.
-CONSEQUENCE = "the teacher is asked again"
+CONSEQUENCE = "query the teacher again"
 
 
 def read(folder):
@@ -36,9 +36,9 @@ def read(folder):
             lengths = np.load(file)
         entries = {name: Entry(**entry) for name, entry in metadata["entries"].items()}
         if any(os.path.basename(name) != name for name in entries):
-            raise ValueError("it names files of other folders")
+            raise ValueError("lists files of other directories")
     except UNREADABLE as error:
-        raise InputError(f"{folder}: is damaged ({error}); remove it, and {CONSEQUENCE}") from error
+        raise InputError(f"{folder}: is corrupted ({error}); delete it to {CONSEQUENCE}") from error
     return KeptRows(folder, OUTPUT_FILE, entries, lengths).open(CONSEQUENCE)
 
 
@@ -64,8 +64,8 @@ def write(path, metadata, lengths, parts, positions):
         kept = KeptRows(folder, OUTPUT_FILE, entries, lengths)
         if lacking := kept.count_missing_bytes(folder):
             needed, free = lacking
-            raise InputError(f"{path}: the teacher's answers need {needed / 1e6:,.0f} MB, and {free / 1e6:,.0f} are "
-                             "free; `nokeep_answers` asks the teacher in each step")
+            raise InputError(f"{path}: the teacher outputs require {needed / 1e6:,.0f} MB, but {free / 1e6:,.0f} MB "
+                             "are free; set `nokeep_answers` to query the teacher in each step")
         kept.write({name: kept.get_path(name) for name in entries}, itertools.chain([first], parts))
         np.save(os.path.join(folder, LENGTHS_FILE), np.asarray(lengths, np.int32))
         with open(os.path.join(folder, METADATA_FILE), "w", encoding="utf-8") as file:
@@ -78,7 +78,8 @@ def check_teacher(folder, teacher):
     for name in sorted(files.names_in(folder)) if files.is_dir(folder) else ():
         path = os.path.join(folder, name, METADATA_FILE)
         if files.exists(path) and files.read_json_object(path).get("teacher") != teacher:
-            raise InputError(f"`answers_dir`={folder}: holds the answers of another teacher; choose another folder")
+            raise InputError(f"`answers_dir`={folder}: contains the outputs of another teacher; choose another "
+                             "directory")
 
 
 def add_outputs(kept, dataset, row_name):

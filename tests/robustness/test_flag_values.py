@@ -52,9 +52,9 @@ CONTRADICTIONS = (  # command, flags, part of the message
     ("run_pretraining", {"masked_lm_prob": 0.3}, "`masked_lm_prob`=0.3: requires `masking`=dynamic"),
     ("run_pretraining", {"do_whole_word_mask": True}, "`do_whole_word_mask`=True: requires"),
     ("run_pretraining", {"eval_steps": 3}, "`eval_steps`=3: requires `do_eval`"),
-    ("export_saved_model", {"format": "litert", "version": 3}, "`version`=3: is a SavedModel's"),
-    ("export_saved_model", {"lengths": "8,16"}, "`lengths`=8,16: is of LiteRT's graphs"),
-    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: is of LiteRT's graphs"),
+    ("export_saved_model", {"format": "litert", "version": 3}, "`version`=3: requires `format`=saved_model"),
+    ("export_saved_model", {"lengths": "8,16"}, "`lengths`=8,16: only applies to LiteRT"),
+    ("export_saved_model", {"batch_sizes": 3}, "`batch_sizes`=3: only applies to LiteRT"),
     ("learn_vocab", {"initial_vocab": "vocab.txt", "vocab_size": None, "min_character_count": 3},
      "`min_character_count`=3: cannot be combined with `initial_vocab`"),
     ("augment_data", {"task_name": "mrpc"}, "`text_columns`=text: cannot be combined"),
@@ -65,11 +65,11 @@ CONTRADICTIONS = (  # command, flags, part of the message
     ("run_distillation", {"student_layers": 7}, "`student_layers`"),
     ("compare_models", {"models": "tuned,tuned"}, "`models`=tuned: is named twice"),
     ("extract_features", {"layers": "first"}, "`layers`=first: "),
-    ("extract_features", {"layers": 9}, "`layers`=9: there is no layer 9"),
+    ("extract_features", {"layers": 9}, "`layers`=9: layer 9 does not exist"),
     ("attention_report", {"text": None, "input_file": "text.txt", "text_b": "b"}, "`text_b`=b: requires `text`"),
     ("attention_report", {"data_dir": "own"}, "`data_dir`=own: requires `wrong_examples`"),
     ("analyze_attention", {"data_dir": "own"}, "`data_dir`=own: requires `importance_examples`"),
-    ("nearest", {"layer": 9}, "`layer`=9: the model has the layers"),
+    ("nearest", {"layer": 9}, "`layer`=9: must be from "),
 )
 
 

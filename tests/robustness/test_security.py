@@ -95,7 +95,7 @@ def test_manifest_cannot_locate_shards(tmp_path):
 def test_teacher_outputs_cannot_leave_their_directory(tmp_path):
     np.save(tmp_path / "lengths.npy", np.ones(3, np.int32))
     (tmp_path / "answers.json").write_text(json.dumps({"entries": {"../x": {"shape": [], "dtype": "float32"}}}))
-    with pytest.raises(InputError, match="it names files of other folders"):
+    with pytest.raises(InputError, match="lists files of other directories"):
         teacher_outputs.read(str(tmp_path))
 
 

@@ -60,11 +60,11 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("analyze_attention", {"treebank": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("probe_layers", {"train_file": "a.conllu", "dev_file": "a.conllu"}, "a.conllu", TREEBANKS, None),
     ("analyze_attention", {}, "text.txt", ("",), "--input_file=text.txt: holds no"),
-    ("nearest", {}, "text.txt", ("",), "--input_file=text.txt: holds no"),
+    ("nearest", {}, "text.txt", ("",), "--input_file=text.txt: contains no"),
     ("nearest", {"vectors": "a.npz"}, "a.npz", (*ARCHIVES, pickle.dumps([1])), None),
-    ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: is not JSON"),
+    ("predict", {"model": "served", "input_file": "a.jsonl"}, "a.jsonl", (DEEP,), "a.jsonl:1: is not valid JSON"),
     ("predict", {"model": "served", "input_file": "a.tsv"}, "a.tsv", ("x\ttext\na\n",), "a.tsv:2: has 1 columns"),
-    ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: holds no row"),
+    ("predict", {"model": "served"}, "text.txt", ("",), "--input_file=text.txt: contains no rows"),
     *(("predict", {"model": "served"}, f"served/1/{name}", ("", b"x"), "served/1")
       for name in ("saved_model.pb", "variables/variables.index", "variables/variables.data-00000-of-00001")),
     ("fill_mask", {"init_checkpoint": None, "model": "m.tflite", "max_seq_length": None}, "m.tflite", ARCHIVES, None),
@@ -100,7 +100,7 @@ CONFLICTS = (  # command, flags, part of the message
     ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
     ("answer", {"init_checkpoint": None, "saved_model": "served"}, "--saved_model=served: is not of a"),
     ("evaluate_export", {"init_checkpoint": "span", "predict_file": "squad.json", "data_dir": None},
-     "--model=served: is of a classifier"),
+     "--model=served: is a classifier"),
     ("evaluate_export", {"predict_file": "squad.json"}, "--predict_file=squad.json"),
     ("export_saved_model", {"export_dir": "served", "version": 1}, "served/1: exists"),
     ("run_classifier", {**RESUMED, "max_seq_length": 12}, "max_seq_length"),
@@ -119,7 +119,7 @@ CONFLICTS = (  # command, flags, part of the message
           ({"train_batch_size": 3}, "--train_batch_size"), ({"max_predictions_per_seq": 4}, "records.tfrecord"),
           ({"masking": "dynamic", "vocab_file": "vocab.txt"}, "records.tfrecord: its records hold masks"))),
     ("run_classifier", {"do_train": None, "do_eval": True}, "--init_checkpoint=model: is not of a model"),
-    ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: holds no tagger"),
+    ("run_tagger", {"do_train": None, "do_eval": True}, "--output_dir=new: contains no tagger"),
     ("run_pretraining", {"do_train": None, "do_eval": True}, "--output_dir=new: holds no checkpoint"),
 )
 RECORD_FILES = r"new\.tfrecord(\.manifest\.json)?"
@@ -132,7 +132,7 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
     ("create_pretraining_data", {"random_seed": -2**63}, {}, "wrote", RECORD_FILES),
     ("learn_vocab", {"vocab_size": 112, "min_count": 1}, {"text.txt": b"caf\xe9 caf caf\n"}, "entries", r"new\.txt"),
     ("predict", {"model": "served"}, {"text.txt": "a\r\n\r\n" + "word " * 3000},
-     "new.jsonl: answers of a classifier to 3 rows", r"new\.jsonl"),
+     "new.jsonl: predictions of a classifier for 3 rows", r"new\.jsonl"),
     ("predict", {"model": "served", "input_file": "a.csv"}, {"a.csv": b'text\n"caf\xe9, ' + b"x" * 140_000 + b'"\n'},
      "1 line has bytes that are", r"new\.jsonl"),
 )

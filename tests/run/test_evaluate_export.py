@@ -75,7 +75,7 @@ def test_another_model_has_other_scores(folder, capsys):
     row = json.loads((folder / "other.json").read_text())["scores"]["eval_loss"]
     assert abs(row["difference"]) > 1e-3
     assert f"{row['checkpoint']:10.4f}{row['export']:10.4f}{row['difference']:+12.4f}" in capsys.readouterr().out
-    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy fell by "):
+    with pytest.raises(InputError, match=r"^`most_lost`=-101\.0: eval_accuracy decreased by "):
         scripts.run_here(EVALUATE, most_lost=-101, **flags)
 
 
@@ -83,7 +83,7 @@ def test_models_that_are_not_exports(tmp_path):
     (tmp_path / "model.tflite").write_text("")
     only_litert = (f"`model`={tmp_path}: holds no SavedModel (looked for saved_model.pb); of the LiteRT model there "
                    f"give the file, {tmp_path}/model.tflite")
-    for path, message in (("sst", "`model`=sst: holds no SavedModel"), ("none.tflite", "`model`=none.tflite: no such "),
+    for path, message in (("sst", "`model`=sst: holds no SavedModel"), ("none.tflite", "`model`=none.tflite: does no"),
                           (str(tmp_path), only_litert)):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             feature_models.open_export(path)

@@ -51,7 +51,7 @@ def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):
     scripts.run_here("run.predict", model=folder / "reviews", input_file=tmp_path / "reviews.txt", output_file=output,
                      batch_size=2)
     assert capsys.readouterr().out == (
-        f"{output}: answers of a classifier to 5 rows; 1 were longer than the model takes, and were cut\n")
+        f"{output}: predictions of a classifier for 5 rows; 1 were too long for the model and were truncated\n")
     rows = [json.loads(line) for line in output.read_text().splitlines()]
     assert [row["was_cut"] for row in rows] == [False, False, False, True, False]
     alone = predict(folder, "reviews", [{"text": text} for text in TEXTS], batch_size=1)
@@ -97,14 +97,14 @@ def test_rows_of_each_task(folder, model, request_, keys):
 
 
 @pytest.mark.parametrize(("model", "flags", "message"), [
-    ("reviews", {"columns": ("z",)}, "rows.tsv:1: there is no column 'z': the columns are x, y"),
-    ("reviews", {}, "rows.tsv:1: there is no column 'text': the columns are x, y; `columns` says which to take"),
-    ("pairs", {"columns": ("x",)}, "`columns`=x: the model takes text_a, text_b; name 2"),
+    ("reviews", {"columns": ("z",)}, "rows.tsv:1: has no column 'z'; the columns are x, y"),
+    ("reviews", {}, "rows.tsv:1: has no column 'text'; the columns are x, y; set `columns`"),
+    ("pairs", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
     ("reviews", {"input_file": "-", "input_format": "tsv"}, "`input_format`=tsv: a table is read from a file"),
-    ("endings", {"input_file": "-"}, "`input_file`=-: the model takes text_a and choices, which a line of text cannot"),
-    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: there is no column 'z'"),
-    ("served", {}, "rows.tsv:1: there is no column 'text_a': the columns are x, y; `columns` says which to take"),
-    ("served", {"columns": ("x",)}, "`columns`=x: the model takes text_a, text_b; name 2"),
+    ("endings", {"input_file": "-"}, "`input_file`=-: the model requires text_a and choices, which do not fit"),
+    ("unread.tflite", {"columns": ("x", "z")}, "rows.tsv:1: has no column 'z'"),
+    ("served", {}, "rows.tsv:1: has no column 'text_a'; the columns are x, y; set `columns`"),
+    ("served", {"columns": ("x",)}, "`columns`=x: the model requires text_a, text_b; set 2 columns"),
 ])
 def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folder, model, flags, message):
     (folder / "rows.tsv").write_text("x\ty\n1\t2\n")
@@ -134,14 +134,14 @@ def test_choices_of_a_table_and_of_objects(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "inputs", "columns", "message"), [
-    ("a.txt", "one\n", ("text_a", "text_b"), (), "a.txt:1: the model takes text_a and text_b: ` \\|\\|\\| ` must"),
-    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, the header 2"),
-    ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model takes text; name 1"),
+    ("a.txt", "one\n", ("text_a", "text_b"), (), "a.txt:1: the model requires text_a and text_b, separated by ` "),
+    ("a.tsv", "x\ty\n1\t2\n3\n", ("text",), ("y",), "a.tsv:3: has 1 columns, but the header has 2"),
+    ("a.tsv", "x\ty\n", ("text",), ("x", "y"), "`columns`=x,y: the model requires text; set 1 columns"),
     ("a.jsonl", "{}\n", ("text",), (), "a.jsonl:1: has no key 'text'"),
-    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3: it must be a text"),
-    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b': it must be a list"),
-    ("a.jsonl", "[1]\n", ("text",), (), "a.jsonl:1: is not a JSON object"),
-    ("a.jsonl", "[" * 100_000, ("text",), (), "a.jsonl:1: is not JSON"),
+    ("a.jsonl", '{"text": 3}\n', ("text",), (), "a.jsonl:1: text is 3; must be a string"),
+    ("a.jsonl", '{"text_a": "a", "choices": "b"}\n', ("text_a", "choices"), (), "choices is 'b'; must be a list"),
+    ("a.jsonl", "[1]\n", ("text",), (), "a.jsonl:1: must be a JSON object"),
+    ("a.jsonl", "[" * 100_000, ("text",), (), "a.jsonl:1: is not valid JSON"),
 ])
 def test_invalid_files(tmp_path, name, content, inputs, columns, message):
     (tmp_path / name).write_text(content)

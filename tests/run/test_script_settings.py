@@ -25,17 +25,17 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
 
 
 @pytest.mark.parametrize(("settings", "values", "message"), [
-    (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: has no [MASK]"),
+    (FillMaskSettings(), {"text": ("no mask",)}, "`text`=no mask: must contain [MASK]"),
     (ExtractionSettings(), EVERY_WORKER,
-     "`distribution_strategy`=multi_worker_mirrored: each worker would write the whole file; divide the input, and "),
-    (NearestSettings(), EVERY_WORKER, "`distribution_strategy`=multi_worker_mirrored: a search runs on "),
+     "`distribution_strategy`=multi_worker_mirrored: each worker would write the complete file; split the input, "),
+    (NearestSettings(), EVERY_WORKER, "`distribution_strategy`=multi_worker_mirrored: is not supported"),
     (ConversionSettings(), {"position_extension": "interpolate"}, "`position_extension`=interpolate: requires `max_p"),
-    (ExportSettings(), {"format": "tflite", "compute": "bfloat16"}, "`compute`=bfloat16: goes with `format`=saved_mo"),
+    (ExportSettings(), {"format": "tflite", "compute": "bfloat16"}, "`compute`=bfloat16: requires `format`=saved_mo"),
     (ExportSettings(), {"weights": "float16"}, "`weights`=float16: `format`=saved_model stores float32, bfloat16, "),
-    (ExportSettings(), {"format": "litert", "with_litert": "int8"}, "`with_litert`=int8: goes with `format`=saved_mo"),
-    (ExportSettings(), {"format": "litert", "version": 2}, "`version`=2: is a SavedModel's, and has no effect with "),
-    (ExportSettings(), {"lengths": ()}, "`lengths`: at least one is needed"),
-    (ExportSettings(), {"lengths": (8,)}, "`lengths`=8: is of LiteRT's graphs, and has no effect with `format`=saved"),
+    (ExportSettings(), {"format": "litert", "with_litert": "int8"}, "`with_litert`=int8: requires `format`=saved_mo"),
+    (ExportSettings(), {"format": "litert", "version": 2}, "`version`=2: requires `format`=saved_model"),
+    (ExportSettings(), {"lengths": ()}, "`lengths`: must contain at least one value"),
+    (ExportSettings(), {"lengths": (8,)}, "`lengths`=8: only applies to LiteRT; set `with_litert` or `format`=litert"),
     (PretrainingSettings(), {"eval_steps": 5, **TRAIN}, "`eval_steps`=5: requires `do_eval`"),
     (TuningSettings(), {"eval_steps": 3, **TRAIN}, "`eval_steps`=3: requires `do_eval`"),
     (TuningSettings(), {"early_stopping_evals": 2, **EVALUATE}, "`early_stopping_evals`=2: requires `eval_steps`"),
@@ -59,13 +59,13 @@ EVERY_WORKER = {"distribution_strategy": "multi_worker_mirrored"}
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.5, **EVALUATE}, "`layerwise_learning_rate_decay`=0.5: "),
     (FineTuningSettings(), {"layerwise_learning_rate_decay": 0.0, **TRAIN}, "`layerwise_learning_rate_decay`=0.0: it"),
     (FineTuningSettings(), {"lora_rank": 8, **EVALUATE}, "`lora_rank`=8: requires `do_train`"),
-    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: it must be over 0"),
+    (FineTuningSettings(), {"lora_rank": 8, "lora_alpha": 0.0, **TRAIN}, "`lora_alpha`=0.0: must be greater than 0"),
     (FineTuningSettings(), {"lora_alpha": 8.0, **TRAIN}, "`lora_alpha`=8.0: requires `lora_rank`"),
     (FineTuningSettings(), {"lora_rank": 8, "quantize_from_step": 0, **TRAIN},
      "`lora_rank`=8: cannot be combined with `quantize_from_step`"),
     *((FineTuningSettings(), {name: 1, "weight_pruning": "magnitude", **TRAIN},
        f"`{name}`=1: cannot be combined with `weight_pruning`") for name in ("freeze_layers", "lora_rank")),
-    (SearchSettings(), {"search": True, "search_epochs": ()}, "`search_epochs`: a value to try is needed"),
+    (SearchSettings(), {"search": True, "search_epochs": ()}, "`search_epochs`: must contain at least one value"),
     (SearchSettings(), {"search_batch_sizes": (8, 16)}, "`search_batch_sizes`=8,16: requires `search`"),
     (FineTuningSettings(), {"search": True, **TRAIN}, "`search`=True: requires `do_eval`"),
     (FineTuningSettings(), {"search": True, **EVALUATE}, "`search`=True: requires `do_train`"),
@@ -96,7 +96,7 @@ def folder(tmp_path_factory, reference):
 
 @pytest.mark.parametrize(("module", "flags", "message"), [
     ("run.run_classifier", {"task_name": "mrpc", "data_dir": "."},
-     "nothing to do: give `do_train`, `do_eval` or `do_predict`"),
+     "nothing to do; set `do_train`, `do_eval`, or `do_predict`"),
     ("run.run_classifier", {"data_dir": ".", **TRAIN}, "`task_name` is required"),
     ("run.run_squad", TRAIN, "`train_file` is required with `do_train`"),
     ("run.run_tagger", TRAIN, "`train_file` is required with `do_train`"),
@@ -105,8 +105,8 @@ def folder(tmp_path_factory, reference):
     ("run.run_pretraining", {"input_file": "a.tsv", "masking": "dynamic", "init_checkpoint": None, **TRAIN,
                              "bert_config_file": "bert/bert_config.json"}, "`vocab_file` is required"),
     ("run.extract_features", {"input_file": "a.tsv", "output_file": "b.jsonl"},
-     "`layers`=-1,-2,-3,-4: there is no layer -2"),
-    ("run.nearest", {"input_file": "a.tsv", "layer": 1}, "`layer`=1: the model has the layers 0 to 0"),
+     "`layers`=-1,-2,-3,-4: layer -2 does not exist"),
+    ("run.nearest", {"input_file": "a.tsv", "layer": 1}, "`layer`=1: must be from -1 to 0"),
     ("run.export_saved_model", {"export_dir": "b"},
      "`init_checkpoint`=bert: no task.json there says what the model does; give `task`, one of encoder, masked_lm, "),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "task": "classifier"},
@@ -115,7 +115,7 @@ def folder(tmp_path_factory, reference):
      "`max_seq_length`=33: the model was made for at most 32"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "nowhere", "task": "encoder"},
      "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
-    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; give another "),
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; choose another "),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the folder of"),
     ("run.answer", {}, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` is required"),
@@ -141,7 +141,7 @@ def test_flags_of_a_script(folder, monkeypatch, module, flags, message):
 
 def test_a_model_without_the_weights_of_the_task(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    with pytest.raises(InputError, match="`init_checkpoint`=bert: is not of a fine-tuned multiple_choice, it lacks"):
+    with pytest.raises(InputError, match="`init_checkpoint`=bert: is not a fine-tuned multiple_choice; it lacks"):
         scripts.run_here("run.export_saved_model", init_checkpoint="bert", task="multiple_choice", max_seq_length=32,
                          export_dir="never")
 
@@ -153,6 +153,6 @@ def test_files_and_directories_may_be_remote():
     assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
     assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
     places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
-    for source, message in (("other", "is not empty; give another folder"), ("data", "is the folder of `input`")):
+    for source, message in (("other", "is not empty; choose another directory"), ("data", "is the folder of `input`")):
         with pytest.raises(InputError, match=message):
             ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

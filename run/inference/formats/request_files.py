@@ -62,12 +62,12 @@ def check(path, text_inputs, columns=(), file_format=None):
     """
     kind = format_of(path, file_format)
     if kind == "tsv" and path == STANDARD_INPUT:
-        raise InputError("`input_format`=tsv: a table is read from a file, not from standard input")
+        raise InputError("`input_format`=tsv: cannot be read from standard input; set a file")
     if text_inputs:
         _check_columns(text_inputs, columns)
     if kind == "lines" and text_inputs and (len(text_inputs) > 2 or LIST_INPUT in text_inputs):
-        raise InputError(f"`input_file`={path}: the model takes {' and '.join(text_inputs)}, which a line of text "
-                         "cannot hold; give a table (.tsv, .csv) or JSON lines (.jsonl)")
+        raise InputError(f"`input_file`={path}: the model requires {' and '.join(text_inputs)}, which do not fit "
+                         "on a line; use a table (.tsv, .csv) or JSON lines (.jsonl)")
     if kind == "tsv" and text_inputs:
         _positions(path, tables.read_header(path), text_inputs, columns)
     elif kind == "tsv":
@@ -81,8 +81,8 @@ def _check_columns(text_inputs, columns):
         return
     takes_list = text_inputs[-1] == LIST_INPUT
     if len(columns) < len(text_inputs) or (len(columns) > len(text_inputs) and not takes_list):
-        raise InputError(f"`columns`={','.join(columns)}: the model takes {', '.join(text_inputs)}; name "
-                         f"{'at least ' * takes_list}{len(text_inputs)}")
+        raise InputError(f"`columns`={','.join(columns)}: the model requires {', '.join(text_inputs)}; set "
+                         f"{'at least ' * takes_list}{len(text_inputs)} columns")
 
 
 def _lines(path, text_inputs, decoder):
@@ -94,8 +94,8 @@ def _lines(path, text_inputs, decoder):
             continue
         pair = PAIR.fullmatch(text)
         if not pair:
-            raise InputError(f"{path}:{number}: the model takes {' and '.join(text_inputs)}: ` ||| ` must stand "
-                             "between them")
+            raise InputError(f"{path}:{number}: the model requires {' and '.join(text_inputs)}, separated by "
+                             "` ||| `")
         yield dict(zip(text_inputs, pair.groups(), strict=True))
 
 
@@ -107,7 +107,7 @@ def _rows(path, text_inputs, columns, decoder):
         try:
             values = {name: [fields[place] for place in places] for name, places in positions.items()}
         except IndexError:
-            raise InputError(f"{path}:{number}: has {len(fields)} columns, the header {len(header)}") from None
+            raise InputError(f"{path}:{number}: has {len(fields)} columns, but the header has {len(header)}") from None
         yield {name: texts if name == LIST_INPUT else texts[0] for name, texts in values.items()}
 
 
@@ -123,8 +123,7 @@ def _positions(path, header, text_inputs, columns):
         found[name] = [place for place, column in enumerate(header) if column == name or (
             name == LIST_INPUT and re.fullmatch(r"choice_?\d+", column))]
         if not found[name]:
-            raise InputError(f"{path}:1: there is no column {name!r}: the columns are {', '.join(header)}; `columns` "
-                             "says which to take")
+            raise InputError(f"{path}:1: has no column {name!r}; the columns are {', '.join(header)}; set `columns`")
     return found
 
 
@@ -136,21 +135,21 @@ def _objects(path, text_inputs, columns, decoder):
         try:
             values = json.loads(decoder(line, number == 1))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}:{number}: is not JSON: {error}") from error
+            raise InputError(f"{path}:{number}: is not valid JSON: {error}") from error
         if not isinstance(values, dict):
-            raise InputError(f"{path}:{number}: is not a JSON object")
+            raise InputError(f"{path}:{number}: must be a JSON object")
         yield {name: _value(values, name, key, f"{path}:{number}") for name, key in keys.items()}
 
 
 def _value(values, name, key, place):
     if key not in values:
-        raise InputError(f"{place}: has no key {key!r}: the keys are {', '.join(values)}")
+        raise InputError(f"{place}: has no key {key!r}; the keys are {', '.join(values)}")
     value = values[key]
     if name == LIST_INPUT:
         if not (isinstance(value, list) and value and all(isinstance(each, str) for each in value)):
-            raise InputError(f"{place}: {key} is {value!r:.60}: it must be a list of texts")
+            raise InputError(f"{place}: {key} is {value!r:.60}; must be a list of strings")
     elif not isinstance(value, str):
-        raise InputError(f"{place}: {key} is {value!r:.60}: it must be a text")
+        raise InputError(f"{place}: {key} is {value!r:.60}; must be a string")
     return value
 
 

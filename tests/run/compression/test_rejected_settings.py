@@ -38,10 +38,10 @@ def tune_with_pruned_weights():
 
 @pytest.mark.parametrize(("make", "values", "message"), [
     (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: it must be uniform, last, or numbers"),
-    (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: nothing is to be learned"),
+    (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
     (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
     (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
-     "`inner_proportion`=0.5: there is nothing to learn after it"),
+     "`inner_proportion`=0.5: no loss remains for the later steps"),
     (LossSettings, {"replacing_rate": 0.3, "hidden_weight": 1}, "`replacing_rate`=0.3: cannot be combined with "
      "`hidden_weight`"),
     (make_general_distillation, {"replacing_rate": 0.3}, "`replacing_rate`=0.3: goes with run_distillation"),
@@ -59,7 +59,7 @@ def tune_with_pruned_weights():
     (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be"),
     (WeightPruningSettings, {"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
     (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
-     "`pruning_begin`=0.8: it must be at most `pruning_end`=0.7"),
+     "`pruning_begin`=0.8: must be at most `pruning_end`=0.7"),
     (tune_with_pruned_weights, {}, "`weight_pruning`=magnitude: requires `do_train`"),
     (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is named twice"),
     (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: it must be among saved_model"),
@@ -149,7 +149,7 @@ def test_labels_of_another_task(tmp_path):
 
 
 @pytest.mark.parametrize(("flags", "message"), [
-    ({"init_checkpoint": "headless"}, "no task.json there says that it was fine-tuned for a task"),
+    ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
     ({"output_dir": "sst"}, "`output_dir`=sst: is the folder of `init_checkpoint`; give another"),
     ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty, and has no prune.json to resume from"),

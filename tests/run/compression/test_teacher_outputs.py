@@ -47,12 +47,12 @@ def test_another_teacher_or_other_data_have_another_directory(saved, tmp_path):
     assert kept_rows.find(folder, [{"of": "one"}, {"data": 1}]) == saved[1]
     assert kept_rows.find(folder, [{"of": "one"}, {"data": 2}]) != saved[1]
     teacher_outputs.check_teacher(folder, {"of": "one"})
-    with pytest.raises(InputError, match=r"`answers_dir`=.*answers: holds the answers of another teacher"):
+    with pytest.raises(InputError, match=r"`answers_dir`=.*answers: contains the outputs of another teacher"):
         teacher_outputs.check_teacher(folder, {"of": "another"})
 
 
 def test_damaged_outputs_are_rejected(saved):
     with open(f"{saved[1]}/hidden.bin", "wb") as file:
         file.write(b"cut")
-    with pytest.raises(InputError, match=r"hidden.bin: is missing or damaged; remove .*, and the teacher is"):
+    with pytest.raises(InputError, match=r"hidden.bin: is missing or corrupted; delete .* to query the teacher"):
         teacher_outputs.read(saved[1])

@@ -42,6 +42,6 @@ def test_a_derived_model_has_the_same_outputs(folder, name, monkeypatch):
 
 def test_missing_weights_of_the_task(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    with pytest.raises(InputError, match="`init_checkpoint`=headless: is not of a fine-tuned classifier, it lacks "
+    with pytest.raises(InputError, match="`init_checkpoint`=headless: is not a fine-tuned classifier; it lacks "
                                          "output_weights, output_bias"):
         open_model("headless", {**toy_runs.DATA["sst"], "task_name": "sst-2"}).make_model()

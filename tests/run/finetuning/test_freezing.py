@@ -52,9 +52,9 @@ def test_layers_with_shared_weights_are_frozen_together(reference_config):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"freeze_layers": 3}, "`freeze_layers`=3: the model has 2 layers"),
-    ({"lora_rank": 33}, "`lora_rank`=33: it must be at most the model's width, 32"),
-    ({"freeze_layers": 2, "lora_rank": 4}, "`freeze_layers`=2: leaves no layer for `lora_rank`=4"),
+    ({"freeze_layers": 3}, "`freeze_layers`=3: must be at most 2, the number of layers"),
+    ({"lora_rank": 33}, "`lora_rank`=33: must be at most 32, the hidden size of"),
+    ({"freeze_layers": 2, "lora_rank": 4}, "`freeze_layers`=2: leaves no layers for `lora_rank`=4"),
 ])
 def test_settings_that_do_not_suit_the_model(reference_config, settings, message):
     with pytest.raises(InputError, match=f"^{message}$"):

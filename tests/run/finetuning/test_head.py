@@ -49,24 +49,25 @@ def test_a_head_for_the_same_labels_is_loaded(checkpoint, capsys, labels, metada
     assert capsys.readouterr().out == ""
     assert head.new_variables(make_task(labels), path, False, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: the encoder is taken, the head is new, by `nokeep_head`\n")
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head (`nokeep_head`)\n")
 
 
 @pytest.mark.parametrize(("metadata", "labels", "difference"), [
-    (describe(("b", "a")), ("a", "b"), "its labels are b, a, and this task's a, b"),
+    (describe(("b", "a")), ("a", "b"), "predicts the labels b, a, but this task requires the labels a, b"),
     (describe(("a", "b"), "token_classifier"), ("a", "b"),
-     "it is of a token_classifier, and this task of a classifier"),
+     "is a token_classifier head, but this task requires a classifier head"),
     (describe(("a", "b"), multi_label=True), ("a", "b"),
-     "it gives a text any number of labels, and this task one label"),
-    (describe(MANY), MANY[::-1], f"its labels are {', '.join(MANY[:8])} and 2 more, and this task's "
+     "predicts any number of labels per text, but this task requires one label per text"),
+    (describe(MANY), MANY[::-1], f"predicts the labels {', '.join(MANY[:8])} and 2 more, but this "
+                                 "task requires the labels "
                                  f"{', '.join(MANY[:1:-1])} and 2 more"),
 ])
 def test_a_head_for_other_labels_is_new_by_default(checkpoint, capsys, metadata, labels, difference):
     path = checkpoint(models.BertClassifier(CONFIG, len(labels)), metadata)
     assert head.new_variables(make_task(labels), path, None, CONFIG) == HEAD
     assert capsys.readouterr().out == (
-        f"`init_checkpoint`={path}: the encoder is taken, the head is new; of the checkpoint's head: {difference}; "
-        "`keep_head` takes it all the same\n")
+        f"`init_checkpoint`={path}: loads the encoder and initializes a new head; the checkpoint's head {difference}; "
+        "set `keep_head` to load it anyway\n")
     assert head.new_variables(make_task(labels), path, True, CONFIG) == ()
     assert head.new_variables(make_task(labels), path, False, CONFIG) == HEAD
 
@@ -82,9 +83,9 @@ def test_a_head_of_hugging_face_is_loaded_if_it_has_the_labels_of_the_task(check
 def test_a_head_with_another_number_of_labels_is_new(checkpoint, capsys):
     path = checkpoint(models.BertClassifier(CONFIG, 3), describe(("x", "y", "z")))
     assert head.new_variables(make_task(), path, None, CONFIG) == HEAD
-    assert capsys.readouterr().out.endswith("; of the checkpoint's head: it has 3 outputs, and this task needs 2\n")
+    assert capsys.readouterr().out.endswith("; the checkpoint's head has 3 outputs, but this task requires 2\n")
     with pytest.raises(InputError, match=f"^`keep_head`: the head of `init_checkpoint`={path} does not fit: it has 3 "
-                                         "outputs, and this task needs 2$"):
+                                         "outputs, but this task requires 2$"):
         head.new_variables(make_task(), path, True, CONFIG)
 
 

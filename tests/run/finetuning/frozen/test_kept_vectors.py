@@ -79,16 +79,16 @@ def test_an_interrupted_writer_leaves_no_vectors(tmp_path, values):
 
 
 def test_files_that_are_damaged_or_of_other_data(folder):
-    with pytest.raises(InputError, match=r"layer_2\.npy: is missing or damaged \(it holds float16 \[7, 3\]\); remove "):
+    with pytest.raises(InputError, match=r"layer_2\.npy: is missing or corrupted \(contains float16 \[7, 3\]\); "):
         vectors.read(folder, (2,), [3, 3], WIDTH)
     with open(os.path.join(folder, "layer_0.npy"), "r+b") as file:
         file.truncate(100)
-    with pytest.raises(InputError, match=r"layer_0\.npy: is missing or damaged .*; remove .*, and the vectors are "):
+    with pytest.raises(InputError, match=r"layer_0\.npy: is missing or corrupted .*; delete .* to recompute the "):
         vectors.read(folder, LAYERS, OF_TAGGER, WIDTH)
 
 
 def test_a_disk_without_space(tmp_path, values, monkeypatch):
     monkeypatch.setattr(kept_rows.shutil, "disk_usage", lambda _: type("Usage", (), {"free": 80}))
-    with pytest.raises(InputError, match=r"^`vectors_dir`: .*: 0 MB are needed, and 0 are free; choose another folder"):
+    with pytest.raises(InputError, match=r"^`vectors_dir`: requires 0 MB in .*, but 0 MB are free; choose"):
         vectors.write(str(tmp_path / "x"), METADATA, LAYERS, OF_ENCODER, WIDTH, parts(values))
     assert vectors.missing(str(tmp_path / "x"), LAYERS) == LAYERS
