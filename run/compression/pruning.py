@@ -23,7 +23,7 @@ from run.compression.distillation_settings import check_sizes
 from run.compression.selection import flops, select
 from run.compression.vocabularies import ids_in_use, write_vocabulary
 from run.finetuning import runs
-from run.finetuning.fine_tuned import FineTuned, write_json
+from run.finetuning.fine_tuned_model import FineTunedModel, write_json
 from run.finetuning.job import choose_techniques
 from run.settings import DeviceSettings
 from run.techniques.distillation import TaskDistillation
@@ -53,7 +53,7 @@ def run(settings):
     if settings.pruning.prune_vocabulary:
         vocabulary = ids_in_use(settings.pruning.prune_vocabulary, tokenizer)
         opened = settings.with_values({"vocab_file": write_vocabulary(tokenizer, vocabulary)})
-    whole = FineTuned.open(opened)
+    whole = FineTunedModel.open(opened)
     task = whole.task
     if settings.pruning.num_train_epochs:
         task.settings.num_train_steps(task.num_train_examples)
@@ -82,7 +82,7 @@ def _empty(folder):
 
 
 def _make_distillation(settings, whole):
-    """Creates the TaskDistillation from the original model, a FineTuned. `settings`: PruneModelSettings."""
+    """Creates the TaskDistillation from the original model, a FineTunedModel. `settings`: PruneModelSettings."""
     path, pruning, losses = whole.path, settings.pruning, settings.losses
     student = drop_layers({}, whole.config, pruning.drop_layers)[1]  # Only the attention loss depends on heads.
     check_sizes(losses, student, whole.config)
@@ -98,7 +98,7 @@ class _Pruning:
 
     Args:
       settings: PruneModelSettings.
-      whole: FineTuned. The original model.
+      whole: FineTunedModel. The original model.
       strategy: tf.distribute.Strategy to train with.
       techniques: Techniques to train with.
     """
@@ -140,7 +140,7 @@ class _Pruning:
         self._say_what_came_out(chosen, entries)
 
     def _round(self, number, before):
-        """Runs round `number` on the FineTuned `before`; returns a FineTuned and its scores."""
+        """Runs round `number` on the FineTunedModel `before`; returns a FineTunedModel and its scores."""
         folder = os.path.join(self._output_dir, ROUND.format(number))
         finished = os.path.join(folder, SCORES_FILE)
         tuned = os.path.join(folder, TUNED)
@@ -159,7 +159,7 @@ class _Pruning:
         return model, scores
 
     def _pruned(self, folder, before, number):
-        """Returns the FineTuned of a round's pruned model, created unless it already exists completely."""
+        """Returns the FineTunedModel of a round's pruned model, created unless it already exists completely."""
         mark = os.path.join(folder, REPORT_FILE)
         if exists(mark):
             config = model_folder.read_config(model_folder.find_config(folder))
@@ -180,14 +180,14 @@ class _Pruning:
         return model
 
     def _with_vocabulary(self, ids):
-        """Creates the FineTuned with the tokens `ids`."""
+        """Creates the FineTunedModel with the tokens `ids`."""
         whole = self._whole
         tensors, config = keep_pieces(whole.read_tensors(), whole.config, ids)
         print(f"vocabulary: {len(ids):,} of {whole.config.vocab_size:,} pieces stay")
         return whole.write(os.path.join(self._output_dir, "vocabulary"), tensors, config)
 
     def _without_layers_and_table(self, model):
-        """Drops `drop_layers` and factorizes the word embedding matrix to `embedding_size`; returns the FineTuned."""
+        """Drops `drop_layers` and factorizes the word embedding matrix to `embedding_size`; returns the model."""
         settings = self._settings
         if not (settings.drop_layers or settings.embedding_size):
             return model
@@ -199,15 +199,15 @@ class _Pruning:
         return model.write(os.path.join(self._output_dir, "start"), tensors, config)
 
     def _train(self, model, folder):
-        """Trains a FineTuned in a directory, or resumes its run there; returns a FineTuned and its scores."""
+        """Trains a FineTunedModel in a directory, or resumes its run there; returns a FineTunedModel and its scores."""
         task = self._task
         settings = dataclasses.replace(
             task.settings, model=ModelSettings(init_checkpoint=model.path),
             training=dataclasses.replace(task.settings.training, output_dir=folder))
         model_files.keep(folder, model.config, settings.tokenizer.vocab_file)
         task_metadata.keep(folder, task.metadata)
-        shared = runs.Shared(self._strategy, model.config, task, self._techniques)
-        trained = runs.one_run(settings, shared)
+        shared = runs.RunContext(self._strategy, model.config, task, self._techniques)
+        trained = runs.run_once(settings, shared)
         runs.write_results(folder, shared, trained.results)
         scores = {name: value for name, value in trained.results.items() if name != "global_step"}
         trained.free()

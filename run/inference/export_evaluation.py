@@ -13,7 +13,7 @@ from bert_tf.errors import InputError
 from bert_tf.serving import checkpoint as checkpoints
 from bert_tf.tokenization.model_inputs import FEATURES
 from run.arrays.prediction import Predictor
-from run.finetuning.fine_tuned import FineTuned
+from run.finetuning.fine_tuned_model import FineTunedModel
 from run.finetuning.settings import FineTunedSettings
 from run.inference import feature_models
 from run.tasks import TASKS
@@ -41,12 +41,12 @@ def run(settings):
     export = feature_models.open_export(path)
     if export.kind != kind:
         raise InputError(f"`model`={path}: is a {export.kind}, but `init_checkpoint`={checkpoint} is a {kind}")
-    task = FineTuned.open(FineTunedSettings.from_served(settings)).task
+    task = FineTunedModel.open(FineTunedSettings.from_served(settings)).task
     predictor = Predictor(tf.distribute.get_strategy(), servable.model, per_position=task.per_position)
     features = {name: task.eval_features[name] for name in FEATURES}
-    whole = _timed(predictor, features, settings.eval_batch_size, "checkpoint")
-    report = compare(task, whole, _timed(export, features, settings.eval_batch_size))
-    print(as_text(report))
+    original = _time_model(predictor, features, settings.eval_batch_size, "checkpoint")
+    report = compare(task, original, _time_model(export, features, settings.eval_batch_size))
+    print(format_report(report))
     if settings.output_file:
         with files.new_file(settings.output_file) as file:
             json.dump(report, file, indent=1)
@@ -56,29 +56,29 @@ def run(settings):
         raise InputError(f"`most_lost`={settings.most_lost}: {task.metric} decreased by {lost:.2f} points")
 
 
-def compare(task, whole, export):
+def compare(task, original, export):
     """Compares two models on the development data of a task.
 
     Args:
       task: Task that has read the data.
-      whole, export: Tuples of a model's outputs, dict of arrays, and their duration in seconds.
+      original, export: Tuples of a model's outputs, dict of arrays, and their duration in seconds.
 
     Returns:
       Dict of JSON values: "scores", dict of metric to "checkpoint", "export", and "difference"; "decisions" and
       "equal_decisions", the number of decisions and of identical ones; "seconds" of each model.
     """
-    scores = [task.score(outputs) for outputs, _ in (whole, export)]
-    decisions = [task.decisions(outputs) for outputs, _ in (whole, export)]
+    scores = [task.score(outputs) for outputs, _ in (original, export)]
+    decisions = [task.decisions(outputs) for outputs, _ in (original, export)]
     return {
         "scores": {name: {"checkpoint": first, "export": scores[1][name], "difference": scores[1][name] - first}
                    for name, first in scores[0].items() if name != "loss"},
         "decisions": len(decisions[0]),
         "equal_decisions": sum(first == second for first, second in zip(*decisions, strict=True)),
-        "seconds": {"checkpoint": whole[1], "export": export[1]},
+        "seconds": {"checkpoint": original[1], "export": export[1]},
     }
 
 
-def as_text(report):
+def format_report(report):
     """Formats the result of `compare` as a table."""
     width = max(map(len, report["scores"]))
     lines = [f"{'':{width}}  checkpoint    export  difference"]
@@ -90,7 +90,7 @@ def as_text(report):
     return "\n".join(lines)
 
 
-def _timed(model, *arguments):
+def _time_model(model, *arguments):
     """Returns the outputs of a model and the seconds it took."""
     start = time.perf_counter()
     outputs = model(*arguments)

@@ -27,25 +27,25 @@ def run(settings):
     if not lines:
         raise InputError(f"`input_file`={settings.input_file}: contains no lines")
     decoder.tell(settings.input_file)
-    kept = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
+    stored = _read(settings, len(lines), config.hidden_size) if settings.vectors else None
     extractor = extraction.Extractor(settings, config, [settings.layer])
-    vectors = _pooled(extractor, lines, settings, "lines") if kept is None else kept
+    vectors = _embed(extractor, lines, settings, "lines") if stored is None else stored
     if not np.isfinite(vectors).all():
         path = settings.model.init_checkpoint
         raise InputError("computes embeddings with NaN or infinity", "init_checkpoint", path)
-    units = _units(vectors)
+    units = _normalize(vectors)
     for query in settings.query or terminal.lines():
         pair = extraction.PAIR.fullmatch(query.strip())
-        asked = _pooled(extractor, [pair.groups() if pair else (query.strip(), "")], settings)
-        cosines = (units @ _units(asked)[0]).astype(np.float64)
+        query_vectors = _embed(extractor, [pair.groups() if pair else (query.strip(), "")], settings)
+        cosines = (units @ _normalize(query_vectors)[0]).astype(np.float64)
         print(query)
         for place in np.argsort(-cosines, kind="stable")[: settings.top_k]:
             print(f"  {cosines[place]:6.3f}  {place + 1:>6}  {' ||| '.join(filter(None, lines[place]))}", flush=True)
-    if str(extractor.cut):
-        print(f"note: {extractor.cut}", file=sys.stderr)
+    if str(extractor.truncation):
+        print(f"note: {extractor.truncation}", file=sys.stderr)
 
 
-def _pooled(extractor, texts, settings, description=None):
+def _embed(extractor, texts, settings, description=None):
     """Returns float32 [n, H], the pooled embedding of each text."""
     rows = extractor(texts)
     if description:
@@ -53,7 +53,7 @@ def _pooled(extractor, texts, settings, description=None):
     return np.stack([extraction.pool(*row, settings.pooling)[1][0, 0] for row in rows])
 
 
-def _units(vectors):
+def _normalize(vectors):
     """Normalizes embeddings, float32 [n, H], to length 1."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), LEAST_NORM)
 

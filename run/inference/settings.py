@@ -68,7 +68,7 @@ class FillMaskSettings(AnyModelSettings):
     @property
     def texts(self):
         """Texts from the flag, list of str."""
-        return list(map(_without_other_bytes, self.text))
+        return list(map(_drop_invalid_bytes, self.text))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ class AnswerSettings(AnyModelSettings):
     @property
     def questions(self):
         """Questions from the flag, list of str."""
-        return list(map(_without_other_bytes, self.question))
+        return list(map(_drop_invalid_bytes, self.question))
 
     def check_files(self):
         """See Settings."""
@@ -100,7 +100,7 @@ class AnswerSettings(AnyModelSettings):
     def read_context(self):
         """Reads the text of `context` or `context_file`."""
         if self.context is not None:
-            return _without_other_bytes(self.context)
+            return _drop_invalid_bytes(self.context)
         return read_bytes(self.context_file).decode("utf-8", "ignore")
 
 
@@ -284,7 +284,7 @@ class ExtractionSettings(Settings):
         return layers
 
 
-def _without_other_bytes(text):
+def _drop_invalid_bytes(text):
     """Drops invalid UTF-8 bytes, which Python represents as surrogates, from an argument, as the tokenizer does."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "ignore")
 

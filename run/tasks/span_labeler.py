@@ -28,12 +28,12 @@ class SpanLabelerTask(Task):
     metric = "eval_f1"
     evaluates_predictions = True
 
-    def __init__(self, settings, kept):
-        super().__init__(settings, kept)
+    def __init__(self, settings, model_metadata):
+        super().__init__(settings, model_metadata)
         splits = settings.splits
         if "train" in splits and (num_examples := self.num_train_examples):
             # Creating windows takes long: first check that there are steps to train.
-            settings.fitting(num_examples).num_train_steps(num_examples)
+            settings.fit_batch_size(num_examples).num_train_steps(num_examples)
         self._examples = self.data.examples("dev") if {"dev", "test"} & {*splits} else []
         self._has_answers = bool(self._examples) and self._can_score(
             is_needed="dev" in splits or settings.task.use_best_threshold)
@@ -165,7 +165,7 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
         longest = tf.reduce_max(tf.gather(lengths, rows), axis=1) if group_by_length else tf.zeros([together], tf.int32)
         return tf.data.Dataset.from_tensor_slices((arrays, longest))
 
-    def without_common_padding(batch, longest):
+    def truncate_padding(batch, longest):
         if not group_by_length:
             return batch
         return {name: array if array.shape[1] == 1 else array[:, :longest] for name, array in batch.items()}
@@ -174,4 +174,4 @@ def training_batches(path, features, num_records, batch_size, seed, first_step, 
     data = tf.data.TFRecordDataset(path).shuffle(SHUFFLE_RECORDS, seed=seed).repeat()
     data = data.skip(first * together * batch_size).batch(together * batch_size, drop_remainder=True)
     data = data.enumerate(first).flat_map(batches).skip(skip)
-    return data.map(without_common_padding).prefetch(tf.data.AUTOTUNE)
+    return data.map(truncate_padding).prefetch(tf.data.AUTOTUNE)

@@ -166,7 +166,7 @@ class LossSettings(Settings):
         return {name: weight for name, weight in weights.items() if weight}
 
     @property
-    def asks_teacher(self):
+    def uses_teacher(self):
         """True if any loss depends on the teacher. If False, the student is only fine-tuned."""
         return set(self.weights) != {"label"}
 
@@ -183,7 +183,7 @@ class LossSettings(Settings):
 
 
 @dataclasses.dataclass(frozen=True)
-class AnswerSettings(Settings):
+class TeacherOutputSettings(Settings):
     """Storage of the teacher's outputs."""
 
     keep_answers: bool = setting(

@@ -96,7 +96,7 @@ def test_embeddings_equal_those_of_the_original_bert(reference, reference_config
     encoder = make_encoder(reference_config, remove_padding=True)
     load_pretrained(encoder, str(reference / "pretrain_init.ckpt"))
     batch = {name: reference_batches[name][0] for name in ("input_ids", "input_mask", "segment_ids")}
-    model = extraction.chosen_layers(encoder, [0, -1])
+    model = extraction.make_layer_model(encoder, [0, -1])
     vectors = prediction.Predictor(tf.distribute.get_strategy(), model, per_position=True)(batch, 3)["vectors"]
     mask, numbers = batch["input_mask"] == 1, reference_numbers("pretrain")
     for layer in (0, 1):

@@ -11,7 +11,7 @@ from bert_tf.errors import InputError
 from bert_tf.model_folder.task_metadata import TaskMetadata
 from bert_tf.serving import open_model
 from run.inference import predicting
-from run.inference.formats import answer_files, request_files
+from run.inference.formats import prediction_files, request_files
 from run.inference.settings import PredictionSettings
 from tests import scripts, signature_files, toy_runs
 from tests.settings import resolved
@@ -119,7 +119,7 @@ def test_a_file_without_the_columns_is_rejected_before_the_model_is_loaded(folde
 def test_standard_input_and_output(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"it stops\xff\r\n\n")))
     assert list(request_files.read("-", ["text"])) == [{"text": "it stops"}, {"text": ""}]
-    with answer_files.writer("-", False) as write:
+    with prediction_files.writer("-", False) as write:
         write({"value": 1.5})
     assert capsys.readouterr().out == '{"value": 1.5}\n'
 
@@ -150,6 +150,6 @@ def test_invalid_files(tmp_path, name, content, inputs, columns, message):
 
 
 def test_special_characters_in_a_table_are_escaped(tmp_path):
-    with answer_files.writer(str(tmp_path / "a.tsv"), True) as write:
+    with prediction_files.writer(str(tmp_path / "a.tsv"), True) as write:
         write({"label": "a\tb\\\n", "value": 0.5, "was_cut": True, "tags": ["x"]})
     assert (tmp_path / "a.tsv").read_text() == 'label\tvalue\twas_cut\ttags\na\\tb\\\\\\n\t0.5\ttrue\t["x"]\n'

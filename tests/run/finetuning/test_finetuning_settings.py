@@ -50,7 +50,7 @@ def test_duplicate_values_are_tried_once():
 def test_few_examples_make_a_smaller_batch(num_examples, epochs, multiple, batch_size):
     settings = FineTuningSettings(training=TrainingSettings(train_batch_size=8),
                                   tuning=TuningSettings(do_train=True, num_train_epochs=epochs))
-    assert settings.fitting(num_examples, multiple).training.train_batch_size == batch_size
+    assert settings.fit_batch_size(num_examples, multiple).training.train_batch_size == batch_size
 
 
 @pytest.mark.parametrize(("number", "text"), [

@@ -34,7 +34,7 @@ def searched(tmp_path, monkeypatch):
     A run creates a checkpoint and has its score in `scores`, or diverges if that is None.
     """
     def run(scores, **values):
-        def one_run(settings, shared):
+        def run_once(settings, shared):
             folder, is_training = tmp_path / settings.training.output_dir, settings.tuning.do_train
             run.ran.append((folder.name, is_training))
             if is_training:
@@ -47,7 +47,7 @@ def searched(tmp_path, monkeypatch):
             results = {"eval_accuracy": scores[folder.name], "loss": 2.0, "eval_loss": 2.0, "global_step": 7}
             return runs.TrainedModel(Weight(scores[folder.name]), tf.Module(), None, str(folder), 7, results, {})
 
-        monkeypatch.setattr(runs, "one_run", one_run)
+        monkeypatch.setattr(runs, "run_once", run_once)
         settings = FineTuningSettings(
             training=TrainingSettings(output_dir=str(tmp_path)), tuning=TuningSettings(do_train=True, do_eval=True),
             trained_weights=TrainedWeightsSettings(lora_rank=2),  # Only allowed in training.
@@ -55,7 +55,7 @@ def searched(tmp_path, monkeypatch):
                                                   "search_epochs": (1.0, 2.0), **values}))
         for each in settings.runs:
             model_files.keep(each.training.output_dir, BertConfig(11, 6, 1, 2, 7))
-        return search.run(settings, runs.Shared(tf.distribute.get_strategy(), None, Task(settings, None)))
+        return search.run(settings, runs.RunContext(tf.distribute.get_strategy(), None, Task(settings, None)))
 
     run.ran = []
     return run

@@ -24,7 +24,7 @@ from run.training.model_files import VOCAB_FILE
 
 
 @dataclasses.dataclass(frozen=True)
-class FineTuned:
+class FineTunedModel:
     """A fine-tuned model. Models derived from it have the same task.
 
     Attributes:
@@ -98,7 +98,7 @@ class FineTuned:
           config: BertConfig.
 
         Returns:
-          FineTuned. The derived model.
+          FineTunedModel. The derived model.
         """
         files.make_dirs(folder)
         task_metadata.keep(folder, self.task.metadata)
