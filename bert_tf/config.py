@@ -79,24 +79,23 @@ class BertConfig:
                      "intermediate_size", "max_position_embeddings", "type_vocab_size"):
             _check_size(name, getattr(self, name))
         if self.num_hidden_layers > MOST_LAYERS:
-            raise InputError(f"num_hidden_layers is {self.num_hidden_layers}: it must be at most {MOST_LAYERS}")
+            raise InputError(f"num_hidden_layers is {self.num_hidden_layers}: must be at most {MOST_LAYERS}")
         for name in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
             rate = getattr(self, name)
             if not _is_number(rate) or not 0 <= rate < 1:
-                raise InputError(f"{name} is {rate!r}: it must be a number, at least 0 and below 1")
+                raise InputError(f"{name} is {rate!r}: must be a number, at least 0 and below 1")
         if not _is_number(self.initializer_range) or not 0 < self.initializer_range < math.inf:
-            raise InputError(f"initializer_range is {self.initializer_range!r}: it must be a positive number")
+            raise InputError(f"initializer_range is {self.initializer_range!r}: must be a positive number")
         if self.hidden_size % self.num_attention_heads:
-            raise InputError(f"hidden_size is {self.hidden_size}: it must be a multiple of "
-                             f"num_attention_heads, {self.num_attention_heads}")
+            raise InputError(f"hidden_size is {self.hidden_size}: must be a multiple of "
+                             f"num_attention_heads ({self.num_attention_heads})")
         if self.hidden_act not in HIDDEN_ACTIVATIONS:
-            raise InputError(f"hidden_act is {self.hidden_act!r}: it must be one of "
+            raise InputError(f"hidden_act is {self.hidden_act!r}: must be one of "
                              f"{', '.join(HIDDEN_ACTIVATIONS)}")
         self._check_sizes_per_layer()
         self._check_shared()
         if self.num_parameters > MOST_PARAMETERS:
-            raise InputError(f"the sizes make an encoder of {self.num_parameters:,} weights: at most "
-                             f"{MOST_PARAMETERS:,} are possible")
+            raise InputError(f"the encoder has {self.num_parameters:,} weights: must be at most {MOST_PARAMETERS:,}")
 
     def _check_sizes_per_layer(self):
         for name, whole in (("attention_heads_per_layer", "num_attention_heads"),
@@ -105,33 +104,33 @@ class BertConfig:
             if sizes is None:
                 continue
             if not isinstance(sizes, list | tuple) or len(sizes) != self.num_hidden_layers:
-                raise InputError(f"{name} is {sizes!r}: it must be a list of num_hidden_layers, "
-                                 f"{self.num_hidden_layers}, sizes")
+                raise InputError(f"{name} is {sizes!r}: must be a list of num_hidden_layers "
+                                 f"({self.num_hidden_layers}) sizes")
             for number, size in enumerate(sizes):
                 _check_size(f"{name} of layer {number}", size)
             if whole == "num_attention_heads" and max(sizes) > self.num_attention_heads:
-                raise InputError(f"{name} is {list(sizes)}: no layer can have more heads than num_attention_heads, "
-                                 f"{self.num_attention_heads}, which sets their width")
+                raise InputError(f"{name} is {list(sizes)}: must be at most num_attention_heads "
+                                 f"({self.num_attention_heads}), which determines the head size")
             object.__setattr__(self, name, None if {*sizes} == {getattr(self, whole)} else tuple(sizes))
 
     def _check_shared(self):
         if self.embedding_size is not None:
             _check_size("embedding_size", self.embedding_size)
             if self.embedding_size > self.hidden_size:
-                raise InputError(f"embedding_size is {self.embedding_size}: it must be at most hidden_size, "
-                                 f"{self.hidden_size}")
+                raise InputError(f"embedding_size is {self.embedding_size}: must be at most hidden_size "
+                                 f"({self.hidden_size})")
             if self.embedding_size == self.hidden_size:
                 object.__setattr__(self, "embedding_size", None)
         if self.num_hidden_groups is not None:
             _check_size("num_hidden_groups", self.num_hidden_groups)
             if self.num_hidden_layers % self.num_hidden_groups:
-                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: it must divide num_hidden_layers, "
-                                 f"{self.num_hidden_layers}")
+                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: must divide num_hidden_layers "
+                                 f"({self.num_hidden_layers})")
             if self.num_hidden_groups == self.num_hidden_layers:
                 object.__setattr__(self, "num_hidden_groups", None)
             elif self.attention_heads_per_layer or self.intermediate_size_per_layer:
-                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: layers that share their weights "
-                                 "cannot have sizes of their own")
+                raise InputError(f"num_hidden_groups is {self.num_hidden_groups}: cannot be combined with "
+                                 "attention_heads_per_layer or intermediate_size_per_layer")
 
     @property
     def head_width(self):
@@ -178,7 +177,7 @@ class BertConfig:
           InputError: If the name is unknown.
         """
         if name not in PUBLISHED_SIZES:
-            raise InputError(f"{name!r} is no published BERT size: the sizes are {', '.join(PUBLISHED_SIZES)}")
+            raise InputError(f"unknown BERT size {name!r}; must be one of {', '.join(PUBLISHED_SIZES)}")
         layers, width, heads = PUBLISHED_SIZES[name]
         return cls(vocab_size, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
                    intermediate_size=4 * width, type_vocab_size=2)
@@ -189,10 +188,10 @@ class BertConfig:
         known = {field.name for field in dataclasses.fields(cls)}
         unknown = sorted(set(values) - known - ORIGINAL_POOLER_KEYS)
         if unknown:
-            raise InputError(f"unknown key {unknown[0]!r} in a BERT config: the keys are "
+            raise InputError(f"unknown key {unknown[0]!r} in a BERT config; must be one of "
                              f"{', '.join(sorted(known))}")
         if "vocab_size" not in values:
-            raise InputError("a BERT config needs the key 'vocab_size'")
+            raise InputError("a BERT config requires the key 'vocab_size'")
         return cls(**{key: value for key, value in values.items() if key in known})
 
     @classmethod
@@ -247,7 +246,7 @@ ORIGINAL_POOLER_KEYS = frozenset({
 
 def _check_size(name, value):
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LARGEST_SIZE:
-        raise InputError(f"{name} is {value!r}: it must be a positive integer" + (
+        raise InputError(f"{name} is {value!r}: must be a positive integer" + (
             f", at most {LARGEST_SIZE}" if isinstance(value, int) and value > LARGEST_SIZE else ""))
 
 

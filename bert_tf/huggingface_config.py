@@ -43,15 +43,15 @@ def to_bert(values):
     for name, only in FIXED_SETTINGS.items():
         value = values.get(name)
         if value is not None and value != only:
-            raise InputError(f"{name} is {value!r}: " + ("it is not supported" if only is None
+            raise InputError(f"{name} is {value!r}: " + ("not supported" if only is None
                                                          else f"only {only!r} is supported"))
     width = values.get("embedding_size")
     if width is not None and width != values.get("hidden_size", width):
-        raise InputError(f"embedding_size is {width!r}: only that of hidden_size, {values['hidden_size']!r}, is "
-                         "supported")
+        raise InputError(f"embedding_size is {width!r}: must be equal to hidden_size "
+                         f"({values['hidden_size']!r})")
     values = DEFAULTS | values
     if values["hidden_act"] not in tuple(ACTIVATIONS):  # JSON can contain a list, which is not hashable
-        raise InputError(f"hidden_act is {values['hidden_act']!r}: it must be one of {', '.join(ACTIVATIONS)}")
+        raise InputError(f"hidden_act is {values['hidden_act']!r}: must be one of {', '.join(ACTIVATIONS)}")
     values |= {"hidden_act": ACTIVATIONS[values["hidden_act"]]}
     return values | {"attention_heads_per_layer": _heads_left(values)} if values.get(PRUNED) else values
 
@@ -67,7 +67,7 @@ def of_bert(values):
     """
     for name in WITHOUT_PLACE:
         if name in values:
-            raise InputError(f"{name} is {values[name]}: Hugging Face's BERT has no such setting")
+            raise InputError(f"{name} is {values[name]}: not supported by Hugging Face's BERT")
     values = dict(values)
     heads_of_layers = values.pop("attention_heads_per_layer", ())
     pruned = {str(layer): list(range(heads, values["num_attention_heads"]))
@@ -85,8 +85,8 @@ def _heads_left(values):
     if not isinstance(pruned, dict) or not all(
             str(layer).isdecimal() and int(layer) < layers and isinstance(numbers, list)
             and set(numbers) < set(range(heads)) for layer, numbers in pruned.items()):
-        raise InputError(f"{PRUNED} is {pruned!r}: it must be numbers of layers, each with a list of some of its "
-                         "heads, not of all")
+        raise InputError(f"{PRUNED} is {pruned!r}: must map layer numbers to lists of some of their heads, but "
+                         "not all")
     left = [heads] * layers
     for layer, numbers in pruned.items():
         left[int(layer)] -= len(set(numbers))

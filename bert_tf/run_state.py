@@ -50,17 +50,17 @@ class RunState:
     @property
     def is_resumed(self):
         """True if the directory contains a run to resume."""
-        return files.exists(self._path) and (not self._needs_checkpoint or holds_run(self._folder))
+        return files.exists(self._path) and (not self._needs_checkpoint or has_run(self._folder))
 
     @property
     def changes(self):
         """Message with the settings that a resumed run changes; None if there are none."""
         before = read_json_object(self._path).get(CHANGEABLE, {}) if self.is_resumed else {}
         if not isinstance(before, dict):
-            raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: it must be an object")
+            raise InputError(f"{self._path}: {CHANGEABLE} is {before!r:.60}: must be a JSON object")
         found = [f"`{name}` {_shown(value)} (was {_shown(before[name])})" for name, value in self._may_change.items()
                  if name in before and before[name] != value]
-        return f"goes on with other settings than it was started with: {', '.join(found)}" if found else None
+        return f"resumes with changed settings: {', '.join(found)}" if found else None
 
     def begin(self):
         """Writes the settings, unless the run is resumed. Compares again: another process could have begun a run."""
@@ -79,16 +79,16 @@ class RunState:
     def _check(self):
         if not self.is_resumed:
             if self._alone and not files.is_empty(self._folder):
-                raise InputError(f"`output_dir`={self._folder}: is not empty, and has no "
-                                 f"{os.path.basename(self._path)} to resume from; choose another folder")
+                raise InputError(f"`output_dir`={self._folder}: is not empty and has no "
+                                 f"{os.path.basename(self._path)} to resume from; choose another directory")
             return
         existing = read_json_object(self._path)
         for name, value in self._started_with.items():
             if name in existing and _differs(existing[name], value):
                 old, new = _shown(existing[name]), _shown(value)
-                other = f"not {new}" if old != new else "and they have other names or another order now"
-                raise InputError(f"`output_dir`={self._folder}: holds a run with `{FLAG_NAMES.get(name, name)}` {old}, "
-                                 f"{other}; choose another folder for another run")
+                change = f"not {new}" if old != new else "whose names or order have changed"
+                raise InputError(f"`output_dir`={self._folder}: contains a run with `{FLAG_NAMES.get(name, name)}` "
+                                 f"{old}, {change}; choose another directory for a new run")
 
     def _write(self, values):
         files.make_dirs(self._folder)
@@ -96,7 +96,7 @@ class RunState:
             file.write(json.dumps(values, indent=2) + self._end)
 
 
-def holds_run(folder):
+def has_run(folder):
     """Returns whether a directory contains checkpoints of a run, or the results of a trial of a search."""
     return any(files.exists(os.path.join(folder, name)) for name in ("checkpoint", TRIAL_FILE))
 

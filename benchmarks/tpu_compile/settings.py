@@ -67,7 +67,7 @@ class TpuCompileSettings(Settings):
             raise InputError(f"`topology`={self.topology}: must begin with {' or '.join(CHIPS)}, as in v5e:2x2")
         for lookup in self.lookup:
             if lookup not in LOOKUPS:
-                raise InputError(f"`lookup`={lookup}: it must be one of {', '.join(LOOKUPS)}")
+                raise InputError(f"`lookup`={lookup}: must be one of {', '.join(LOOKUPS)}")
         if self.batch_size % self.accumulate_steps:
             raise InputError(f"`batch_size`={self.batch_size}: must be a multiple of `accumulate_steps`, "
                              f"{self.accumulate_steps}")

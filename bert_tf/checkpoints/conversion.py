@@ -39,7 +39,7 @@ def convert(source, output, output_format, config=None, vocab_file=None, *, task
         the adapters belong to another model, or the number of labels of the task does not match the model.
     """
     if output_format not in FORMATS:
-        raise InputError(f"`format`={output_format}: it must be one of {', '.join(FORMATS)}")
+        raise InputError(f"`format`={output_format}: must be one of {', '.join(FORMATS)}")
     checkpoint = open_checkpoint(source)
     config = config or checkpoint.config
     if config is None and (beside := find_config(checkpoint.path)):

@@ -64,7 +64,7 @@ def find_checkpoint(path):
     try:
         if path.endswith(WEIGHTS_SUFFIXES):
             if not files.exists(path):
-                raise InputError(f"{path}: no such file")
+                raise InputError(f"{path}: does not exist")
             return path
         prefix, weights = path, None
         if files.is_dir(path):

@@ -30,7 +30,7 @@ def extended(checkpoint, config, length, extension="repeat"):
     """
     rows = config.max_position_embeddings
     if extension not in EXTENSIONS:
-        raise InputError(f"`position_extension`={extension}: it must be one of {', '.join(EXTENSIONS)}")
+        raise InputError(f"`position_extension`={extension}: must be one of {', '.join(EXTENSIONS)}")
     if length <= rows:
         raise InputError(f"`max_position_embeddings`={length}: the model has {rows} positions; a table can only be "
                          "extended")

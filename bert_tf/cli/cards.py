@@ -54,7 +54,7 @@ def check_run_vocabulary(given, found):
     paths.check_file("vocab_file", vocab_file)
     there = found.vocab_file
     if there and read_bytes(as_vocab_txt(there)) != read_bytes(as_vocab_txt(vocab_file)):
-        raise InputError(f"is not the vocabulary that `{place}`={path} was trained with, {there}", "vocab_file",
+        raise InputError(f"differs from the vocabulary that `{place}`={path} was trained with, {there}", "vocab_file",
                          vocab_file)
 
 
@@ -63,12 +63,12 @@ def _kind(settings, kept, place, path):
     kind = settings.task or (kept.kind if kept else settings.task_without_card)
     kinds = next((field.metadata["choices"] for field, _ in settings.fields() if field.name == "task"), ())
     if not kind:
-        raise InputError(f"no {TASK_FILE} there says what the model does"
-                         + (f"; give `task`, one of {', '.join(kinds)}" if kinds else ""), place, path)
+        raise InputError(f"has no {TASK_FILE} that specifies the task"
+                         + (f"; set `task` to one of {', '.join(kinds)}" if kinds else ""), place, path)
     if kinds and kind not in kinds:
-        raise InputError(f"{kept.source} of `{place}`={path}: kind is {kind!r}: it must be one of {', '.join(kinds)}")
+        raise InputError(f"{kept.source} of `{place}`={path}: kind is {kind!r}: must be one of {', '.join(kinds)}")
     if kept and kind not in (kept.kind, *UNTRAINED_KINDS):
-        raise InputError(f"contradicts {kept.source} of `{place}`={path}, which says {kept.kind}", "task", kind)
+        raise InputError(f"conflicts with {kept.source} of `{place}`={path} ({kept.kind})", "task", kind)
     return kind
 
 
@@ -78,5 +78,7 @@ def _check_not_changed(stated, told, kept, source):
         if name == "labels" and kept.as_task.is_generic and len(stated.get(name, ())) == len(kept.labels):
             continue  # they do not have names yet
         if name in told and name in stated and stated[name] != told[name]:
-            raise InputError(f"`{'labels_file' if name == 'labels' else name}` says {stated[name]}: contradicts "
-                             f"{source}, which says {told[name]}")
+            if name == "labels":
+                raise InputError(f"`labels_file`: the labels {', '.join(stated[name])} conflict with {source} "
+                                 f"({', '.join(told[name])})")
+            raise InputError(f"conflicts with {source} ({told[name]})", name, stated[name])

@@ -31,13 +31,13 @@ def check_file(argument, path, or_folder=False):
     with errors_of(argument):
         is_folder = files.is_dir(path)
         if is_folder and not or_folder:
-            raise InputError("is a directory, a file is needed", argument, path)
+            raise InputError("must be a file, but is a directory", argument, path)
         if not (is_folder or files.exists(path)):
-            raise InputError("no such file", argument, path)
+            raise InputError("does not exist", argument, path)
     if is_folder or files.is_remote(path):
         return
     if not os.path.isfile(path):
-        raise InputError("is no regular file", argument, path)
+        raise InputError("is not a regular file", argument, path)
     if not os.access(path, os.R_OK):
         raise InputError("cannot be read", argument, path)
 
@@ -49,14 +49,15 @@ def check_folder(argument, path):
     _check_name(argument, path)
     with errors_of(argument):
         if not files.is_dir(path):
-            raise InputError("no such folder", argument, path)
+            raise InputError("must be a directory, but is a file" if files.exists(path) else "does not exist", argument,
+                             path)
 
 
 def check_checkpoint(argument, path):
     """Raises InputError about `argument` unless `path` is a file, a directory, or the prefix of a checkpoint."""
     with errors_of(argument):
         if not (files.exists(path) or files.exists(f"{path}.index")):
-            raise InputError("no such file or folder", argument, path)
+            raise InputError("does not exist", argument, path)
 
 
 def check_output_dir(argument, path):
@@ -65,19 +66,19 @@ def check_output_dir(argument, path):
         raise InputError("is required", argument)
     _check_name(argument, path)
     if path.startswith("gs:/") and not files.is_remote(path):  # otherwise, a run would fill a local directory named gs:
-        raise InputError(f"in a bucket it is gs://{path.removeprefix('gs:/')}", argument, path)
+        raise InputError(f"is not the path of a bucket; set gs://{path.removeprefix('gs:/')}", argument, path)
     with errors_of(argument):
         files.check_output_name(path)
         if files.exists(path) and not files.is_dir(path):
-            raise InputError("is a file, a folder is needed", argument, path)
+            raise InputError("must be a directory, but is a file", argument, path)
 
 
 def check_run_folder(argument, path):
     """Raises InputError naming `argument` unless `path` is a directory, or may become one, for checkpoints of a run."""
     check_output_dir(argument, path)
     if found := _PATTERN.search(path):
-        raise InputError(f"has {found[0]} in its name, which TensorFlow takes for a pattern when it looks for "
-                         "checkpoints there; choose another name", argument, path)
+        raise InputError(f"contains {found[0]}, which TensorFlow interprets as a pattern when it searches for "
+                         "checkpoints; choose another name", argument, path)
 
 
 def check_replaceable(argument, path):
@@ -85,9 +86,9 @@ def check_replaceable(argument, path):
     if files.is_remote(path) or not os.path.lexists(path):
         return
     if not os.path.exists(path):
-        raise InputError(f"is a link to {os.readlink(path)}, which is not there", argument, path)
+        raise InputError(f"is a symbolic link to {os.readlink(path)}, which does not exist", argument, path)
     if not os.path.isfile(path):
-        raise InputError("is no regular file, and would be replaced by one", argument, path)
+        raise InputError("is not a regular file; choose another path", argument, path)
 
 
 def check_output_name(argument, path):
@@ -105,10 +106,11 @@ def check_output_file(argument, path):
     check_output_name(argument, path)
     with errors_of(argument):
         if files.is_dir(path):
-            raise InputError("is a directory, a file is needed", argument, path)
+            raise InputError("must be a file, but is a directory", argument, path)
         check_replaceable(argument, path)
         if not (files.is_object_store(path) or files.is_dir(folder or ".")):
-            raise InputError(f"there is no folder {folder}: a file in a folder that exists is needed", argument, path)
+            raise InputError(f"the directory {folder} does not exist; create it, or choose another path", argument,
+                             path)
 
 
 def check_not_given(argument, path, given):
@@ -123,9 +125,9 @@ def check_not_given(argument, path, given):
     for name, paths in given.items():
         for each in [paths] if isinstance(paths, str) else paths or ():
             if files.absolute(each) == files.absolute(path):
-                raise InputError(f"is `{name}`, which would be lost", argument, path)
+                raise InputError(f"would overwrite `{name}`; choose another path", argument, path)
             if _is_part(path, each):
-                raise InputError(f"is a file of `{name}`={each}, which would be lost", argument, path)
+                raise InputError(f"would overwrite a file of `{name}`={each}; choose another path", argument, path)
 
 
 def check_not_replaced(argument, folder, written, given):
@@ -140,7 +142,7 @@ def check_not_replaced(argument, folder, written, given):
     for name, path in given.items():
         if path and files.absolute(os.path.dirname(path) or os.curdir) == files.absolute(folder) and re.fullmatch(
                 written, os.path.basename(path)):
-            raise InputError(f"holds `{name}`={path}, which would be replaced; choose another folder", argument, folder)
+            raise InputError(f"would overwrite `{name}`={path}; choose another directory", argument, folder)
 
 
 def check_apart(argument, folder, given):
@@ -153,7 +155,7 @@ def check_apart(argument, folder, given):
     """
     for name, path in given.items():
         if path and files.absolute(folder) == files.absolute(_folder_of(path)):
-            raise InputError(f"is the folder of `{name}`; give another", argument, folder)
+            raise InputError(f"is the directory of `{name}`; choose another directory", argument, folder)
 
 
 def check_not_found(argument, path, given, is_folder=False):
@@ -170,7 +172,8 @@ def check_not_found(argument, path, given, is_folder=False):
     written = os.path.join(path, "any") if is_folder else path
     for name, patterns in given.items():
         if any(_is_found(written, pattern) for pattern in filter(None, (patterns or "").split(","))):
-            raise InputError(f"lies where `{name}`={patterns} looks: it would be read by the next run", argument, path)
+            raise InputError(f"would be read by the next run as `{name}`={patterns}; choose another path", argument,
+                             path)
 
 
 def _is_found(path, pattern):
@@ -219,18 +222,19 @@ def expand_globs(argument, patterns, folders=False):
             matches = [path for path in _matching(argument, pattern) if path == pattern or _is_data(path)]
             are_folders = files.folders_among(matches)
         if not matches:
-            raise InputError("no such file", argument, pattern)
+            raise InputError("does not exist", argument, pattern)
         for path in matches:
             _check_name(argument, path)
             if path not in are_folders:
                 paths.append(path)
                 continue
             if not folders:
-                raise InputError(f"is a directory, files are needed: {path}/* for all in it", argument, path)
+                raise InputError(f"must be a file, but is a directory; set {path}/* for all files in it", argument,
+                                 path)
             with errors_of(argument):
                 inside = files_below(path)
             if not inside:
-                raise InputError("a directory without files", argument, path)
+                raise InputError("is a directory without files", argument, path)
             paths += inside
     if not paths:
         raise InputError("is required", argument)
@@ -250,7 +254,7 @@ def _check_name(argument, path):
     try:
         os.fsencode(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError("the name is not UTF-8; rename it", argument, repr(path)) from error
+        raise InputError("is not valid UTF-8; rename it", argument, repr(path)) from error
 
 
 def _is_data(path):

@@ -27,7 +27,9 @@ CONFIG, VOCABULARY, CASING = "config", "vocabulary", "casing"
 
 RUN = "output_dir"  # the setting of a run to resume or use; other places contain checkpoints
 RUNS = ("checkpoint", "run_1/checkpoint")  # Files that identify the directory of a run, or of several runs of a task.
-LOOKED_FOR = {CONFIG: (ORIGINAL_NAME, f"config.json or {GARDEN_NAME}"), VOCABULARY: (VOCABULARY_NAME, TOKENIZER_NAME)}
+# Names of the files that can contain a setting, for error messages.
+FILE_NAMES = {CONFIG: f"{ORIGINAL_NAME}, config.json, or {GARDEN_NAME}",
+              VOCABULARY: f"{VOCABULARY_NAME} or {TOKENIZER_NAME}"}
 
 
 def places_of(settings):
@@ -63,7 +65,7 @@ def resolve(settings, given, found, announce):
     """
     unheeded = settings.of_checkpoints if settings.exported else frozenset()
     if name := next((name for name in given if name in unheeded), None):
-        raise InputError("has no effect with `{}`={}, which answers as it was exported; leave it out".format(
+        raise InputError("has no effect with `{}`={}, whose settings are fixed by the export; omit it".format(
             *settings.exported), name, given[name])
     told_by = {name: by for name, by in told_settings(settings).items() if name not in unheeded}
     places.check_required(settings, without={*told_by, *unheeded})
@@ -111,8 +113,8 @@ def read_config(bert_config_file, max_seq_length):
         paths.check_file("bert_config_file", bert_config_file)
         config = read_config_file(bert_config_file)
     if max_seq_length > config.max_position_embeddings:
-        raise InputError(f"the model was made for at most {config.max_position_embeddings} (max_position_embeddings "
-                         f"of {bert_config_file})", "max_seq_length", max_seq_length)
+        raise InputError(f"must be at most {config.max_position_embeddings} (max_position_embeddings of "
+                         f"{bert_config_file})", "max_seq_length", max_seq_length)
     return config
 
 
@@ -150,9 +152,8 @@ class _Resolution:
             values |= self._vocab_file(values) | self._casing_values()
         for name, by in ((self._config, CONFIG), (self._vocabulary, VOCABULARY)):
             if name and name not in values and name not in self._given and self._found.places:
-                usual, others = LOOKED_FOR[by]
                 place, path = next(iter(self._found.places.items()))
-                raise InputError(f"is required: there is no {usual} beside `{place}`={path}, nor a {others}", name)
+                raise InputError(f"is required: there is no {FILE_NAMES[by]} next to `{place}`={path}", name)
         return values
 
     def _config_file(self):
@@ -195,7 +196,7 @@ class _Resolution:
         for name in (each for each in self._casing if each in self._given and place == self._checkpoint):
             if told[name] not in (None, self._given[name]) and os.sep in found.casing_from:
                 # (A casing from the name of a published directory has no path; check_casing rejects contradictions.)
-                self._note(f"`{name}`={self._given[name]}: {found.casing_from} says {told[name]}")
+                self._note(f"`{name}`={self._given[name]} overrides {found.casing_from} ({told[name]})")
         if self._given.get("do_lower_case") not in (None, found.do_lower_case):
             values.pop("strip_accents", None)  # from a casing that is not used
         return {name: value for name, value in values.items() if value is not None}
@@ -207,11 +208,12 @@ class _Resolution:
         ours, theirs = (read_config(path, 1).to_dict() for path in (given, there))
         name = next((name for name in ours | theirs if ours.get(name) != theirs.get(name)), None)
         if name:
-            self._note(f"`{self._config}`={given}: says {name} {ours.get(name)}, {there} says {theirs.get(name)}")
+            self._note(f"`{self._config}`={given} overrides {there}: {name} is {ours.get(name)}, not "
+                       f"{theirs.get(name)}")
 
     def _compare_vocabularies(self, given, there):
         if there is not None and read_bytes(as_vocab_txt(there)) != read_bytes(given):
-            self._note(f"`{self._vocabulary}`={given}: is another vocabulary than {there}")
+            self._note(f"`{self._vocabulary}`={given} overrides {there}, which differs")
 
     def _note(self, text):
-        self._announce(f"note: {text}; what is given counts")
+        self._announce(f"note: {text}")

@@ -134,7 +134,7 @@ def run(main, define_flags, takes_arguments=False):
     def guarded(argv):
         """Runs `main`, and ends the process as described above."""
         if len(argv) > 1 and not takes_arguments:
-            _fail(f"unexpected argument {argv[1]!r}: flags are written --name=value")
+            _fail(f"unexpected argument {argv[1]!r}; write flags as --name=value")
         try:
             with interrupts.raised(), own_temporary_folder():
                 main(argv)
@@ -163,8 +163,8 @@ def _end_after(error):
         sys.excepthook(type(error), error, error.__traceback__)
     if is_mistake:
         _fail(_one_line(error))
-    print(f"{_script_name()}: this is a fault of bert_tf, not of your input: please report it with the command and the "
-          "lines above", file=sys.stderr)
+    print(f"{_script_name()}: internal error in bert_tf; please report it with the command and the traceback above",
+          file=sys.stderr)
     sys.exit(FAULT)
 
 
@@ -238,8 +238,8 @@ def _tensorflow_line(error):
     line = IN_GRAPH.sub("", (error.message.splitlines() or [""])[0]) or type(error).__name__
     allocation = ALLOCATION.search(line)
     if allocation:
-        return (f"not enough memory for numbers of shape {allocation[1]} and type {allocation[2]}: smaller batches, "
-                "shorter sequences or a smaller model need less")
+        return (f"not enough memory for a tensor of shape {allocation[1]} and type {allocation[2]}; reduce the batch "
+                "size, the sequence length, or the model size")
     return line
 
 

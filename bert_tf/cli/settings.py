@@ -85,7 +85,7 @@ class Settings:
         for field, value in own:
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, float) and not math.isfinite(number):
-                    raise InputError("it must be a finite number", field.name, number)
+                    raise InputError("must be a finite number", field.name, number)
 
     def check(self):
         """Hook for subclasses: raises InputError for inconsistent values."""
@@ -157,11 +157,11 @@ def _check_bounds(field, value):
             most = field.metadata["most"]
             lower, upper = -most - 1 if lower is None else lower, most if upper is None else upper
         if lower is not None and not number >= lower:
-            raise InputError(f"it must be at least {lower}", field.name, number)
+            raise InputError(f"must be at least {lower}", field.name, number)
         if upper is not None and not number <= upper:
-            raise InputError(f"it must be at most {upper}", field.name, number)
+            raise InputError(f"must be at most {upper}", field.name, number)
     if choices is not None and value not in choices:
-        raise InputError(f"it must be one of {', '.join(choices)}", field.name, value)
+        raise InputError(f"must be one of {', '.join(choices)}", field.name, value)
 
 
 def check_rules(settings):

@@ -33,7 +33,7 @@ def factorise(tensors, config, size):
         raise InputError(f"`embedding_size`={size}: the word table of the model is factorised already, to "
                          f"{config.embedding_size}")
     if not 1 <= size < config.hidden_size:
-        raise InputError(f"`embedding_size`={size}: it must be at least 1 and below hidden_size, {config.hidden_size}")
+        raise InputError(f"`embedding_size`={size}: must be at least 1 and below hidden_size, {config.hidden_size}")
     table = tensors[WORD_EMBEDDINGS].read().astype(np.float64)
     # Uses [H, H] instead of [V, H]: squares of the singular values and right singular vectors, in ascending order.
     squares, vectors = np.linalg.eigh(table.T @ table)

@@ -45,7 +45,7 @@ def convert(servable, weights="float32", lengths=LENGTHS, batch_sizes=BATCH_SIZE
       InputError: If the weights are unknown, the servable has dynamic lengths, or the sizes are empty or invalid.
     """
     if weights not in WEIGHTS:
-        raise InputError(f"`weights`={weights}: it must be one of {', '.join(WEIGHTS)}")
+        raise InputError(f"`weights`={weights}: must be one of {', '.join(WEIGHTS)}")
     if not servable.static_length:
         raise InputError("a LiteRT model has fixed lengths: make the servable with `static_length`")
     if not lengths or not batch_sizes or min(*lengths, *batch_sizes) < 1:

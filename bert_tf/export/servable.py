@@ -57,7 +57,7 @@ class Servable:
         self.config = getattr(model, "encoder", model).config
         self._answer_in_graph = None
         if not 4 <= max_seq_length <= self.config.max_position_embeddings:
-            raise InputError(f"`max_seq_length`={max_seq_length}: it must be from 4 to max_position_embeddings, "
+            raise InputError(f"`max_seq_length`={max_seq_length}: must be from 4 to max_position_embeddings, "
                              f"{self.config.max_position_embeddings}")
 
     def answer_texts(self, **texts):

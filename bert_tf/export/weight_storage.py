@@ -33,7 +33,7 @@ def attached(model, kind, module):
       InputError: If the kind is unknown.
     """
     if kind not in KINDS:
-        raise InputError(f"`weights`={kind}: it must be one of {', '.join(KINDS)}")
+        raise InputError(f"`weights`={kind}: must be one of {', '.join(KINDS)}")
     multiplied = {} if model.compute_dtype == "float32" else {
         weight.ref(): tf.as_dtype(model.compute_dtype) for weight in projection_weights(model)}
     stored = {}

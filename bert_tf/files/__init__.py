@@ -4,7 +4,8 @@ A path is a str, bytes, or os.PathLike, of Python's file system (`local.Local`) 
 as gs:// (`remote.Remote`). TensorFlow is imported only for remote paths, so that processes that create records start
 fast.
 
-Errors are OSErrors that name the path; for a remote path, with the reason in words, as in "there is no bucket corpus".
+Errors are OSErrors that name the path; for a remote path, with a readable reason, such as "bucket corpus does not
+exist".
 """
 
 from bert_tf.files.locks import only_writer

@@ -37,8 +37,8 @@ def only_writer(argument, path):
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError((f"`{argument}`={path}" if argument else path) + f": {_holder(descriptor)} is writing "
-                             "there; wait for its end, or stop it") from None
+            raise InputError((f"`{argument}`={path}" if argument else path) + f": locked by {_holder(descriptor)}; "
+                             "wait until it finishes, or stop it") from None
         except OSError:  # a file system without locks
             pass
         try:

@@ -66,8 +66,8 @@ class LineDecoder:
 
 def garbled_note(num_lines):
     """Returns a message about this number of lines with dropped bytes, "" for 0."""
-    lines = "1 line has" if num_lines == 1 else f"{num_lines:,} lines have"
-    return f"{lines} bytes that are not UTF-8, which are left out" if num_lines else ""
+    lines = "1 line contains" if num_lines == 1 else f"{num_lines:,} lines contain"
+    return f"{lines} bytes that are not UTF-8, which are ignored" if num_lines else ""
 
 
 def read_lines(path, decoder):
@@ -86,7 +86,7 @@ def read_text(path):
     except UnicodeDecodeError as error:
         number = len(content) - len(error.object) + error.start + 1  # the decoder removes the mark first
         raise InputError(f"{os.fsdecode(path)}: byte {number:,} is 0x{error.object[error.start]:02x}, which is not "
-                         "UTF-8: save the file as UTF-8") from error
+                         "UTF-8; save the file as UTF-8") from error
 
 
 def read_json(path, unique_keys=False):
@@ -100,8 +100,8 @@ def read_json(path, unique_keys=False):
         values = dict(pairs)
         if len(values) < len(pairs):
             keys = [key for key, _ in pairs]
-            raise InputError(f"{os.fsdecode(path)}: has the key {next(key for key in keys if keys.count(key) > 1)!r} "
-                             "twice in an object")
+            raise InputError(f"{os.fsdecode(path)}: contains the key "
+                             f"{next(key for key in keys if keys.count(key) > 1)!r} twice in an object")
         return values
 
     try:
@@ -111,7 +111,7 @@ def read_json(path, unique_keys=False):
     except ValueError as error:  # JSONDecodeError, or the error for integers with too many digits for Python
         raise InputError(f"{os.fsdecode(path)}: is not JSON: {error}") from error
     except RecursionError as error:
-        raise InputError(f"{os.fsdecode(path)}: its JSON is nested too deeply") from error
+        raise InputError(f"{os.fsdecode(path)}: the JSON is nested too deeply") from error
 
 
 def read_json_object(path):

@@ -44,7 +44,7 @@ class Remote:
 
     @property
     def unfinished(self):
-        return f"{self.path}: its temporary file in {tempfile.gettempdir()}"
+        return f"{self.path}: the temporary file in {tempfile.gettempdir()}"
 
     def stat(self, required=False):
         """See `Local.stat`. Raises OSError if the bucket or the file system does not exist or is not accessible."""
@@ -58,7 +58,7 @@ class Remote:
                 if _http_code(error):
                     raise  # the client's error for a missing object has no code: the bucket is missing
         if required:
-            raise FileNotFoundError(f"{self.path}: no such file")
+            raise FileNotFoundError(f"{self.path}: does not exist")
         return None
 
     def absolute(self):
@@ -69,12 +69,12 @@ class Remote:
         if not self.is_store:  # the host is optional: hdfs:///user/me
             below = below.removeprefix("/")
         if any(part in ("", ".", "..") for part in below.split("/")):
-            raise OSError(f"{self.path}: each part between slashes must be a name: a bucket takes .. and // for names "
-                          "too")
+            raise OSError(f"{self.path}: contains an empty, '.', or '..' component, which a bucket treats as a "
+                          "name; remove it")
         found = _NO_OUTPUT.search(below)
         if found and is_folder:
-            raise OSError(f"{self.path}: has {found[0]} in its name, which TensorFlow takes for a pattern when it "
-                          "looks for files there; choose another name")
+            raise OSError(f"{self.path}: contains {found[0]}, which TensorFlow interprets as a pattern when it "
+                          "searches for files; choose another name")
 
     def names(self):
         return [name.rstrip("/") for name in self._children()]
@@ -261,7 +261,7 @@ def errors_named(path, done):
     """Provides `tf.io.gfile` in a context and converts its errors to OSErrors: "PATH: cannot be DONE: WHY"."""
     bucket = _BUCKET.match(path)
     if bucket and bucket[1] and not _BUCKET_NAME.fullmatch(bucket[1]):
-        raise OSError(f"{path}: {bucket[1]!r} is no name of a bucket: lower-case letters, digits, - _ . are allowed")
+        raise OSError(f"{path}: {bucket[1]!r} is not a bucket name; use only lowercase letters, digits, - _ .")
     tensorflow = _tensorflow()
     errors = tensorflow.errors
     try:
@@ -278,13 +278,13 @@ def _reason(path, error):
     code = _http_code(error)
     said = _said_by_server(error)
     if code == 401:
-        return (f"no credentials ({said or 'HTTP 401'}): gcloud auth application-default login makes some, or "
-                "GOOGLE_APPLICATION_CREDENTIALS names a file of them")
+        return (f"no credentials ({said or 'HTTP 401'}); run gcloud auth application-default login, or set "
+                "GOOGLE_APPLICATION_CREDENTIALS to a credentials file")
     if code == 403:
         return f"no permission ({said or 'HTTP 403'})"
     bucket = _BUCKET.match(path)
     if code == 404 and bucket:
-        return f"there is no bucket {bucket[1]}"
+        return f"bucket {bucket[1]} does not exist"
     connection = _CONNECTION.search(message)
     if connection:
         message = connection[2] or connection[1]

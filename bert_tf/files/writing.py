@@ -30,7 +30,7 @@ def new_file(path, mode="w", newline=None):
       OSError: If `path` cannot be written, with the path. An error of the block itself is unchanged.
     """
     if mode not in ("w", "wb"):
-        raise ValueError(f"mode is {mode!r}: a new file is opened with 'w' or 'wb'")
+        raise ValueError(f"mode is {mode!r}: must be 'w' or 'wb'")
     system = to_system(path)
     with system.new_file() as name:
         file = io.BufferedWriter(_UnfinishedFile(name, system.unfinished))
@@ -78,7 +78,7 @@ def new_folder(path):
     """
     path = os.fsdecode(path).rstrip(os.sep) or os.sep
     if exists(path) or os.path.lexists(path):
-        raise FileExistsError(f"{path}: exists")
+        raise FileExistsError(f"{path}: already exists")
     with only_writer(None, path), to_system(path).new_folder() as unfinished:
         yield unfinished
 

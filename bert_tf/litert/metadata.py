@@ -103,10 +103,10 @@ def read(path):
             graph_bytes = min(entry.header_offset for entry in archive.infolist())
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RecursionError, KeyError, TypeError,
             ValueError) as error:
-        raise InputError(f"{path}: is not a LiteRT model that answers text: it must be one that export_saved_model "
-                         f"wrote in the format litert ({error})") from error
+        raise InputError(f"{path}: is not a LiteRT model with text inputs; create one with export_saved_model and "
+                         f"`format`=litert ({error})") from error
     if checksum is not None and checksum != _compute_checksum(path, graph_bytes):
-        raise InputError(f"{path}: is damaged: its graphs do not match their checksum; copy or export it again")
+        raise InputError(f"{path}: is corrupted: its graphs do not match their checksum; copy or export it again")
     return metadata, vocabulary
 
 
@@ -124,6 +124,6 @@ def _content(archive, name):
     """Reads a file in an archive; raises ValueError if it would exhaust the memory."""
     size = archive.getinfo(name).file_size
     if size > MOST_BYTES:
-        raise ValueError(f"{name} has {size:,} bytes, at most {MOST_BYTES:,} are read")
+        raise ValueError(f"{name} has {size:,} bytes: must be at most {MOST_BYTES:,}")
     with archive.open(name) as file:
         return file.read(MOST_BYTES)  # in case the archive states a wrong size

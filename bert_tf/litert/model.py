@@ -32,7 +32,7 @@ class LiteRTModel:
         self.metadata, vocabulary = metadata_file.read(path)
         self.kind = self.metadata.kind
         if self.kind not in KINDS:
-            raise InputError(f"{path}: is a model of kind {self.kind!r}, which is not one of {', '.join(KINDS)}")
+            raise InputError(f"{path}: has kind {self.kind!r}: must be one of {', '.join(KINDS)}")
         self._tokenizer = PlainTokenizer(vocabulary, self.metadata.lower_case, self.metadata.strip_accents)
         self._buckets = Buckets(path, num_threads)
         self._ranks = KINDS[self.kind].inputs(self.metadata.pairs)

@@ -69,8 +69,8 @@ def check_vocabulary(config_file, vocab_file, name):
     """Raises InputError about a vocabulary if it has more entries than the model of the config next to it."""
     entries, config = len(read_vocabulary(vocab_file)), read_config(config_file)
     if entries > config.vocab_size:
-        raise InputError(f"{name}: has {entries} entries, and {config_file} has vocab_size {config.vocab_size}: "
-                         "they are of two models; name the right files by hand")
+        raise InputError(f"{name}: has {entries} entries, but {config_file} has vocab_size {config.vocab_size}, so "
+                         "they belong to different models; set the correct files explicitly")
 
 
 def lower_case_of_garden(path):
@@ -89,8 +89,8 @@ def _check_same_sizes(path, other):
     for name in SIZES if other_config else ():
         values = getattr(config, name), getattr(other_config, name)
         if values[0] != values[1]:
-            raise InputError(f"{path} has {name} {values[0]}, and {os.path.basename(other)} beside it {values[1]}: "
-                             "they are of two models; name the right one with `bert_config_file`")
+            raise InputError(f"{path} has {name} {values[0]}, but {os.path.basename(other)} next to it has "
+                             f"{values[1]}; set `bert_config_file` to the correct one")
 
 
 def _read_garden_config(path):
@@ -102,7 +102,7 @@ def _read_garden_config(path):
         if isinstance(inside, dict) and isinstance(inside.get("type"), str):
             with _naming(path):
                 return _garden_config(inside)
-    raise InputError(f"{path}: holds no encoder's config of the Model Garden (looked for task.model.encoder.type)")
+    raise InputError(f"{path}: contains no encoder config of the Model Garden (expected task.model.encoder.type)")
 
 
 def _garden_config(encoder):
@@ -112,12 +112,12 @@ def _garden_config(encoder):
         raise InputError(f"type is {kind!r}: only {' and '.join(GARDEN_ENCODERS)} are supported")
     sizes = encoder.get(kind) or {}
     if not isinstance(sizes, dict):
-        raise InputError(f"{kind} is {sizes!r}: it must be a mapping of names to values")
+        raise InputError(f"{kind} is {sizes!r}: must be a mapping of names to values")
     values = GARDEN_DEFAULTS | sizes
     if values.get("norm_first"):
         raise InputError("norm_first is True: only False is supported")
     if values.get("embedding_size") not in (None, values.get("hidden_size")):
-        raise InputError(f"embedding_size is {values['embedding_size']!r}: only that of hidden_size is supported")
+        raise InputError(f"embedding_size is {values['embedding_size']!r}: must be equal to hidden_size")
     return BertConfig.from_dict({GARDEN_KEYS[key]: value for key, value in values.items() if key in GARDEN_KEYS})
 
 
@@ -128,7 +128,7 @@ def _read_yaml(path):
     except (yaml.YAMLError, ValueError) as error:  # ValueError: for example, an invalid date such as 2001-99-99
         raise InputError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise InputError(f"{path}: its YAML is nested too deeply") from error
+        raise InputError(f"{path}: the YAML is nested too deeply") from error
 
 
 class _Loader(yaml.SafeLoader):

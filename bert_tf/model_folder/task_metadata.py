@@ -65,16 +65,16 @@ class TaskMetadata:
             ("kind", "a name", isinstance(self.kind, str)),
             ("labels", "a list of names", isinstance(self.labels, list | tuple) and all(
                 isinstance(label, str) for label in self.labels)),
-            ("max_seq_length", "a whole number", type(self.max_seq_length) is int),
+            ("max_seq_length", "an integer", type(self.max_seq_length) is int),
             ("do_lower_case", "true or false", isinstance(self.do_lower_case, bool)),
-            ("strip_accents", "true, false or null", isinstance(self.strip_accents, bool | None)),
+            ("strip_accents", "true, false, or null", isinstance(self.strip_accents, bool | None)),
             *((name, "true or false", isinstance(getattr(self, name), bool)) for name in ("pairs", "multi_label")),
-            *((name, "a whole number or null", type(getattr(self, name)) in (int, type(None)))
+            *((name, "an integer or null", type(getattr(self, name)) in (int, type(None)))
               for name in ("doc_stride", "max_query_length", "window_stride", "max_windows")),
-            ("window_pooling", "mean, max or null", self.window_pooling in ("mean", "max", None)),
+            ("window_pooling", "mean, max, or null", self.window_pooling in ("mean", "max", None)),
         ):
             if not is_right:
-                raise InputError(f"{name} is {getattr(self, name)!r:.80}: it must be {kind}")
+                raise InputError(f"{name} is {getattr(self, name)!r:.80}: must be {kind}")
         object.__setattr__(self, "labels", tuple(self.labels))  # JSON has lists
         if self.strip_accents == self.do_lower_case:  # the same tokenizer, even if it was set explicitly
             object.__setattr__(self, "strip_accents", None)
@@ -118,7 +118,7 @@ def read(checkpoint):
     try:
         return TaskMetadata(**values)
     except (TypeError, InputError) as error:  # not an object, unknown or missing keys, or wrong types
-        raise InputError(f"{path}: not a task file of these scripts: {error}") from error
+        raise InputError(f"{path}: is not a valid task file: {error}") from error
 
 
 def read_run(checkpoint):

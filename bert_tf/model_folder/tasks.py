@@ -51,7 +51,7 @@ def read_task(checkpoint):
         return Task(kind.name)
     problem_type, labels = values.get("problem_type"), _labels(path, values)
     if problem_type not in PROBLEM_TYPES:
-        raise InputError(f"{path}: problem_type is {problem_type!r}: it must be one of "
+        raise InputError(f"{path}: problem_type is {problem_type!r}: must be one of "
                          f"{', '.join(filter(None, PROBLEM_TYPES))}")
     if problem_type == "regression" and len(labels) > 1:
         raise InputError(f"{path}: problem_type is 'regression' with {len(labels)} outputs: only one is supported")
@@ -86,11 +86,11 @@ def _labels(path, values):
         return generic_labels(number if type(number) is int else DEFAULT_LABELS)
     if not isinstance(names, dict) or {*names} != {str(number) for number in range(len(names))} or not all(
             isinstance(name, str) for name in names.values()):
-        raise InputError(f"{path}: id2label is {names!r}: it must give a name to each of the numbers from 0 on")
+        raise InputError(f"{path}: id2label is {names!r}: must map consecutive numbers, starting at 0, to names")
     labels = tuple(names[str(number)] for number in range(len(names)))
     if not labels:
-        raise InputError(f"{path}: id2label is {{}}: it must name a label, or more")
+        raise InputError(f"{path}: id2label is {{}}: must contain at least one label")
     if len({*labels}) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise InputError(f"{path}: id2label gives the name {twice!r} to two labels")
+        raise InputError(f"{path}: id2label contains the name {twice!r} twice")
     return labels

@@ -83,13 +83,13 @@ def pieces_of_tokenizer_json(path):
     values = read_json_object(path)
     model = values.get("model")
     if not isinstance(model, dict) or not isinstance(model.get("vocab"), dict | list):
-        raise InputError(f"{path}: holds no vocabulary (looked for model.vocab)")
+        raise InputError(f"{path}: contains no vocabulary (expected model.vocab)")
     _check_fixed(path, "model.", model, FIXED_MODEL_SETTINGS)
     ids = model["vocab"]
     pieces = sorted(ids, key=ids.get) if isinstance(ids, dict) and all(
         type(each) is int for each in ids.values()) else None
     if pieces is None or [ids[piece] for piece in pieces] != [*range(len(pieces))]:
-        raise InputError(f"{path}: the ids of model.vocab are not 0 to {len(ids) - 1}")
+        raise InputError(f"{path}: the IDs of model.vocab must be 0 to {len(ids) - 1}")
     return pieces
 
 
@@ -130,5 +130,5 @@ def _check_fixed(path, scope, values, fixed):
 def _bool(path, name, values):
     value = values.get(name)
     if value is not None and not isinstance(value, bool):
-        raise InputError(f"{path}: {name} is {value!r}: it must be true or false")
+        raise InputError(f"{path}: {name} is {value!r}: must be true or false")
     return value

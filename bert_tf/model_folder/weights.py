@@ -34,6 +34,6 @@ def check_no_pickle(checkpoint):
     if not path.endswith(WEIGHTS_SUFFIXES) and is_hugging_face(checkpoint):
         path = weights_in(checkpoint)
     if path.endswith(PICKLE_SUFFIXES):
-        raise InputError(f"{path}: is a pickle, which can run any code when it is loaded. Where transformers is "
-                         "installed, convert it with AutoModelForPreTraining.from_pretrained(FOLDER)"
-                         f".save_pretrained(NEW_FOLDER), which writes {WEIGHTS_NAME}")
+        raise InputError(f"{path}: is a pickle, which can run arbitrary code when it is loaded; convert it to "
+                         f"{WEIGHTS_NAME} with transformers: AutoModelForPreTraining.from_pretrained(OLD_DIR)"
+                         ".save_pretrained(NEW_DIR)")

@@ -40,15 +40,15 @@ def create_optimizer(learning_rate, num_train_steps, num_warmup_steps, optimizer
       InputError: If the optimizer is unknown, a number is out of range, or a pattern is not a regular expression.
     """
     if optimizer not in OPTIMIZERS:
-        raise InputError(f"`optimizer`={optimizer}: it must be one of {', '.join(OPTIMIZERS)}")
+        raise InputError(f"`optimizer`={optimizer}: must be one of {', '.join(OPTIMIZERS)}")
     if num_train_steps < 1:
-        raise InputError(f"`num_train_steps`={num_train_steps}: it must be at least 1")
+        raise InputError(f"`num_train_steps`={num_train_steps}: must be at least 1")
     for name, value in (("num_warmup_steps", num_warmup_steps), ("weight_decay", weight_decay),
                         ("clip_norm", clip_norm)):
         if value < 0:
-            raise InputError(f"`{name}`={value}: it must be at least 0")
+            raise InputError(f"`{name}`={value}: must be at least 0")
     if decay_power <= 0:
-        raise InputError(f"`decay_power`={decay_power}: it must be over 0")
+        raise InputError(f"`decay_power`={decay_power}: must be over 0")
     for pattern in no_decay:
         try:
             re.compile(pattern)

@@ -87,7 +87,7 @@ def load(settings, *, remove_padding=True, dtype="float32", **options):
     missing = [name for name in report.missing if kind.needs(name)]
     if missing:
         needed = f"fine-tuned {kind.name}" if kind.is_fine_tuned else "pre-trained model"
-        raise InputError(f"is not of a {needed}, it lacks {', '.join(missing)}", place, checkpoint)
+        raise InputError(f"is not a {needed}; it lacks {', '.join(missing)}", place, checkpoint)
     return graph.servable(model, tokenizer, card, options), card
 
 
@@ -95,7 +95,7 @@ def _check_labels(checkpoint, card, place):
     """Raises InputError if the number of outputs of a checkpoint differs from the number of a TaskMetadata's labels."""
     kernel = open_checkpoint(checkpoint).tensors.get("output_weights")
     if kernel and kernel.shape[0] != KINDS[card.kind].num_outputs(card):
-        raise InputError(f"the model has {kernel.shape[0]} outputs, and there are {len(card.labels)} label names; set "
+        raise InputError(f"the model has {kernel.shape[0]} outputs, but there are {len(card.labels)} label names; set "
                          "`labels_file`", place, checkpoint)
 
 

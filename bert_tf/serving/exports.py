@@ -22,9 +22,9 @@ def newest_version(folder, argument="saved_model"):
     """Returns the directory itself, or its subdirectory with the highest version, that contains a saved_model.pb."""
     path = _find_version(folder)
     if path is None:
-        alone = _litert_in(folder)
-        raise InputError(f"holds no SavedModel (looked for {SAVED_MODEL_FILE})"
-                         + f"; of the LiteRT model there give the file, {alone}" * bool(alone), argument, folder)
+        litert = _litert_in(folder)
+        raise InputError(f"contains no SavedModel (expected {SAVED_MODEL_FILE})"
+                         + f"; for the LiteRT model, set the file {litert}" * bool(litert), argument, folder)
     return path
 
 

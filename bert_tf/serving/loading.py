@@ -18,12 +18,12 @@ def load(place, **options):
     settings = LoadSettings(model=os.fspath(place))
     options = {name: os.fspath(value) if isinstance(value, os.PathLike) else value for name, value in options.items()}
     if unknown := options.keys() - settings.values().keys():
-        raise InputError(f"there is no option {min(unknown)}: the options are {', '.join(sorted(settings.values()))}")
+        raise InputError(f"unknown option {min(unknown)}; must be one of {', '.join(sorted(settings.values()))}")
     for name, value in options.items():
         default = settings.values()[name]
         if isinstance(default, int | float) and (isinstance(default, bool) != isinstance(value, bool)
                                                  or not isinstance(value, int | type(default))):
-            raise InputError(f"it must be of the type {type(default).__name__}", name, value)
+            raise InputError(f"must be of type {type(default).__name__}", name, value)
     settings = settings.with_values(options)
     return open_model(resolution.resolve(settings, options, find(resolution.places_of(settings)), warnings.warn))
 
@@ -69,14 +69,14 @@ class LoadedLiteRT(LoadedModel):
           InputError: If the file does not exist, or does not meet the requirements.
         """
         if not files.is_file(path):
-            raise InputError("no such file", "model", path)
+            raise InputError("does not exist", "model", path)
         with files.local_copy(path) as local:
             self._model = LiteRTModel(local)
         metadata = self._model.metadata
         if kind not in (None, metadata.kind):
-            raise InputError(f"is not of a {kind}, but of a {metadata.kind}", "model", path)
+            raise InputError(f"must be of kind {kind}, but is of kind {metadata.kind}", "model", path)
         if top_k and top_k > metadata.top_k:
-            raise InputError(f"{path} was exported with `top_k`={metadata.top_k}", "top_k", top_k)
+            raise InputError(f"must be at most {metadata.top_k}, the `top_k` of the export {path}", "top_k", top_k)
         super().__init__(metadata.kind, path, pairs=metadata.pairs, limit=metadata.max_seq_length)
         self.labels = metadata.labels or None
 

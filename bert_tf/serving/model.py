@@ -105,8 +105,8 @@ class LoadedModel(abc.ABC):
     def _encode(self, texts):
         """Returns the embeddings of a batch, list of str; see `encode`."""
         if self.kind != Encoder.name or self._ranks != TEXT:
-            raise InputError(f"{self.place}: an export of a {self.kind} of {' and '.join(self.inputs)} does not have "
-                             "embeddings of a text; load its checkpoint")
+            raise InputError(f"{self.place}: an exported {self.kind} of {' and '.join(self.inputs)} cannot compute "
+                             "text embeddings; load its checkpoint")
         answer = self._answer({"text": texts})
         return mean_of_tokens(answer["sequence_output"], answer["input_mask"])
 
@@ -124,7 +124,7 @@ def mean_of_tokens(sequence_output, input_mask):
 
 def _batches(places, batch_size):
     if batch_size < 1:
-        raise InputError("it must be at least 1", "batch_size", batch_size)
+        raise InputError("must be at least 1", "batch_size", batch_size)
     return (places[start : start + batch_size] for start in range(0, len(places), batch_size))
 
 

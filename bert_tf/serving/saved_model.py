@@ -33,11 +33,14 @@ class LoadedSavedModel(LoadedModel):
         self._signature = self._loaded.signatures.get("serving_default")
         outputs = self._signature.structured_outputs if self._signature else {}
         found = exports.find_kind(outputs)
-        if found is None or kind not in (None, found):
-            raise InputError(f"is not of a {kind or 'model of these scripts'}", argument, given or path)
+        if found is None:
+            raise InputError("was not exported by export_saved_model", argument, given or path)
+        if kind not in (None, found):
+            raise InputError(f"must be of kind {kind}, but is of kind {found}", argument, given or path)
         candidates = outputs.get(KINDS[found].candidates)
         if top_k and candidates is not None and top_k > candidates.shape[-1]:
-            raise InputError(f"`top_k`={top_k}: {path} was exported with `top_k`={candidates.shape[-1]}")
+            raise InputError(f"must be at most {candidates.shape[-1]}, the `top_k` of the export {path}", "top_k",
+                             top_k)
         super().__init__(found, path, pairs="text_b" in self._signature.structured_input_signature[1])
 
     @functools.cached_property
@@ -60,7 +63,7 @@ def load_whole(path):
         return tf.saved_model.load(path)
     except (tf.errors.OpError, OSError, ValueError, KeyError, IndexError, AttributeError, TypeError) as error:
         reason = " ".join(str(getattr(error, "message", None) or error).split())
-        raise InputError(f"{path}: is no SavedModel that can be loaded, or a damaged one: {reason:.120}") from error
+        raise InputError(f"{path}: is not a SavedModel, or is corrupted: {reason:.120}") from error
 
 
 def call_signature(signature, texts, ranks):

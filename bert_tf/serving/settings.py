@@ -67,7 +67,7 @@ class LabelSettings(Settings):
         paths.check_file("labels_file", self.labels_file)
         labels = tuple(read_text(self.labels_file).splitlines())
         if not labels:
-            raise InputError("is empty; leave it out for a model that gives a number", "labels_file", self.labels_file)
+            raise InputError("is empty; omit it for a model that predicts a number", "labels_file", self.labels_file)
         return labels
 
 
@@ -92,11 +92,11 @@ class AnyModelSettings(ServedSettings):
             last, *others = (name for name in reversed(PLACES) if name in values)
             raise InputError("is required" + "".join(f", or `{name}`" for name in others), last)
         if len(given) > 1:
-            raise InputError(f"`{given[0][0]}` has its own weights; give one of them", *given[1])
+            raise InputError(f"cannot be combined with `{given[0][0]}`; set only one of them", *given[1])
         name, path = given[0]
         exported = name == "saved_model" or (name == "model" and is_export(path))
         if name == "model" and not (exported or files.exists(path) or files.exists(f"{path}.index")):
-            raise InputError("no such file or folder", name, path)
+            raise InputError("does not exist", name, path)
         return name, path, exported
 
     @property

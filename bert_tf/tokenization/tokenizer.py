@@ -136,7 +136,7 @@ class BertTokenizer(tf.Module):
         """
         room = max_seq_length - (2 if text_b is None else 3)
         if room < 0:
-            raise InputError(f"`max_seq_length`={max_seq_length}: it must be at least {max_seq_length - room}, for "
+            raise InputError(f"`max_seq_length`={max_seq_length}: must be at least {max_seq_length - room}, for "
                              "[CLS] and [SEP]")
         second = None if text_b is None else self.tokenize(text_b)
         features, _ = model_inputs.pack(self, self.tokenize(text_a), second, max_seq_length=max_seq_length,

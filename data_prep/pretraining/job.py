@@ -80,7 +80,7 @@ def check_outputs(input_files, output_files, patterns=""):
             raise InputError(f"`output_file`={','.join(output_files)}: one of the names is empty")
         paths.check_output_name("output_file", path)
         if is_dir(path):
-            raise InputError(f"`output_file`={path}: is a directory, a file name is needed")
+            raise InputError(f"`output_file`={path}: must be a file, but is a directory")
         paths.check_replaceable("output_file", path)
         real_path = absolute(path)
         if real_path in taken:

@@ -69,7 +69,7 @@ def _check_columns(columns, features):
     for feature in features:
         values = np.asarray(columns[feature.name])
         if values.ndim != 2 or values.shape[1] != feature.length:
-            raise InputError(f"{feature.name} has shape {list(values.shape)}: it must be "
+            raise InputError(f"{feature.name} has shape {list(values.shape)}: must be "
                              f"[batch, {feature.length}]")
         if not feature.is_float and values.size and values.min() < 0:
             raise InputError(f"{feature.name} holds {values.min()}: a record's numbers are not negative")

@@ -343,7 +343,7 @@ def _fields(row):
 def _decoded_rows(path, decoder):
     """Yields lines without their ends; strips spaces around rows without tabs."""
     if not files.is_file(path):
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: does not exist")
     with files.open_bytes(path) as file:
         for number, line in enumerate(file, start=1):
             row = decoder(line, number == 1).rstrip("\r\n")

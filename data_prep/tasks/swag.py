@@ -158,7 +158,7 @@ def _race_files(path):
     if files.is_file(path):
         return [path]
     if not files.is_dir(path):
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: does not exist")
     found = [file for file in files.files_below(path) if file.endswith((".json", ".txt"))]
     if not found:
         raise InputError(f"{path}: holds no .json or .txt files")

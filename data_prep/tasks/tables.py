@@ -24,7 +24,7 @@ def read_rows(path, decoder=None):
     """
     decoder = decoder or files.LineDecoder()
     if not files.is_file(path):
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: does not exist")
     with files.open_bytes(path) as file:
         # Lines end only at \n: texts may contain any other character that Python treats as a line end.
         lines = (decoder(line, not number) for number, line in enumerate(file))

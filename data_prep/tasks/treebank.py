@@ -99,7 +99,7 @@ def _sentence(path, rows, text):
             continue
         words.append((line, columns))
         if int(columns[0]) != len(words):
-            raise InputError(f"{path}:{line}: ID is {columns[0]}: it must be {len(words)}")
+            raise InputError(f"{path}:{line}: ID is {columns[0]}: must be {len(words)}")
     heads = [_head(path, line, columns[6], len(words)) for line, columns in words]
     if not words:
         return None
@@ -109,5 +109,5 @@ def _sentence(path, rows, text):
 
 def _head(path, line, text, num_words):
     if not (text.isdecimal() and int(text) <= num_words):
-        raise InputError(f"{path}:{line}: HEAD is {text!r}: it must be a number from 0 to {num_words}")
+        raise InputError(f"{path}:{line}: HEAD is {text!r}: must be a number from 0 to {num_words}")
     return int(text) - 1

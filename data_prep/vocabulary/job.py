@@ -27,7 +27,8 @@ def run(settings):
     started = time.monotonic()
     input_files = paths.expand_globs("input_file", settings.input_file)
     if files.absolute(settings.vocab_file) in map(files.absolute, input_files):
-        raise InputError("is one of the files of `input_file`", "vocab_file", settings.vocab_file)
+        raise InputError("would overwrite a file of `input_file`; choose another path", "vocab_file",
+                         settings.vocab_file)
     initial = None
     if settings.initial_vocab is not None:
         initial = read_initial_vocabulary(settings.initial_vocab, settings.vocab_size)

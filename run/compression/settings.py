@@ -87,7 +87,7 @@ class PruneModelSettings(FineTunedSettings):
         output_dir = self.training.output_dir
         paths.check_apart("output_dir", output_dir, {"init_checkpoint": self.model.init_checkpoint})
         if files.exists(os.path.join(output_dir, "checkpoint")):
-            raise InputError("holds a training run; choose another folder", "output_dir", output_dir)
+            raise InputError("holds a training run; choose another directory", "output_dir", output_dir)
 
     def choose_tuning(self):
         """See FineTunedSettings."""
@@ -131,7 +131,7 @@ class ComparisonSettings(Settings):
         """See Settings."""
         for each in self.formats:
             if each not in FORMATS:
-                raise InputError(f"it must be among {', '.join(FORMATS)}", "formats", each)
+                raise InputError(f"must be among {', '.join(FORMATS)}", "formats", each)
         for path in self.models:
             if self.models.count(path) > 1:
                 raise InputError("is named twice", "models", path)

@@ -10,7 +10,7 @@ import os
 
 from bert_tf.checkpoints import checkpoint_files
 from bert_tf.files import exists, folder_for, new_file, only_writer
-from bert_tf.run_state import RunState, fingerprint, holds_run
+from bert_tf.run_state import RunState, fingerprint, has_run
 from run.evaluation import results
 from run.finetuning import job, runs
 from run.finetuning.frozen_settings import KINDS, TABLE_FILE, TABLE_SETTINGS_FILE, select_layers
@@ -68,7 +68,7 @@ def _fill_table(settings):
 def _finish(name, settings, state):
     """Returns the results of a row, dict of name to float. Trains it if necessary, after `state` has begun."""
     path = os.path.join(settings.training.output_dir, runs.RESULTS_FILE)
-    if not exists(path) or all(holds_run(each.training.output_dir) for each in settings.runs):
+    if not exists(path) or all(has_run(each.training.output_dir) for each in settings.runs):
         state.begin()
         print(f"table: {name}", flush=True)
         trained = job.run(settings) if name == FINE_TUNED else job.run_task(RowByFrozenFeatures, settings, TECHNIQUES)

@@ -19,7 +19,7 @@ from bert_tf.cli.settings import FIXED, MAY_CHANGE, collect
 from bert_tf.errors import InputError
 from bert_tf.files import absolute, exists, folder_for, only_writer
 from bert_tf.model_folder import task_metadata
-from bert_tf.run_state import RunState, fingerprint, holds_run
+from bert_tf.run_state import RunState, fingerprint, has_run
 from run.finetuning import head, runs, search
 from run.finetuning.settings import SEARCH_FOLDER
 from run.tasks import TASKS
@@ -160,7 +160,7 @@ def _check(settings, context):
 
 def check_metadata(output_dir, metadata):
     """Raises InputError if `output_dir` contains the run of another task."""
-    if not holds_run(output_dir):
+    if not has_run(output_dir):
         return
     existing = task_metadata.read(output_dir)
     for name in FIXED_ATTRIBUTES:

@@ -71,7 +71,7 @@ class Sums:
             return cls(**{name: value if value.ndim else value.item() for name, value in values.items()}
                        | {"relations": values["relations"].tolist()})
         except (ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile) as error:  # TypeError: other names
-            raise InputError(f"{path}: is damaged ({error}); choose another folder, or remove this one to begin anew"
+            raise InputError(f"{path}: is damaged ({error}); choose another directory, or remove this one to begin anew"
                              ) from error
 
     def write(self, folder):

@@ -247,7 +247,7 @@ class TrainingRun:
         """Returns why there is nothing to train, or None if there is."""
         if self.step >= self._num_train_steps:
             return (f"training is finished, at step {self.step} of {self._num_train_steps}; to train on, "
-                    "raise the number of steps, to train anew, choose another folder")
+                    "raise the number of steps, to train anew, choose another directory")
         patience = self._evaluations.early_stopping_evals
         best = self._best.step
         if patience and best and sum(row["step"] > best for row in self._eval_log.rows) >= patience:

@@ -9,7 +9,7 @@ from bert_tf.errors import InputError
 from bert_tf.files import new_file, read_bytes
 from bert_tf.model_folder.configs import ORIGINAL_NAME as CONFIG_FILE
 from bert_tf.model_folder.tokenizers import VOCABULARY_NAME as VOCAB_FILE
-from bert_tf.run_state import RUN_FILE, holds_run
+from bert_tf.run_state import RUN_FILE, has_run
 
 OF_A_RUN = re.compile(r"ckpt-\d+\.index")  # Files of a run that was killed before its first checkpoint was complete.
 WEIGHTS = re.compile(r"checkpoint|.*\.(index|safetensors|safetensors\.index\.json|bin)")
@@ -28,14 +28,14 @@ def check_place(output_dir, config, vocab_file=None):
       config, vocab_file: See `check`.
     """
     has_begun = began(output_dir)
-    if not files.is_dir(output_dir) or (has_begun and holds_run(output_dir)):
+    if not files.is_dir(output_dir) or (has_begun and has_run(output_dir)):
         return
     names = files.names_in(output_dir)
     weights = next((name for name in names if WEIGHTS.fullmatch(name)
                     and not (has_begun and OF_A_RUN.fullmatch(name))), None)
     if weights:
         raise InputError(f"`output_dir`={output_dir}: holds a model, {weights}, that no run of these scripts left "
-                         "there; choose another folder")
+                         "there; choose another directory")
     kept = {CONFIG_FILE: config.to_json().encode()} | ({VOCAB_FILE: read_bytes(vocab_file)} if vocab_file else {})
     for name, content in () if has_begun else kept.items():
         if name in names and read_bytes(os.path.join(output_dir, name)) != content:
@@ -51,7 +51,7 @@ def check(output_dir, config, vocab_file=None):
       config: BertConfig.
       vocab_file: Path of the vocabulary, or None if none is saved.
     """
-    if holds_run(output_dir):
+    if has_run(output_dir):
         _check_config(output_dir, config)
         _check_vocabulary(output_dir, vocab_file)
 
@@ -60,7 +60,7 @@ def keep(output_dir, config, vocab_file=None):
     """Writes config and vocabulary to `output_dir`, created if necessary, unless its run has them. See `check`."""
     files.make_dirs(output_dir)
     path = os.path.join(output_dir, CONFIG_FILE)
-    if not (holds_run(output_dir) and files.exists(path)):
+    if not (has_run(output_dir) and files.exists(path)):
         with new_file(path) as file:
             file.write(config.to_json())
     path = os.path.join(output_dir, VOCAB_FILE)
@@ -77,7 +77,8 @@ def _check_config(output_dir, config):
     for name in now | there:
         if there.get(name) != now.get(name):
             raise InputError(f"`output_dir`={output_dir}: holds the run of another model, with {name} "
-                             f"{there.get(name)}, and `bert_config_file` says {now.get(name)}; choose another folder")
+                             f"{there.get(name)}, and `bert_config_file` says {now.get(name)}; choose another "
+                             "directory")
 
 
 def _check_vocabulary(output_dir, vocab_file):

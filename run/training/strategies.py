@@ -183,11 +183,11 @@ def _check_cluster(text):
     except (ValueError, RecursionError) as error:
         raise InputError(f"the environment variable TF_CONFIG is not JSON: {error}") from error
     if not isinstance(described, dict):
-        raise InputError(f"the environment variable TF_CONFIG is a {type(described).__name__}: it must be an object "
+        raise InputError(f"the environment variable TF_CONFIG is a {type(described).__name__}: must be an object "
                          "with the keys cluster and task")
     for name in ("cluster", "task"):
         if not isinstance(described.get(name, {}), dict):
-            raise InputError(f"the environment variable TF_CONFIG has {described[name]!r:.60} for {name}: it must be "
+            raise InputError(f"the environment variable TF_CONFIG has {described[name]!r:.60} for {name}: must be "
                              "an object")
 
 

@@ -19,11 +19,11 @@ def test_resumed_runs_must_have_the_initial_settings(tmp_path):
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2)}).begin()  # Without a checkpoint, a new run replaces it.
     (tmp_path / "out" / "checkpoint").touch()
     RunState(folder, {"train_batch_size": 7, "layers": (1, 2), "added_later": "static"}).begin()
-    with pytest.raises(InputError, match=r"`output_dir`=.*: holds a run with `train_batch_size` 7, not 8; choose"):
+    with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run with `train_batch_size` 7, not 8; choose"):
         RunState(folder, {"train_batch_size": 8, "layers": (1,)})
     assert (tmp_path / "out" / "run.json").read_text() == json.dumps(
         {"train_batch_size": 7, "layers": [1, 2]}, indent=2) + "\n"
-    with pytest.raises(InputError, match="holds a run with `train_batch_size` 7, not 6"):  # Begun by another process.
+    with pytest.raises(InputError, match="a run with `train_batch_size` 7, not 6"):  # Begun by another process.
         state.begin()
     RunState(str(tmp_path / "of_nothing"), {}, {"learning_rate": 1}).begin()
     assert not (tmp_path / "of_nothing").exists()
@@ -40,7 +40,7 @@ def test_changed_settings_are_reported(tmp_path):
     assert resume(now).changes is None  # Without a checkpoint: a new run.
     (tmp_path / "checkpoint").touch()
     assert resume(before).changes is None
-    assert resume(now).changes == ("goes on with other settings than it was started with: `learning_rate` 0.5 (was "
+    assert resume(now).changes == ("resumes with changed settings: `learning_rate` 0.5 (was "
                                    "0.25), `no_weight_decay` a (was a,b)")
     resume(now).begin()
     assert json.loads((tmp_path / "run.json").read_text())["changeable"]["learning_rate"] == 0.25
@@ -49,7 +49,7 @@ def test_changed_settings_are_reported(tmp_path):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "is not JSON"), ("[]", "expected a JSON object"), ('{"changeable": [3]}', r"changeable is \[3\]: it must be"),
+    ("{", "is not JSON"), ("[]", "expected a JSON object"), ('{"changeable": [3]}', r"changeable is \[3\]: must be"),
 ])
 def test_corrupted_files(tmp_path, content, message):
     (tmp_path / "checkpoint").touch()
@@ -68,9 +68,9 @@ def test_finished_parts(tmp_path):
     assert again.is_resumed
     assert (again.result("heads"), again.result("scores")) == ([3], {"1": 0.5, "2": 0.25})
     assert list(json.loads((tmp_path / "prune.json").read_text())) == ["rounds", "heads", "scores"]
-    with pytest.raises(InputError, match="holds a run with `rounds` 2, not 3"):
+    with pytest.raises(InputError, match="contains a run with `rounds` 2, not 3"):
         RunState(str(tmp_path), {"rounds": 3}, name="prune.json", alone=True)
-    with pytest.raises(InputError, match=r"is not empty, and has no other\.json to resume from; choose another folder"):
+    with pytest.raises(InputError, match=r"is not empty and has no other\.json to resume from; choose another"):
         RunState(str(tmp_path), {"rounds": 3}, name="other.json", alone=True)
 
 

@@ -43,26 +43,26 @@ OUTPUTS = (  # command, its output flag, additional flags, inputs that the outpu
     ("attention_report", "output_file", {"vocab_file": "vocab.txt"}, ("vocab.txt", "model/bert_config.json")),
 )
 REJECTED = (  # command, flags, beginning of the message
-    ("create_pretraining_data", {"input_file": "texts", "output_file": "texts/a"}, "`output_file`=texts/a: lies where"),
-    ("learn_vocab", {"input_file": "texts/*.txt", "vocab_file": "texts/a.txt"}, "`vocab_file`=texts/a.txt: lies where"),
-    ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: lies where"),
-    ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: lies where"),
-    ("run_general_distillation", {"input_file": "texts/*", "output_dir": "texts"}, "`output_dir`=texts: lies where"),
+    ("create_pretraining_data", {"input_file": "texts", "output_file": "texts/a"}, "`output_file`=texts/a: would be"),
+    ("learn_vocab", {"input_file": "texts/*.txt", "vocab_file": "texts/a.txt"}, "`vocab_file`=texts/a.txt: would be"),
+    ("run_pretraining", {"input_file": "texts/*,*.tfrecord", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_pretraining", {"eval_input_file": "texts", "output_dir": "texts"}, "`output_dir`=texts: would be"),
+    ("run_general_distillation", {"input_file": "texts/*", "output_dir": "texts"}, "`output_dir`=texts: would be"),
     ("run_multiple_choice", {"data_format": "race", "train_file": "race", "output_dir": "race/out"},
-     "`output_dir`=race/out: lies where"),
-    ("run_distillation", {"output_dir": "tuned"}, "`output_dir`=tuned: is the folder of `teacher`"),
+     "`output_dir`=race/out: would be"),
+    ("run_distillation", {"output_dir": "tuned"}, "`output_dir`=tuned: is the directory of `teacher`"),
     ("run_distillation", {"student_layers": None, "student_checkpoint": "model", "output_dir": "model/"},
-     "`output_dir`=model/: is the folder of `student_checkpoint`"),
-    ("run_general_distillation", {"output_dir": "model"}, "`output_dir`=model: is the folder of `teacher`"),
-    ("prune_model", {"output_dir": "tuned"}, "`output_dir`=tuned: is the folder of `init_checkpoint`"),
-    ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: is `init_checkpoint`"),
-    ("convert_checkpoint", {"output": "model"}, "`output`=model: is the folder of `input`"),
+     "`output_dir`=model/: is the directory of `student_checkpoint`"),
+    ("run_general_distillation", {"output_dir": "model"}, "`output_dir`=model: is the directory of `teacher`"),
+    ("prune_model", {"output_dir": "tuned"}, "`output_dir`=tuned: is the directory of `init_checkpoint`"),
+    ("analyze_attention", {"output_dir": "model"}, "`output_dir`=model: would overwrite `init_checkpoint`"),
+    ("convert_checkpoint", {"output": "model"}, "`output`=model: is the directory of `input`"),
     ("convert_checkpoint", {"output": "tuned"}, "`output`=tuned: is not empty"),
     ("convert_checkpoint", {"output": "tuned", "overwrite": True, "vocab_file": "tuned/vocab.txt"},
-     "`output`=tuned: holds `vocab_file`=tuned/vocab.txt"),
-    *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: is a file")
+     "`output`=tuned: would overwrite `vocab_file`=tuned/vocab.txt"),
+    *((command, {"output_dir": "text.txt"}, "`output_dir`=text.txt: must be a directory, but is a file")
       for command in (*TRAINING, "analyze_attention", "probe_layers")),
-    *((command, {"output_dir": "gs:/bucket/x"}, "`output_dir`=gs:/bucket/x: in a bucket it is gs://")
+    *((command, {"output_dir": "gs:/bucket/x"}, "`output_dir`=gs:/bucket/x: is not the path of a bucket; set gs://")
       for command in TRAINING),
     ("create_pretraining_data", {"output_file": "labels.txt/new"}, "`output_file`=labels.txt/new: labels.txt is"),
     ("create_pretraining_data", {"output_file": "a,a"}, "`output_file`=a: is named twice"),
@@ -95,10 +95,10 @@ def test_outputs_that_would_overwrite_something(tmp_path, command, output, flags
     os.mkfifo(pipe)
     dangling.symlink_to("nowhere")
     link.symlink_to(os.path.abspath(inputs[-1]))
-    expected = {pipe: "is no regular file", dangling: "is a link to nowhere", link: "is ", "empty": "is a directory",
-                **{f"./{path}": "" for path in inputs}}
+    expected = {pipe: "is not a regular file", dangling: "is a symbolic link to nowhere", link: "would overwrite ",
+                "empty": "must be a file, but is a directory", **{f"./{path}": "" for path in inputs}}
     if command != "create_pretraining_data":  # It creates directories.
-        expected["none/new.tsv"] = "there is no folder none"
+        expected["none/new.tsv"] = "the directory none does not exist"
     for path, message in expected.items():
         assert get_error(command, {**flags, output: path}).startswith(f"`{output}`={path}: {message}"), path
 

@@ -79,7 +79,7 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
         ("checkpoint", ("nonsense", b"\xff\xfe")), ("ckpt-3.index", ("",)), ("ckpt-3.data-00000-of-00001", ("x",)))),
     ("prune_model", {}, "new/checkpoint", ("",), "--output_dir=new: holds a training run"),
     ("prune_model", {}, "new/prune.json", (json.dumps({"keep_heads": 0.25}),),
-     "--output_dir=new: holds a run with --keep_heads 0.25"),
+     "--output_dir=new: contains a run with --keep_heads 0.25"),
     *(("probe_layers", {name: path}, path, ("a O\n",), f"--output_dir=new: holds --{name}={path}")
       for name, path in (("train_file", "new/probes.tsv"), ("vocab_file", "new/probes.txt"))),
     ("run_squad", {"train_file": "new/predictions.json", "predict_file": "new/predictions.json"},
@@ -98,7 +98,7 @@ CONFLICTS = (  # command, flags, part of the message
     *((command, {"bert_config_file": "bert_config.json", "init_checkpoint": "wide"}, "wide/bert_model.ckpt")
       for command in ("run_pretraining", "run_classifier", "run_squad")),
     ("fill_mask", {"init_checkpoint": "tuned"}, "--init_checkpoint=tuned"),
-    ("answer", {"init_checkpoint": None, "saved_model": "served"}, "--saved_model=served: is not of a"),
+    ("answer", {"init_checkpoint": None, "saved_model": "served"}, "--saved_model=served: must be of kind"),
     ("evaluate_export", {"init_checkpoint": "span", "predict_file": "squad.json", "data_dir": None},
      "--model=served: is a classifier"),
     ("evaluate_export", {"predict_file": "squad.json"}, "--predict_file=squad.json"),
@@ -128,7 +128,7 @@ VALID = (  # command, flags, additional files, part of the output, regular expre
         b"One line.\r\n\r\nTwo.\r\n", b"\xef\xbb\xbfOne.\n\nTwo.\n", b"One.\n\n" + b"x" * 5000 + b"\n",
         b"One.\n\n\x00\x01two\n", "Ḧé.\n\nß ſ ŉ\n")),
     ("create_pretraining_data", {}, {"text.txt": b"caf\xe9 one\n\ntwo \xff\n"},
-     "note: 2 lines have bytes that are not UTF-8, which are left out", RECORD_FILES),
+     "note: 2 lines contain bytes that are not UTF-8, which are ignored", RECORD_FILES),
     ("create_pretraining_data", {"random_seed": -2**63}, {}, "wrote", RECORD_FILES),
     ("learn_vocab", {"vocab_size": 112, "min_count": 1}, {"text.txt": b"caf\xe9 caf caf\n"}, "entries", r"new\.txt"),
     ("predict", {"model": "served"}, {"text.txt": "a\r\n\r\n" + "word " * 3000},

@@ -87,5 +87,5 @@ def test_models_that_are_not_exports(tmp_path):
                           (str(tmp_path), only_litert)):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             feature_models.open_export(path)
-    with pytest.raises(InputError, match="give the file, "):
+    with pytest.raises(InputError, match="for the LiteRT model, set the file "):
         open_model(resolved(PredictionSettings(str(tmp_path), input_file="-", output_file="-")))

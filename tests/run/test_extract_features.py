@@ -201,7 +201,7 @@ def test_nearest_lines(flags, pooled, expected, capsys):
         scripts.run_here(NEAREST, query=queries, top_k=8, vectors=vectors, **flags)
         captured = capsys.readouterr()
         printed.append(captured.out.splitlines())
-        assert "input.txt: 1 line has bytes that are not UTF-8, which are left out\n" in captured.err
+        assert "input.txt: 1 line contains bytes that are not UTF-8, which are ignored\n" in captured.err
     assert printed[0] == printed[1]
     means = np.stack([vectors[:, 0].mean(axis=0) for _, vectors in expected])
     units = means / np.linalg.norm(means, axis=1, keepdims=True)

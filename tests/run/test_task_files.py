@@ -42,9 +42,9 @@ def test_accents_that_follow_the_casing_are_the_default(tmp_path, lower_case):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("{", "is not JSON"), ("[]", "not a task file of these scripts"), ('{"kind": "x"}', "not a task file"),
-    ('{"kind": 3, "max_seq_length": 7, "do_lower_case": true}', "kind is 3: it must be a name"),
-    ('{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}', "'7': it must be a whole number"),
+    ("{", "is not JSON"), ("[]", "is not a valid task file"), ('{"kind": "x"}', "is not a valid task file"),
+    ('{"kind": 3, "max_seq_length": 7, "do_lower_case": true}', "kind is 3: must be a name"),
+    ('{"kind": "classifier", "max_seq_length": "7", "do_lower_case": true}', "'7': must be an integer"),
     ('{"kind": "classifier", "max_seq_length": 7, "do_lower_case": true, "labels": "ab"}', "a list of names"),
 ])
 def test_invalid_files(tmp_path, content, message):
@@ -55,7 +55,7 @@ def test_invalid_files(tmp_path, content, message):
 
 def test_an_unknown_kind(tmp_path):
     task_metadata.keep(tmp_path, TaskMetadata("juggler", 7, True))
-    with pytest.raises(InputError, match="kind is 'juggler': it must be one of encoder, masked_lm, classifier"):
+    with pytest.raises(InputError, match="kind is 'juggler': must be one of encoder, masked_lm, classifier"):
         of_checkpoint(str(tmp_path))
 
 
@@ -85,15 +85,15 @@ def test_flags_may_change_lengths_and_select_an_encoder(tmp_path):
 
 def test_flags_that_contradict_the_file(tmp_path, labels_file):
     task_metadata.keep(tmp_path, REVIEWS)
-    for flags, message in (({"do_lower_case": True}, "`do_lower_case` says True: contradicts task.json"),
-                           ({"pairs": False}, "`pairs` says False: contradicts"),
-                           ({"multi_label": True}, "`multi_label` says True: contradicts"),
-                           ({"labels_file": labels_file("x")}, r"`labels_file` says \('x',\): contradicts")):
+    for flags, message in (({"do_lower_case": True}, "`do_lower_case`=True: conflicts with task.json"),
+                           ({"pairs": False}, "`pairs`=False: conflicts"),
+                           ({"multi_label": True}, "`multi_label`=True: conflicts"),
+                           ({"labels_file": labels_file("x")}, "`labels_file`: the labels x conflict")):
         with pytest.raises(InputError, match=message):
             card(tmp_path, **flags)
     task_metadata.keep(tmp_path, TaskMetadata("classifier", 26, True, ("bad", "good")))
     assert card(tmp_path, strip_accents=True).strip_accents is None
-    with pytest.raises(InputError, match=r"`strip_accents` says False: contradicts task\.json of .*, which says True"):
+    with pytest.raises(InputError, match=r"`strip_accents`=False: conflicts with task\.json of .* \(True\)"):
         card(tmp_path, strip_accents=False)
 
 
@@ -101,12 +101,12 @@ def test_labels_without_names_accept_some(tmp_path, labels_file):
     (tmp_path / "config.json").write_text('{"architectures": ["BertForSequenceClassification"]}')
     assert card(tmp_path).labels == ("LABEL_0", "LABEL_1")
     assert card(tmp_path, labels_file=labels_file("bad", "good")).labels == ("bad", "good")
-    with pytest.raises(InputError, match=r"`labels_file` says \('x',\): contradicts config.json of .*'LABEL_1'"):
+    with pytest.raises(InputError, match=r"`labels_file`: the labels x conflict with config.json of .*LABEL_1"):
         card(tmp_path, labels_file=labels_file("x"))
 
 
 def test_the_latest_version_of_an_export(tmp_path):
-    with pytest.raises(InputError, match="holds no SavedModel"):
+    with pytest.raises(InputError, match="contains no SavedModel"):
         exports.newest_version(str(tmp_path))
     for name in ("2", "10"):
         (tmp_path / name).mkdir()

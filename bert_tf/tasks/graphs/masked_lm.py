@@ -35,7 +35,7 @@ class ServedMaskedLM(Servable):
         """
         super().__init__(model, tokenizer, **options)
         if not 1 <= top_k <= tokenizer.vocab_size:
-            raise InputError(f"`top_k`={top_k}: it must be from 1 to the size of the vocabulary, "
+            raise InputError(f"`top_k`={top_k}: must be from 1 to the size of the vocabulary, "
                              f"{tokenizer.vocab_size}")
         self._top_k = top_k
 

@@ -58,13 +58,13 @@ class ServedSpanLabeler(Servable):
         """
         super().__init__(model, tokenizer, **options)
         if self.max_seq_length <= max_query_length + 3:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be over `max_query_length` + 3, "
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be over `max_query_length` + 3, "
                              f"{max_query_length + 3}, or the longest question leaves no room for the context")
         if min(doc_stride, max_answer_length, max_windows) < 1:
             raise InputError(f"`doc_stride`={doc_stride}, `max_answer_length`={max_answer_length}, `max_windows`="
                              f"{max_windows}: each must be at least 1")
         if not 1 <= top_k <= N_BEST_SIZE:
-            raise InputError(f"`top_k`={top_k}: it must be from 1 to {N_BEST_SIZE}")
+            raise InputError(f"`top_k`={top_k}: must be from 1 to {N_BEST_SIZE}")
         self._doc_stride, self._max_query_length = doc_stride, max_query_length
         self._max_answer_length, self._top_k, self._max_windows = max_answer_length, top_k, max_windows
         self._allow_no_answer, self._threshold = allow_no_answer, null_score_diff_threshold

@@ -63,13 +63,13 @@ class InstanceSettings(Settings):
             raise InputError(f"`short_seq_prob`={self.short_seq_prob}: has no effect with `objective`={self.objective}")
         # Checked here instead of in the flags, which have no bounds in the original BERT.
         if not NUM_SPECIAL + 2 <= self.max_seq_length <= MAX_SEQ_LENGTH:
-            raise InputError(f"`max_seq_length`={self.max_seq_length}: it must be at least "
+            raise InputError(f"`max_seq_length`={self.max_seq_length}: must be at least "
                              f"{NUM_SPECIAL + 2}, for [CLS] a [SEP] b [SEP], and at most {MAX_SEQ_LENGTH}")
         for name in ("max_predictions_per_seq", "dupe_factor"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise InputError(f"`{name}`={getattr(self, name)}: it must be at least 1")
+                raise InputError(f"`{name}`={getattr(self, name)}: must be at least 1")
         if self.max_predictions_per_seq > MAX_SEQ_LENGTH:
-            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: it must be at most "
+            raise InputError(f"`max_predictions_per_seq`={self.max_predictions_per_seq}: must be at most "
                              f"{MAX_SEQ_LENGTH}")
         for name in ("masked_lm_prob", "short_seq_prob"):
             if not 0 <= getattr(self, name) <= 1:

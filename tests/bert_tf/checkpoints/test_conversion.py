@@ -96,7 +96,7 @@ def test_the_error_for_a_full_disk_names_the_file(tf1_checkpoint, reference_conf
 
 
 @pytest.mark.parametrize(("output_format", "task", "message"), [
-    ("onnx", None, "^`format`=onnx: it must be one of tf1, model_garden, huggingface$"),
+    ("onnx", None, "^`format`=onnx: must be one of tf1, model_garden, huggingface$"),
     ("huggingface", Task("classifier", tuple("abcdefghi")),
      r"/classify_init\.ckpt: the task has 9 labels, and the model has \d outputs"),
 ])

@@ -42,7 +42,7 @@ def test_the_latest_checkpoint_of_a_training_run(training_checkpoint):
 @pytest.mark.parametrize(("path", "message"), [
     ("{}/nothing", r"^{}/nothing: no checkpoint there \(looked for {}/nothing\.index\)$"),
     ("{}", r"^{}: no checkpoint there \(looked for {}/bert_model\.ckpt\.index\)$"),
-    ("none.safetensors", r"^none\.safetensors: no such file$"),
+    ("none.safetensors", r"^none\.safetensors: does not exist$"),
     ("none://a/b", r"^none://a/b: cannot be read: File system scheme 'none' not implemented"),
     ("none://a/b.safetensors", r"^none://a/b\.safetensors: cannot be read: File system scheme 'none'"),
 ])

@@ -31,19 +31,19 @@ def expect(argument_and_path, message):
 
 @pytest.mark.parametrize(("check", "name", "message"), [
     (paths.check_file, "a.txt", None),
-    (paths.check_file, "none", "no such file$"),
-    (paths.check_file, "d", "is a directory, a file is needed$"),
+    (paths.check_file, "none", "does not exist$"),
+    (paths.check_file, "d", "must be a file, but is a directory$"),
     (paths.check_folder, "d", None),
-    (paths.check_folder, "none", "no such folder$"),
-    (paths.check_folder, "a.txt", "no such folder$"),
+    (paths.check_folder, "none", "does not exist$"),
+    (paths.check_folder, "a.txt", "must be a directory, but is a file$"),
     (paths.check_output_dir, "d", None),
     (paths.check_output_dir, "new/run", None),
-    (paths.check_output_dir, "a.txt", "is a file, a folder is needed$"),
+    (paths.check_output_dir, "a.txt", "must be a directory, but is a file$"),
     (paths.check_output_file, "a.txt", None),
     (paths.check_output_file, "new", None),
     (paths.check_output_file, "new[1]", None),
-    (paths.check_output_file, "d", "is a directory, a file is needed$"),
-    (paths.check_output_file, "none/new", "there is no folder .*/none: a file in a folder"),
+    (paths.check_output_file, "d", "must be a file, but is a directory$"),
+    (paths.check_output_file, "none/new", "the directory .*/none does not exist; create it"),
 ])
 def test_single_paths(root, check, name, message):
     with expect(f"`argument`={root}/{name}: ", message):
@@ -52,14 +52,14 @@ def test_single_paths(root, check, name, message):
 
 
 @pytest.mark.parametrize(("check", "path", "message"), [
-    (paths.check_output_dir, "gs://bucket//run", "each part between slashes must be a name"),
-    (paths.check_output_file, "ram://a/../b", "each part between slashes must be a name"),
-    (paths.check_output_dir, "gs:/bucket/run", "in a bucket it is gs://bucket/run"),
-    (paths.check_file, "pipe", "is no regular file$"),
-    (paths.check_output_file, "pipe", "is no regular file, and would be replaced by one"),
-    (paths.check_output_file, "link", "is a link to nowhere, which is not there"),
-    (paths.check_file, "caf\udce9.txt", r"caf\\udce9\.txt': the name is not UTF-8; rename it"),
-    (paths.expand_globs, "*.txt", r"caf\\udce9\.txt': the name is not UTF-8; rename it"),
+    (paths.check_output_dir, "gs://bucket//run", "contains an empty, '.', or '..' component"),
+    (paths.check_output_file, "ram://a/../b", "contains an empty, '.', or '..' component"),
+    (paths.check_output_dir, "gs:/bucket/run", "is not the path of a bucket; set gs://bucket/run"),
+    (paths.check_file, "pipe", "is not a regular file$"),
+    (paths.check_output_file, "pipe", "is not a regular file; choose another path"),
+    (paths.check_output_file, "link", "is a symbolic link to nowhere, which does not exist"),
+    (paths.check_file, "caf\udce9.txt", r"caf\\udce9\.txt': is not valid UTF-8; rename it"),
+    (paths.expand_globs, "*.txt", r"caf\\udce9\.txt': is not valid UTF-8; rename it"),
 ])
 def test_special_paths(tmp_path, monkeypatch, check, path, message):
     monkeypatch.chdir(tmp_path)
@@ -79,9 +79,9 @@ def test_missing_values_and_inaccessible_buckets(check, monkeypatch):
         with pytest.raises(InputError, match=r"^`argument` is required$"):
             check("argument", path)
     monkeypatch.setattr(tf.io.gfile, "stat", stat)
-    with pytest.raises(InputError, match=r"^`argument`=gs://b/x: cannot be read: no credentials \(HTTP 401\): gcloud"):
+    with pytest.raises(InputError, match=r"^`argument`=gs://b/x: cannot be read: no credentials \(HTTP 401\); run"):
         check("argument", "gs://b/x")
-    with pytest.raises(InputError, match=r"^`argument`='gs://b/caf\\udce9': the name is not UTF-8; rename it$"):
+    with pytest.raises(InputError, match=r"^`argument`='gs://b/caf\\udce9': is not valid UTF-8; rename it$"):
         check("argument", "gs://b/caf\udce9")
 
 
@@ -98,8 +98,8 @@ def test_globs(root, patterns, expected):
 
 
 @pytest.mark.parametrize(("pattern", "folders", "message"), [
-    ("*.csv", False, "no such file$"), ("d", False, "is a directory, files are needed"),
-    ("[d]", False, "is a directory, files are needed"), ("empty", True, "a directory without files")])
+    ("*.csv", False, "does not exist$"), ("d", False, "must be a file, but is a directory"),
+    ("[d]", False, "must be a file, but is a directory"), ("empty", True, "is a directory without files")])
 def test_globs_without_files(root, pattern, folders, message):
     with expect(f"`input_file`={root}/{pattern.strip('[]')}: ", message):
         paths.expand_globs("input_file", f"{root}/{pattern}", folders=folders)
@@ -133,19 +133,20 @@ def test_an_unreadable_directory_is_an_error(tmp_path, monkeypatch):
 def test_outputs_that_the_next_run_would_read(tmp_path, monkeypatch, output, patterns, is_folder, is_found):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "texts").mkdir()
-    with expect(f"`output`={output}: lies where `input_file`=", "looks" if is_found else None):
+    with expect(f"`output`={output}: would be read by the next run as `input_file`=", "; choose" if is_found else None):
         paths.check_not_found("output", output, {"eval_input_file": None, "input_file": patterns}, is_folder)
 
 
 @pytest.mark.parametrize(("output", "given", "message"), [
-    ("link", {"vocab_file": "m/vocab.txt"}, "is `vocab_file`, which would be lost"),
-    ("link", {"vocab_file": None, "input_file": ["a", "m/vocab.txt"]}, "is `input_file`, which would be lost"),
+    ("link", {"vocab_file": "m/vocab.txt"}, "would overwrite `vocab_file`"),
+    ("link", {"vocab_file": None, "input_file": ["a", "m/vocab.txt"]}, "would overwrite `input_file`"),
     ("new", {"vocab_file": "m/vocab.txt", "input_file": None}, None),
     ("m/answers.jsonl", {"model": "m"}, None),
-    ("m/vocab.txt", {"model": "m"}, "is a file of `model`=m, which would be lost"),
-    ("m/config.json", {"model": "m"}, "is a file of `model`=m, which would be lost"),
-    ("m/vocab.txt", {"init_checkpoint": "m/bert_model.ckpt"}, "is a file of `init_checkpoint`=m/bert_model.ckpt"),
-    ("m/../d/dev.tsv", {"data_dir": "d"}, "is a file of `data_dir`=d, which would be lost"),
+    ("m/vocab.txt", {"model": "m"}, "would overwrite a file of `model`=m"),
+    ("m/config.json", {"model": "m"}, "would overwrite a file of `model`=m"),
+    ("m/vocab.txt", {"init_checkpoint": "m/bert_model.ckpt"},
+     "would overwrite a file of `init_checkpoint`=m/bert_model.ckpt"),
+    ("m/../d/dev.tsv", {"data_dir": "d"}, "would overwrite a file of `data_dir`=d"),
 ])
 def test_outputs_that_would_replace_an_input(tmp_path, monkeypatch, output, given, message):
     monkeypatch.chdir(tmp_path)
@@ -159,9 +160,9 @@ def test_outputs_that_would_replace_an_input(tmp_path, monkeypatch, output, give
 def test_output_directories_of_a_model_or_a_data_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkdir("m")
-    with pytest.raises(InputError, match=r"^`output_dir`=m/: is the folder of `teacher`; give another$"):
+    with pytest.raises(InputError, match=r"^`output_dir`=m/: is the directory of `teacher`; choose another directory$"):
         paths.check_apart("output_dir", "m/", {"student": None, "teacher": "m/bert_model.ckpt"})
     paths.check_apart("output_dir", "new", {"teacher": "m"})
-    with pytest.raises(InputError, match=r"^`output_dir`=d: holds `dev_file`=d/dev.tsv, which would be replaced"):
+    with pytest.raises(InputError, match=r"^`output_dir`=d: would overwrite `dev_file`=d/dev.tsv"):
         paths.check_not_replaced("output_dir", "d", r".*\.tsv", {"dev_file": "d/dev.tsv"})
     paths.check_not_replaced("output_dir", "d", r".*\.txt", {"dev_file": "d/dev.tsv"})

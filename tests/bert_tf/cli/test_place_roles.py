@@ -27,21 +27,21 @@ class Paths(Settings):
 @pytest.mark.parametrize(("values", "message"), [
     ({"task": None}, "`task` is required"),
     ({"do_train": True}, "`train_file` is required with `do_train`"),
-    ({"do_train": True, "train_file": "none"}, "`train_file`=none: no such file"),
-    ({"output_dir": "a.txt"}, "`output_dir`=a.txt: is a file, a folder is needed"),
+    ({"do_train": True, "train_file": "none"}, "`train_file`=none: does not exist"),
+    ({"output_dir": "a.txt"}, "`output_dir`=a.txt: must be a directory, but is a file"),
     ({"do_train": True, "train_file": "a.txt", "output_file": "a.txt"},
-     "`output_file`=a.txt: is `train_file`, which would be lost"),
+     "`output_file`=a.txt: would overwrite `train_file`; choose another path"),
     ({"texts": "*.txt", "output_file": "b.txt"},
-     "`output_file`=b.txt: lies where `texts`=*.txt looks: it would be read by the next run"),
-    ({"texts": ".", "output_dir": "out"}, "`output_dir`=out: lies where `texts`=. looks: it would be read by the next "
-                                          "run"),
+     "`output_file`=b.txt: would be read by the next run as `texts`=*.txt; choose another path"),
+    ({"texts": ".", "output_dir": "out"}, "`output_dir`=out: would be read by the next run as `texts`=.; choose "
+                                          "another path"),
     ({"run": "out"}, "`dev_file` is required with `run` without `model` or `unknown`"),
-    ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the folder of `teacher`; give another"),
-    ({"run": "out[1]", "model": "a"}, "`run`=out[1]: has [ in its name, which TensorFlow takes for a "
-                                       "pattern when it looks for checkpoints there; choose another name"),
-    ({"given": "c.txt", "output_file": "c.txt"}, "`output_file`=c.txt: is `given`, which would be lost"),
+    ({"run": ".", "model": ".", "teacher": "."}, "`run`=.: is the directory of `teacher`; choose another directory"),
+    ({"run": "out[1]", "model": "a"}, "`run`=out[1]: contains [, which TensorFlow interprets as a pattern when "
+                                       "it searches for checkpoints; choose another name"),
+    ({"given": "c.txt", "output_file": "c.txt"}, "`output_file`=c.txt: would overwrite `given`; choose another path"),
     ({"model": ".", "output_file": "vocab.txt"},
-     "`output_file`=vocab.txt: is a file of `model`=., which would be lost"),
+     "`output_file`=vocab.txt: would overwrite a file of `model`=.; choose another path"),
 ])
 def test_invalid_paths(tmp_path, monkeypatch, values, message):
     (tmp_path / "a.txt").write_text("a")

@@ -73,11 +73,11 @@ def test_all_values_are_next_to_the_checkpoint(capsys):
     ({}, {}, (True, None), ""),
     ({"do_lower_case": True, "strip_accents": False}, {}, (True, False), ""),
     ({"do_lower_case": True, "strip_accents": False}, {"strip_accents": True}, (True, True),
-     "note: --strip_accents=True: bert/tokenizer_config.json says False; what is given counts\n"),
+     "note: --strip_accents=True overrides bert/tokenizer_config.json (False)\n"),
     ({"do_lower_case": True, "strip_accents": False}, {"do_lower_case": False}, (False, None),  # for another casing
-     "note: --do_lower_case=False: bert/tokenizer_config.json says True; what is given counts\n"),
+     "note: --do_lower_case=False overrides bert/tokenizer_config.json (True)\n"),
     ({"do_lower_case": True}, {"strip_accents": False}, (True, False),
-     "note: --strip_accents=False: bert/tokenizer_config.json says True; what is given counts\n"),
+     "note: --strip_accents=False overrides bert/tokenizer_config.json (True)\n"),
 ])
 def test_casing_and_accents(bert, capsys, content, given, expected, note):
     (bert / "tokenizer_config.json").write_text(json.dumps(content))
@@ -95,10 +95,9 @@ def test_explicit_files_take_precedence(bert, capsys):
     model, tokenizer = resolve_fine_tuning(given)
     assert (model.bert_config_file, tokenizer.vocab_file, tokenizer.do_lower_case) == tuple(given.values())
     assert capsys.readouterr().err.splitlines() == [
-        "note: --bert_config_file=mine.json: says hidden_dropout_prob 0.3, bert/config.json says 0.1; what is given "
-        "counts",
-        "note: --vocab_file=mine.txt: is another vocabulary than bert/vocab.txt; what is given counts",
-        "note: --do_lower_case=True: bert/tokenizer_config.json says False; what is given counts"]
+        "note: --bert_config_file=mine.json overrides bert/config.json: hidden_dropout_prob is 0.3, not 0.1",
+        "note: --vocab_file=mine.txt overrides bert/vocab.txt, which differs",
+        "note: --do_lower_case=True overrides bert/tokenizer_config.json (False)"]
     resolve_fine_tuning({"bert_config_file": "bert/config.json", "vocab_file": "bert/vocab.txt",
                          "do_lower_case": False})
     assert capsys.readouterr().err == ""
@@ -136,7 +135,7 @@ def test_a_vocabulary_in_tokenizer_json(bert, capsys):
 
 @pytest.mark.parametrize(("pieces", "message"), [
     (["[PAD]", "a"], r"^bert/tokenizer\.json, as lines: has no line \[UNK\]"),
-    ([*PIECES, "more"], "^bert/tokenizer.json: has 9 entries, and bert/config.json has vocab_size 8: they are of two"),
+    ([*PIECES, "more"], "^bert/tokenizer.json: has 9 entries, but bert/config.json has vocab_size 8, so they"),
 ])
 def test_invalid_vocabularies_in_tokenizer_json(bert, pieces, message):
     write_tokenizer_json(bert, pieces)
@@ -145,9 +144,9 @@ def test_invalid_vocabularies_in_tokenizer_json(bert, pieces, message):
 
 
 @pytest.mark.parametrize(("name", "message"), [
-    ("config.json", "^`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=bert, nor "
-                    "a config.json or params.yaml$"),
-    ("vocab.txt", r"^`vocab_file` is required: there is no vocab.txt beside `init_checkpoint`=bert, nor a tokenizer."),
+    ("config.json", "^`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml "
+                    "next to `init_checkpoint`=bert$"),
+    ("vocab.txt", r"^`vocab_file` is required: there is no vocab.txt or tokenizer.json next to `init"),
 ])
 def test_missing_files(bert, name, message):
     (bert / name).unlink()
@@ -177,7 +176,7 @@ def test_a_run_has_its_own_files(bert, capsys):
     resolve_fine_tuning({"init_checkpoint": None, "bert_config_file": "mine.json", "do_lower_case": True}, **run)
     assert capsys.readouterr().err == ""  # the run itself rejects them
     os.remove("out/vocab.txt")
-    with pytest.raises(InputError, match=r"there is no vocab.txt beside `output_dir`=out, nor a tokenizer.json"):
+    with pytest.raises(InputError, match=r"there is no vocab.txt or tokenizer.json next to `output_dir`=out"):
         resolve_fine_tuning({"init_checkpoint": None}, **run)
 
 

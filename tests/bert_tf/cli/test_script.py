@@ -15,7 +15,7 @@ from absl import flags
 from bert_tf.cli import script
 from bert_tf.errors import InputError
 
-REPORT = "this is a fault of bert_tf, not of your input: please report it"
+REPORT = "internal error in bert_tf; please report it"
 
 
 @pytest.fixture
@@ -72,8 +72,8 @@ def test_status_without_an_error(run):
      "run/events.out; No space left on device"),
     (tf.errors.ResourceExhaustedError(None, None, "{{function_node a}} {{node b}} OOM when allocating tensor with shape"
                                       "[2000000000,8] and type float on /job:a/device:CPU:0 by allocator cpu [Op:Mul]"),
-     "not enough memory for numbers of shape [2000000000,8] and type float: smaller batches, shorter sequences or a "
-     "smaller model need less"),
+     "not enough memory for a tensor of shape [2000000000,8] and type float; reduce the batch size, the sequence "
+     "length, or the model size"),
 ])
 def test_invalid_input_is_one_line_and_status_1(run, error, line):
     assert run(fails_with(error)) == (1, f"toy.py: {line}\n")
@@ -93,7 +93,7 @@ def test_a_bug_shows_its_traceback_and_asks_for_a_report(run, error):
     assert ", in fails_with\n" not in errors
     assert "raise error" in errors
     assert f"{type(error).__name__}" in errors
-    assert last == f"toy.py: {REPORT} with the command and the lines above"
+    assert last == f"toy.py: {REPORT} with the command and the traceback above"
 
 
 def test_environment_errors_exist_in_tensorflow():
@@ -173,7 +173,7 @@ def test_signals(run, number, expected, is_replaced):
     ("--max_seq_length=many", "flag --max_seq_length=many: invalid literal for int() with base 10: 'many' "
                               "(see --help)"),
     ("--max_seq_length=3", "flag --max_seq_length=3: 3 is not integer >= 4 (see --help)"),
-    ("more", "unexpected argument 'more': flags are written --name=value"),
+    ("more", "unexpected argument 'more'; write flags as --name=value"),
 ])
 def test_invalid_flags(run, argument, line):
     assert run(lambda argv: pytest.fail("main must not run"), argument) == (1, f"toy.py: {line}\n")

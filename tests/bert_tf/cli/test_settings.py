@@ -39,19 +39,19 @@ def test_values_within_the_bounds():
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"accumulate_steps": 0}, "`accumulate_steps`=0: it must be at least 1"),
-    ({"accumulate_steps": 9}, "`accumulate_steps`=9: it must be at most 8"),
-    ({"rate": -0.5}, "`rate`=-0.5: it must be at least 0.0"),
-    ({"rate": math.nan}, "`rate`=nan: it must be at least 0.0"),
-    ({"rate": math.inf}, "`rate`=inf: it must be a finite number"),
-    ({"shift": math.nan}, "`shift`=nan: it must be a finite number"),
-    ({"shift": -math.inf}, "`shift`=-inf: it must be a finite number"),
-    ({"steps": 2**31}, "`steps`=2147483648: it must be at most 2147483647"),
-    ({"steps": -(2**40)}, "`steps`=-1099511627776: it must be at least -2147483648"),
-    ({"seed": 2**63}, "`seed`=9223372036854775808: it must be at most 9223372036854775807"),
-    ({"optimizer": "sgd"}, "`optimizer`=sgd: it must be one of adamw, lamb"),
-    ({"sizes": (3, 1)}, "`sizes`=1: it must be at least 2"),
-    ({"sizes": (10, 3)}, "`sizes`=10: it must be at most 9"),
+    ({"accumulate_steps": 0}, "`accumulate_steps`=0: must be at least 1"),
+    ({"accumulate_steps": 9}, "`accumulate_steps`=9: must be at most 8"),
+    ({"rate": -0.5}, "`rate`=-0.5: must be at least 0.0"),
+    ({"rate": math.nan}, "`rate`=nan: must be at least 0.0"),
+    ({"rate": math.inf}, "`rate`=inf: must be a finite number"),
+    ({"shift": math.nan}, "`shift`=nan: must be a finite number"),
+    ({"shift": -math.inf}, "`shift`=-inf: must be a finite number"),
+    ({"steps": 2**31}, "`steps`=2147483648: must be at most 2147483647"),
+    ({"steps": -(2**40)}, "`steps`=-1099511627776: must be at least -2147483648"),
+    ({"seed": 2**63}, "`seed`=9223372036854775808: must be at most 9223372036854775807"),
+    ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
+    ({"sizes": (3, 1)}, "`sizes`=1: must be at least 2"),
+    ({"sizes": (10, 3)}, "`sizes`=10: must be at most 9"),
 ])
 def test_values_out_of_bounds(values, message):
     with pytest.raises(InputError) as caught:
@@ -62,7 +62,7 @@ def test_values_out_of_bounds(values, message):
 def test_checks_of_a_class():
     with pytest.raises(InputError, match=r"^`warmup`=6: must not be over `steps`, 5$"):
         Job(warmup=6)
-    with pytest.raises(InputError, match="`steps`=0: it must be at least 1"):  # bounds are checked first
+    with pytest.raises(InputError, match="`steps`=0: must be at least 1"):  # bounds are checked first
         Job(steps=0, warmup=6)
     with pytest.raises(InputError, match="`warmup`=5: must not be over `steps`, 4"):
         dataclasses.replace(Job(warmup=5), steps=4)

@@ -63,7 +63,7 @@ def test_the_factorization_is_the_best_of_its_rank():
 
 
 @pytest.mark.parametrize(("config", "size", "message"), [
-    (CONFIG, 12, "`embedding_size`=12: it must be at least 1 and below hidden_size, 12"),
+    (CONFIG, 12, "`embedding_size`=12: must be at least 1 and below hidden_size, 12"),
     (SHARED, 3, "`embedding_size`=3: the word table of the model is factorised already, to 5"),
 ])
 def test_rejected_sizes(config, size, message):

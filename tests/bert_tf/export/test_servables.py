@@ -219,14 +219,14 @@ def test_versions(servables, tmp_path, monkeypatch):
     assert export.save(servable, str(tmp_path)) == (str(tmp_path / "7"), False)
     assert not (tmp_path / "7" / "assets.extra").exists()
     for options, message in (({"version": 6}, "6: exists; choose another version"),
-                             ({"weights": "float16"}, "`weights`=float16: it must be one of float32, bfloat16, int8")):
+                             ({"weights": "float16"}, "`weights`=float16: must be one of float32, bfloat16, int8")):
         with pytest.raises(InputError, match=message):
             export.save(servable, str(tmp_path), **options)
 
 
 @pytest.mark.parametrize(("name", "options", "message"), [
     ("encoder", {"max_seq_length": 32}, "from 4 to max_position_embeddings, 31"),
-    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: it must be over `max_query_length` [+] 3, 9"),
+    ("squad", {"max_seq_length": 9}, "`max_seq_length`=9: must be over `max_query_length` [+] 3, 9"),
 ])
 def test_invalid_lengths(toy_tokenizer, name, options, message):
     with pytest.raises(InputError, match=message):

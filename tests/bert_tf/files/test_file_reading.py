@@ -26,18 +26,18 @@ def test_text_is_utf_8_with_or_without_a_byte_order_mark(folder, mark):
     put(f"{folder}/json", mark + b'{"a": "\xc3\xa9"}')
     assert files.read_json_object(f"{folder}/json") == {"a": "é"}
     put(f"{folder}/latin", mark + "aé".encode("latin-1"))
-    with pytest.raises(InputError, match=rf"/latin: byte {len(mark) + 2} is 0xe9, which is not UTF-8: save the file"):
+    with pytest.raises(InputError, match=rf"/latin: byte {len(mark) + 2} is 0xe9, which is not UTF-8; save the file"):
         files.read_text(f"{folder}/latin")
 
 
 @pytest.mark.parametrize(("text", "message"), [
     ("", "is not JSON: Expecting value: line 1 column 1"),
     ('{"a": 1} x', "is not JSON: Extra data"),
-    ("[" * 100_000, "its JSON is nested too deeply"),
-    ('{"a": ' * 100_000, "its JSON is nested too deeply"),
+    ("[" * 100_000, "the JSON is nested too deeply"),
+    ('{"a": ' * 100_000, "the JSON is nested too deeply"),
     ("9" * 5_000, "is not JSON: Exceeds the limit"),
     ("[1]", "expected a JSON object, found list"),
-    ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "has the key 'b' twice in an object"),
+    ('{"a": [{"b": 1, "c": 2, "b": 3}]}', "contains the key 'b' twice in an object"),
 ])
 def test_invalid_json_objects(tmp_path, text, message):
     (tmp_path / "file.json").write_text(text)
@@ -85,5 +85,5 @@ def test_lines_with_invalid_bytes(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfa\r\nb\xff\r\n\xe2\x80\xa8\n\n\xc3")
     decoder = files.LineDecoder()
     assert files.read_lines(tmp_path / "a.txt", decoder) == ["a", "b", "\u2028", "", ""]
-    assert decoder.note() == "2 lines have bytes that are not UTF-8, which are left out"
+    assert decoder.note() == "2 lines contain bytes that are not UTF-8, which are ignored"
     assert files.LineDecoder().note() == ""

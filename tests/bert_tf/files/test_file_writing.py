@@ -92,7 +92,7 @@ def test_local_paths_of_other_types(tmp_path, to_path):
 
 
 def test_new_file_cannot_be_appended_to(tmp_path):
-    with pytest.raises(ValueError, match="mode is 'a': a new file is opened with 'w' or 'wb'"):
+    with pytest.raises(ValueError, match="mode is 'a': must be 'w' or 'wb'"):
         write(str(tmp_path / "results"), "x", "a")
     assert not os.listdir(tmp_path)
 
@@ -124,7 +124,7 @@ def test_new_folder_appears_when_it_is_complete(tmp_path):
         assert sorted(os.listdir(tmp_path)) == [".model.lock"]
         os.mkdir(unfinished)
         put(f"{unfinished}/weights", "x")
-        with pytest.raises(InputError, match=f"^{tmp_path}/model: process {os.getpid()} is writing there"):
+        with pytest.raises(InputError, match=f"^{tmp_path}/model: locked by process {os.getpid()};"):
             fill(files.new_folder(f"{tmp_path}/model"), ["other"])
         assert os.listdir(unfinished) == ["weights"]
     assert read_all(tmp_path) == {"model/weights": "x"}
@@ -138,7 +138,7 @@ def test_after_an_error_there_is_no_new_folder(tmp_path):
     with pytest.raises(OSError, match=r"^/.*/model: cannot be written: Directory not empty$"):
         fill(files.new_folder(tmp_path / "model"), ["weights", other_process])
     assert read_all(tmp_path) == {"model/theirs": "new"}
-    with pytest.raises(FileExistsError, match=r"^/.*/model: exists$"):
+    with pytest.raises(FileExistsError, match=r"^/.*/model: already exists$"):
         fill(files.new_folder(str(tmp_path / "model")), [], AssertionError("must not run"))
 
 
@@ -224,7 +224,7 @@ def test_errors_of_an_upload_name_the_object(store, monkeypatch):
     with pytest.raises(PermissionError, match=rf"^{store}/results: cannot be written: no permission \(HTTP 403\)$"):
         write(f"{store}/results", "x")
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "wb"))  # noqa: SIM115
-    with pytest.raises(OSError, match=rf"^{store}/results: its temporary file in .*: cannot be written: No space left"):
+    with pytest.raises(OSError, match=rf"^{store}/results: the temporary file in .*: cannot be written: No space left"):
         write(f"{store}/results", "x")
     assert files.names_in(store) == []
 
@@ -240,7 +240,7 @@ def test_a_remote_directory_is_uploaded_in_order(request, monkeypatch, kind):
     fill(files.new_folder(f"{place}/model/"), inside)
     assert uploaded == names
     assert {files.read_bytes(name) for name in names} == {b"new"}
-    with pytest.raises(FileExistsError, match=rf"^{place}/model: exists$"):
+    with pytest.raises(FileExistsError, match=rf"^{place}/model: already exists$"):
         fill(files.new_folder(f"{place}/model"), inside)
     with pytest.raises(KeyboardInterrupt):
         fill(files.new_folder(f"{place}/other"), inside, KeyboardInterrupt)

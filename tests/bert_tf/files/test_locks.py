@@ -28,7 +28,7 @@ def test_this_process_locks_an_output_once(tmp_path, name):
     (tmp_path / "directory").mkdir()
     path = str(tmp_path / name)
     with only_writer("output_dir", path), only_writer("output_dir", f"{tmp_path}/other"):
-        assert lock_error(path) == f"`output_dir`={path}: process {os.getpid()} is writing there; wait for its end, " \
+        assert lock_error(path) == f"`output_dir`={path}: locked by process {os.getpid()}; wait until it finishes, " \
                                    "or stop it"
     with pytest.raises(ZeroDivisionError), only_writer("output_dir", path):
         raise ZeroDivisionError
@@ -43,7 +43,7 @@ def test_a_lock_ends_with_a_killed_process(tmp_path):
         with subprocess.Popen([sys.executable, "-c", HOLD, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True, cwd=scripts.ROOT) as holder:
             assert holder.stdout.readline() == "held\n"
-            assert f"process {holder.pid} is writing there" in lock_error(path)
+            assert f"locked by process {holder.pid};" in lock_error(path)
             holder.kill()
         assert os.listdir(tmp_path) == left
         with only_writer("output_dir", str(path)):
@@ -62,6 +62,6 @@ def test_records_have_one_writer(tmp_path, reference):
     text, output = tmp_path / "text.txt", tmp_path / "a.tfrecord"
     text.write_text("A story.\nOf two.\n\nAnother story.\nOf three.\n")
     with only_writer("output_file", f"{output}.manifest.json"), pytest.raises(
-            InputError, match=f"`output_file`={output}.manifest.json: process {os.getpid()} is writing there"):
+            InputError, match=f"`output_file`={output}.manifest.json: locked by process {os.getpid()};"):
         local_runner.create_pretraining_data([str(text)], [str(output)], tokenizer, InstanceSettings(), 1)
     assert not output.exists()

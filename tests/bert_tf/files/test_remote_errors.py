@@ -21,10 +21,10 @@ def http(code, message):
 
 @pytest.mark.parametrize(("error", "message", "expected", "reason"), [
     (tf.errors.NotFoundError, http(404, "The specified bucket does not exist."), FileNotFoundError,
-     "there is no bucket corpus"),
+     "bucket corpus does not exist"),
     (tf.errors.PermissionDeniedError, http(401, "Anonymous caller does not have storage.objects.get"), PermissionError,
-     "no credentials (Anonymous caller does not have storage.objects.get): gcloud auth application-default login makes "
-     "some, or GOOGLE_APPLICATION_CREDENTIALS names a file of them"),
+     "no credentials (Anonymous caller does not have storage.objects.get); run gcloud auth application-default login, "
+     "or set GOOGLE_APPLICATION_CREDENTIALS to a credentials file"),
     (tf.errors.PermissionDeniedError, http(403, "me@x does not have storage.objects.get"), PermissionError,
      "no permission (me@x does not have storage.objects.get)"),
     (tf.errors.PermissionDeniedError, "HTTP response code 403 with body '<html>'", PermissionError,
@@ -50,12 +50,12 @@ def test_a_missing_object_is_not_an_error(monkeypatch):
 
     monkeypatch.setattr(tf.io.gfile, "stat", fail)
     assert not files.exists(PATH)
-    with pytest.raises(FileNotFoundError, match=rf"^{PATH}: no such file$"):
+    with pytest.raises(FileNotFoundError, match=rf"^{PATH}: does not exist$"):
         files.size(PATH)
 
 
 @pytest.mark.parametrize(("path", "message"), [
-    *((f"gs://{bucket}/x", f"{bucket!r} is no name of a bucket: lower-case letters, digits, - _ . are")
+    *((f"gs://{bucket}/x", f"{bucket!r} is not a bucket name; use only lowercase letters, digits, - _ .")
       for bucket in ("two words", "Upper", "-x")),
     ("gs:///x", "cannot be read: GCS path doesn't contain a bucket name"),
     ("none://a", "cannot be read: File system scheme 'none' not implemented"),

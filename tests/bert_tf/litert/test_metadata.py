@@ -33,7 +33,7 @@ def test_metadata_is_read(path, has_checksum, monkeypatch):
 
 def test_files_that_are_not_models(path, tmp_path):
     path.write_bytes(b"TFL3")
-    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model that answers text"):
+    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model with text inputs"):
         LiteRTModel(str(path))
     path.write_bytes(metadata_file.append(b"no graphs", ENCODER, PIECES.split()))
     with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model: "):
@@ -49,7 +49,7 @@ def test_corrupted_graphs_are_not_opened(path, offset, monkeypatch):
     content[offset] ^= 1
     path.write_bytes(content)
     monkeypatch.setattr(compiled_graphs, "CompiledGraphs", lambda *arguments: pytest.fail("it must not be opened"))
-    with pytest.raises(InputError, match=r"m\.tflite: is damaged: its graphs do not match their checksum; copy or"):
+    with pytest.raises(InputError, match=r"m\.tflite: is corrupted: its graphs do not match their checksum; copy or"):
         LiteRTModel(str(path))
 
 
@@ -58,5 +58,5 @@ def test_metadata_that_would_exhaust_the_memory(path, content, limit, monkeypatc
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bert_tf.json", content)
     monkeypatch.setattr(metadata_file, "MOST_BYTES", limit)
-    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model that answers text"):
+    with pytest.raises(InputError, match=r"m\.tflite: is not a LiteRT model with text inputs"):
         metadata_file.read(path)

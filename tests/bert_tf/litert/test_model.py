@@ -128,7 +128,7 @@ def test_metadata_of_a_converted_model(toy_litert_files):
 
 
 @pytest.mark.parametrize(("is_static", "options", "message"), [
-    (True, {"weights": "bfloat16"}, "`weights`=bfloat16: it must be one of float32, float16, int8"),
+    (True, {"weights": "bfloat16"}, "`weights`=bfloat16: must be one of float32, float16, int8"),
     (True, {"lengths": ()}, "whole numbers over 0 are needed"),
     (True, {"batch_sizes": (0,)}, "whole numbers over 0 are needed"),
     (False, {}, "a LiteRT model has fixed lengths"),

@@ -39,13 +39,13 @@ def test_hugging_face_settings_without_effect_are_ignored(written):
     ("is_decoder", True, "is_decoder is True: only False is supported"),
     ("is_encoder_decoder", True, "is_encoder_decoder is True: only False is supported"),
     ("add_cross_attention", True, "add_cross_attention is True: only False is supported"),
-    ("pruned_heads", {"0": [0, 1, 2]}, r"pruned_heads is {'0': \[0, 1, 2\]}: it must be numbers of layers"),
-    ("pruned_heads", {"2": [1]}, r"pruned_heads is {'2': \[1\]}: it must be numbers of layers"),
-    ("pruned_heads", [1], r"pruned_heads is \[1\]: it must be numbers of layers"),
-    ("quantization_config", {"bits": 8}, "quantization_config is {'bits': 8}: it is not supported"),
-    ("embedding_size", 4, "embedding_size is 4: only that of hidden_size, 6, is supported"),
-    ("hidden_act", ["gelu"], r"hidden_act is \['gelu'\]: it must be one of gelu, gelu_new, gelu_pytorch_tanh"),
-    ("hidden_size", 0, "hidden_size is 0: it must be a positive integer"),
+    ("pruned_heads", {"0": [0, 1, 2]}, r"pruned_heads is {'0': \[0, 1, 2\]}: must map layer numbers"),
+    ("pruned_heads", {"2": [1]}, r"pruned_heads is {'2': \[1\]}: must map layer numbers"),
+    ("pruned_heads", [1], r"pruned_heads is \[1\]: must map layer numbers"),
+    ("quantization_config", {"bits": 8}, "quantization_config is {'bits': 8}: not supported"),
+    ("embedding_size", 4, "embedding_size is 4: must be equal to hidden_size \\(6\\)"),
+    ("hidden_act", ["gelu"], r"hidden_act is \['gelu'\]: must be one of gelu, gelu_new, gelu_pytorch_tanh"),
+    ("hidden_size", 0, "hidden_size is 0: must be a positive integer"),
 ])
 def test_hugging_face_settings_that_are_not_supported(written, key, value, message):
     path = find_config(written(config_json=HUGGING_FACE | {key: value}))
@@ -78,8 +78,8 @@ def test_weights_determine_which_config_takes_precedence(written):
 
 def test_two_configs_of_different_sizes(written):
     folder = written(bert_config_json=SMALL.to_json(), config_json=HUGGING_FACE | {"num_hidden_layers": 3})
-    with pytest.raises(InputError, match=r"bert_config.json has num_hidden_layers 2, and config.json beside it 3: they "
-                                         "are of two models; name the right one with `bert_config_file`"):
+    with pytest.raises(InputError, match=r"bert_config.json has num_hidden_layers 2, but config.json next to it has "
+                                         "3; set `bert_config_file` to the correct one"):
         find_config(folder)
     written(config_json="{")  # ignored
     assert os.path.basename(find_config(folder)) == "bert_config.json"
@@ -119,11 +119,11 @@ def test_model_garden_defaults_and_settings_without_effect(written, text, expect
 @pytest.mark.parametrize(("text", "message"), [
     ("type: albert", "type is 'albert': only bert and bert_v2 are supported"),
     (f"{GARDEN}, norm_first: true}}", "norm_first is True: only False is supported"),
-    (f"{GARDEN}, embedding_size: 4}}", "embedding_size is 4: only that of hidden_size is supported"),
-    (f"{GARDEN}, hidden_activation: swish}}", "hidden_act is 'swish': it must be one of gelu"),
-    ("task: {model: {}}", r"holds no encoder's config of the Model Garden \(looked for task.model.encoder.type\)"),
-    ("- a", "holds no encoder's config"),
-    ("type: bert\nbert: [1, 2]", r"bert is \[1, 2\]: it must be a mapping of names to values"),
+    (f"{GARDEN}, embedding_size: 4}}", "embedding_size is 4: must be equal to hidden_size"),
+    (f"{GARDEN}, hidden_activation: swish}}", "hidden_act is 'swish': must be one of gelu"),
+    ("task: {model: {}}", r"contains no encoder config of the Model Garden \(expected task.model.encoder.type\)"),
+    ("- a", "contains no encoder config"),
+    ("type: bert\nbert: [1, 2]", r"bert is \[1, 2\]: must be a mapping of names to values"),
     ("type: bert\nbert: {num_layers: 2001-99-99}", "is not YAML: month must be in 1..12"),
     ("a: [", "is not YAML: while parsing"),
     ("a: !!python/object:os.system {}", "is not YAML: could not determine a constructor"),
@@ -139,6 +139,6 @@ def test_a_vocabulary_larger_than_the_model(written):
     folder = written(bert_config_json=SMALL.to_json(), vocab_txt="\n".join([*specials, *"abcdefghijklmn"]))
     check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt", f"{folder}/vocab.txt")
     written(vocab_txt="\n".join([*specials, *"abcdefghijklmno"]))
-    with pytest.raises(InputError, match=r"vocab.txt: has 20 entries, and .*bert_config.json has vocab_size 19: they "
-                                         "are of two models; name the right files by hand"):
+    with pytest.raises(InputError, match=r"vocab.txt: has 20 entries, but .*bert_config.json has vocab_size 19, so "
+                                         "they belong to different models; set the correct files explicitly"):
         check_vocabulary(f"{folder}/bert_config.json", f"{folder}/vocab.txt", f"{folder}/vocab.txt")

@@ -73,7 +73,7 @@ def test_a_directory_named_like_weights(tmp_path):
 def test_a_pickle_is_rejected_with_instructions_for_conversion(tmp_path, name):
     (tmp_path / name).touch()
     for path in (str(tmp_path), f"{tmp_path}/{name}"):
-        with pytest.raises(InputError, match=rf"{name}: is a pickle, .* convert it with AutoModelForPreTraining"):
+        with pytest.raises(InputError, match=rf"{name}: is a pickle, .* with transformers: AutoModelForPreTraining"):
             check_no_pickle(path)
     (tmp_path / "model.safetensors").touch()
     check_no_pickle(str(tmp_path))

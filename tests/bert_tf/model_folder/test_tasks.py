@@ -37,12 +37,12 @@ def test_a_folder_without_a_config(tmp_path):
 
 
 @pytest.mark.parametrize(("values", "message"), [
-    ({"id2label": {"0": "a", "2": "b"}}, "id2label is {'0': 'a', '2': 'b'}: it must give a name to each of the"),
-    ({"id2label": ["a"]}, r"id2label is \['a'\]: it must give a name"),
-    ({"id2label": {"0": 3}}, "id2label is {'0': 3}: it must give a name"),
-    ({"id2label": {}}, "id2label is {}: it must name a label, or more"),
-    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label gives the name 'a' to two labels"),
-    ({"problem_type": "ranking"}, "problem_type is 'ranking': it must be one of regression, single_label_classific"),
+    ({"id2label": {"0": "a", "2": "b"}}, "id2label is {'0': 'a', '2': 'b'}: must map consecutive numbers"),
+    ({"id2label": ["a"]}, r"id2label is \['a'\]: must map"),
+    ({"id2label": {"0": 3}}, "id2label is {'0': 3}: must map"),
+    ({"id2label": {}}, "id2label is {}: must contain at least one label"),
+    ({"id2label": {"0": "a", "1": "b", "2": "a"}}, "id2label contains the name 'a' twice"),
+    ({"problem_type": "ranking"}, "problem_type is 'ranking': must be one of regression, single_label_classific"),
     ({"problem_type": "regression", **NAMES}, "problem_type is 'regression' with 3 outputs: only one is supported"),
 ])
 def test_invalid_labels(written, values, message):

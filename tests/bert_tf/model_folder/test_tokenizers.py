@@ -74,13 +74,13 @@ def test_best_weights_use_the_vocabulary_of_their_run(written, tmp_path):
     ({"tokenizer_config_json": {"word_tokenizer_type": "mecab"}}, "word_tokenizer_type is 'mecab': only 'basic' is"),
     ({"tokenizer_config_json": {"tokenizer_class": "BertJapaneseTokenizer"}},
      "tokenizer_class is 'BertJapaneseTokenizer': only BertTokenizer, .* are supported"),
-    ({"tokenizer_config_json": {"do_lower_case": "yes"}}, "do_lower_case is 'yes': it must be true or false"),
+    ({"tokenizer_config_json": {"do_lower_case": "yes"}}, "do_lower_case is 'yes': must be true or false"),
     ({"tokenizer_config_json": "{"}, "tokenizer_config.json: is not JSON"),
     ({"tokenizer_json": {"normalizer": BERT_NORMALIZER | {"handle_chinese_chars": False}}},
      "tokenizer.json: normalizer.handle_chinese_chars is False: only True is supported"),
     ({"tokenizer_json": {"normalizer": {"type": "NFC"}}}, "normalizer.type is 'NFC': only 'BertNormalizer' is"),
     ({"tokenizer_json": {}}, "normalizer is None: only BertNormalizer is supported"),
-    ({"task_json": {"do_lower_case": 1}}, "task.json: do_lower_case is 1: it must be true or false"),
+    ({"task_json": {"do_lower_case": 1}}, "task.json: do_lower_case is 1: must be true or false"),
 ])
 def test_tokenizers_that_are_not_supported(written, contents, message):
     folder = written(**contents)
@@ -99,15 +99,15 @@ def test_a_vocabulary_written_by_the_tokenizers_library(tmp_path):
 
 
 @pytest.mark.parametrize(("model", "message"), [
-    (None, r"holds no vocabulary \(looked for model.vocab\)"),
-    (WORDPIECE | {"vocab": 3}, "holds no vocabulary"),
+    (None, r"contains no vocabulary \(expected model.vocab\)"),
+    (WORDPIECE | {"vocab": 3}, "contains no vocabulary"),
     (WORDPIECE | {"type": "BPE"}, "model.type is 'BPE': only 'WordPiece' is supported"),
     ({"type": "Unigram", "vocab": [["a", 0.5]]}, "model.type is 'Unigram': only 'WordPiece' is supported"),
     (WORDPIECE | {"unk_token": "<unk>"}, r"model.unk_token is '<unk>': only '\[UNK\]' is supported"),
     (WORDPIECE | {"continuing_subword_prefix": "@@"}, "model.continuing_subword_prefix is '@@': only '##' is"),
-    (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, "the ids of model.vocab are not 0 to 1"),
-    (WORDPIECE | {"vocab": {"a": 0, "b": None}}, "the ids of model.vocab are not 0 to 1"),
-    (WORDPIECE | {"vocab": ["a", "b"]}, "the ids of model.vocab are not 0 to 1"),
+    (WORDPIECE | {"vocab": {"a": 0, "b": 2}}, "the IDs of model.vocab must be 0 to 1"),
+    (WORDPIECE | {"vocab": {"a": 0, "b": None}}, "the IDs of model.vocab must be 0 to 1"),
+    (WORDPIECE | {"vocab": ["a", "b"]}, "the IDs of model.vocab must be 0 to 1"),
 ])
 def test_vocabularies_that_are_not_supported(written, model, message):
     path = f"{written(tokenizer_json={'model': model})}/tokenizer.json"

@@ -143,12 +143,12 @@ def test_a_checkpoint_holds_the_loss_scale(tmp_path):
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    ({"optimizer": "sgd"}, "`optimizer`=sgd: it must be one of adamw, lamb"),
-    ({"num_train_steps": 0}, "`num_train_steps`=0: it must be at least 1"),
-    ({"num_warmup_steps": -1}, "`num_warmup_steps`=-1: it must be at least 0"),
-    ({"weight_decay": -0.1}, r"`weight_decay`=-0\.1: it must be at least 0"),
-    ({"clip_norm": -1.0}, r"`clip_norm`=-1\.0: it must be at least 0"),
-    ({"decay_power": 0.0}, r"`decay_power`=0\.0: it must be over 0"),
+    ({"optimizer": "sgd"}, "`optimizer`=sgd: must be one of adamw, lamb"),
+    ({"num_train_steps": 0}, "`num_train_steps`=0: must be at least 1"),
+    ({"num_warmup_steps": -1}, "`num_warmup_steps`=-1: must be at least 0"),
+    ({"weight_decay": -0.1}, r"`weight_decay`=-0\.1: must be at least 0"),
+    ({"clip_norm": -1.0}, r"`clip_norm`=-1\.0: must be at least 0"),
+    ({"decay_power": 0.0}, r"`decay_power`=0\.0: must be over 0"),
     ({"no_decay": ["bias", "layer_("]}, r"`no_decay` has 'layer_\(', which is no regular expression: "),
 ])
 def test_rejected_arguments(arguments, message):

@@ -104,7 +104,7 @@ def test_invalid_requests(load, kind):
         with pytest.raises(InputError, match="`text_b` must hold as many examples as `text_a`"):
             call(text_a=["a"], text_b=[])
     for call in (functools.partial(model.rows, **PAIR), functools.partial(load("encoder", kind).encode, TEXTS)):
-        with pytest.raises(InputError, match="`batch_size`=0: it must be at least 1"):
+        with pytest.raises(InputError, match="`batch_size`=0: must be at least 1"):
             call(batch_size=0)
 
 
@@ -132,7 +132,7 @@ def test_labels_from_a_file(load, get_path, tmp_path):
     (tmp_path / "bare" / "task.json").unlink()
     (tmp_path / "labels.txt").write_text("x\ny\nz\n")
     options = {"task": "classifier", "max_seq_length": MAX_SEQ_LENGTH, "pairs": True}
-    with pytest.raises(InputError, match="bare: the model has 3 outputs, and there are 0 label names; set `labels_fil"):
+    with pytest.raises(InputError, match="bare: the model has 3 outputs, but there are 0 label names; set `labels_fil"):
         bert_tf.load(tmp_path / "bare", **options)
     model = bert_tf.load(tmp_path / "bare", labels_file=tmp_path / "labels.txt", **options)
     assert model.labels == ("x", "y", "z")
@@ -148,18 +148,18 @@ def test_an_explicit_config(get_path, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "kind", "options", "message"), [
-    ("nowhere", "checkpoint", {}, "`model`=.*nowhere: no such file or folder"),
-    ("nowhere", "LiteRT", {}, "`model`=.*nowhere.tflite: no such file"),
-    ("tagger", "checkpoint", {"length": 3}, "there is no option length: the options are bert_config_file, "),
-    ("tagger", "checkpoint", {"max_seq_length": "64"}, "`max_seq_length`=64: it must be of the type int"),
-    ("tagger", "checkpoint", {"max_seq_length": True}, "`max_seq_length`=True: it must be of the type int"),
-    ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: it must be of the type bool"),
-    ("tagger", "checkpoint", {"task": "tagger"}, "`task`=tagger: it must be one of encoder, masked_lm, classifier"),
-    ("tagger", "checkpoint", {"task": "span_labeler"}, "`task`=span_labeler: contradicts task.json"),
+    ("nowhere", "checkpoint", {}, "`model`=.*nowhere: does not exist"),
+    ("nowhere", "LiteRT", {}, "`model`=.*nowhere.tflite: does not exist"),
+    ("tagger", "checkpoint", {"length": 3}, "unknown option length; must be one of bert_config_file, "),
+    ("tagger", "checkpoint", {"max_seq_length": "64"}, "`max_seq_length`=64: must be of type int"),
+    ("tagger", "checkpoint", {"max_seq_length": True}, "`max_seq_length`=True: must be of type int"),
+    ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: must be of type bool"),
+    ("tagger", "checkpoint", {"task": "tagger"}, "`task`=tagger: must be one of encoder, masked_lm, classifier"),
+    ("tagger", "checkpoint", {"task": "span_labeler"}, "`task`=span_labeler: conflicts with task.json"),
     ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, whi"),
     ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, which answers as"),
-    ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: .*masked_lm.tflite was exported with `top_k`=3"),
-    ("masked_lm", "SavedModel", {"top_k": 9}, "`top_k`=9: .*masked_lm/1 was exported with `top_k`=3"),
+    ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm.tflite"),
+    ("masked_lm", "SavedModel", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1"),
 ])
 def test_invalid_options(get_path, name, kind, options, message):
     with pytest.raises(InputError, match=message):

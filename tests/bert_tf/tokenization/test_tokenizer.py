@@ -154,7 +154,7 @@ def test_single_texts_are_truncated_and_padded(tokenizer):
     assert not features["segment_ids"].numpy().any()
     assert all(feature.dtype == tf.int32 and feature.shape == [2, 4] for feature in features.values())
     assert tokenizer.encode(["the a"], max_seq_length=2)["input_ids"].numpy().tolist() == [[CLS, SEP]]
-    with pytest.raises(ValueError, match=r"`max_seq_length`=2: it must be at least 3"):
+    with pytest.raises(ValueError, match=r"`max_seq_length`=2: must be at least 3"):
         tokenizer.encode(["a"], ["a"], max_seq_length=2)
 
 

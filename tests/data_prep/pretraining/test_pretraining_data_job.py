@@ -9,23 +9,23 @@ from tests.settings import resolved
 
 
 @pytest.mark.parametrize(("settings_class", "settings", "message"), [
-    (InstanceSettings, {"max_seq_length": 4}, "`max_seq_length`=4: it must be at least 5"),
+    (InstanceSettings, {"max_seq_length": 4}, "`max_seq_length`=4: must be at least 5"),
     (InstanceSettings, {"max_seq_length": 65536}, "`max_seq_length`=65536: .* at most 65535"),
-    (InstanceSettings, {"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: it must be at least 1"),
+    (InstanceSettings, {"max_predictions_per_seq": 0}, "`max_predictions_per_seq`=0: must be at least 1"),
     (InstanceSettings, {"max_predictions_per_seq": 65536}, "`max_predictions_per_seq`=65536: .* at most 65535"),
-    (InstanceSettings, {"dupe_factor": 0}, "`dupe_factor`=0: it must be at least 1"),
+    (InstanceSettings, {"dupe_factor": 0}, "`dupe_factor`=0: must be at least 1"),
     (InstanceSettings, {"masked_lm_prob": 15}, "`masked_lm_prob`=15: a probability lies between 0 and 1"),
     (InstanceSettings, {"short_seq_prob": -0.1}, "`short_seq_prob`=-0.1: a probability lies between 0 and 1"),
-    (InstanceSettings, {"masking": "none"}, "`masking`=none: it must be one of static, dynamic"),
+    (InstanceSettings, {"masking": "none"}, "`masking`=none: must be one of static, dynamic"),
     (InstanceSettings, {"max_sequences_per_pack": 3}, "`max_sequences_per_pack`=3: has no effect without `pack_seq"),
     (InstanceSettings, {"objective": "full_sentences", "short_seq_prob": 0.5},
      r"`short_seq_prob`=0\.5: has no effect with `objective`=full_sentences"),
-    (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: it must be at least 1"),
-    (JobSettings, {"num_workers": 0}, "`num_workers`=0: it must be at least 1"),
-    (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: it must be at least 0"),
-    (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: it must be at least 0"),
+    (JobSettings, {"num_output_shards": 0}, "`num_output_shards`=0: must be at least 1"),
+    (JobSettings, {"num_workers": 0}, "`num_workers`=0: must be at least 1"),
+    (JobSettings, {"max_shard_mb": -1.0}, "`max_shard_mb`=-1.0: must be at least 0"),
+    (JobSettings, {"max_shard_mb": float("nan")}, "`max_shard_mb`=nan: must be at least 0"),
     (JobSettings, {"max_shard_mb": float("inf")}, "`max_shard_mb`=inf: give 0 for no limit"),
-    (JobSettings, {"runner": "beam"}, "`runner`=beam: it must be one of local, direct, dataflow, flink, spark"),
+    (JobSettings, {"runner": "beam"}, "`runner`=beam: must be one of local, direct, dataflow, flink, spark"),
 ])
 def test_invalid_settings(settings_class, settings, message):
     with pytest.raises(InputError, match=message):
@@ -50,11 +50,11 @@ def test_sizes_and_names():
     ("out,texts/in", "texts/in: is an input file too"),
     ("texts/../texts/in", "/in: is an input file too"),
     ("out,./out", "./out: is named twice"),
-    ("texts", "texts: is a directory"),
-    ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: each part between slashes must be a name"),
+    ("texts", "texts: must be a file, but is a directory"),
+    ("gs://b//a.tfrecord", "^`output_file`=gs://b//a.tfrecord: contains an empty, "),
     ("out,", "out,: one of the names is empty"),
-    ("texts/new/out", "texts/new/out: lies where `input_file`=texts looks"),
-    ("link", "link: is a link to .*nowhere, which is not there"),
+    ("texts/new/out", "texts/new/out: would be read by the next run as `input_file`=texts"),
+    ("link", "link: is a symbolic link to .*nowhere, which does not exist"),
     ("file/new/out", "out: file is a file, not a directory"),
 ])
 def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
@@ -69,7 +69,7 @@ def test_invalid_outputs(tmp_path, monkeypatch, outputs, message):
 @pytest.mark.parametrize(("settings", "message"), [
     ({"output_file": None}, "`output_file` is required"),
     ({"beam_options": "--region=x"}, "`beam_options`=--region=x: is for a `runner` of Apache Beam, and that is local"),
-    ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: is `vocab_file`, which would be lost"),
+    ({"output_file": VOCAB_FILE}, f"`output_file`={VOCAB_FILE}: would overwrite `vocab_file`; choose another path"),
 ])
 def test_invalid_combinations(settings, message):
     settings = {"input_file": CORPUS_FILE, "output_file": "x", "vocab_file": VOCAB_FILE, **settings}

@@ -93,7 +93,7 @@ def test_conversion_to_iob2(labels, expected):
     ("a B-X\nb U-X\n", (0, 1), r"words\.txt:2: label 'U-X': O, or B-"),
     ("-DOCSTART- O\n\n", (0, 1), r"words\.txt: has no words"),
     ("a O\nb O\n", (0, 1), r"words\.txt: all words have the label 'O': is another column meant\?"),
-    (None, (0, 1), r"words\.txt: no such file"),
+    (None, (0, 1), r"words\.txt: does not exist"),
 ])
 def test_invalid_files(write, tmp_path, text, columns, message):
     if text is not None:

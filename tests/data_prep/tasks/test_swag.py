@@ -92,7 +92,7 @@ def test_invalid_race(write, tmp_path, content, message):
 
 
 def test_race_without_questions(write, tmp_path):
-    for path, message in (("nowhere", "nowhere: no such file or folder"), (str(tmp_path), "holds no .json or .txt")):
+    for path, message in (("nowhere", "nowhere: does not exist"), (str(tmp_path), "holds no .json or .txt")):
         with pytest.raises(InputError, match=message):
             swag.read_race(path)
     with pytest.raises(InputError, match="has no questions"):

@@ -38,9 +38,9 @@ def test_alignment_of_words_with_the_text(text, starts):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("1\ta\n", "a.conllu:1: has 2 of the 10 columns"),
-    (row(2, "a", 0), "a.conllu:1: ID is 2: it must be 1"),
+    (row(2, "a", 0), "a.conllu:1: ID is 2: must be 1"),
     (row("x", "a", 0), "a.conllu:1: ID is 'x'"),
-    ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD is '2': it must be a number from 0 to 1"),
+    ("# c\n" + row(1, "a", 2), "a.conllu:2: HEAD is '2': must be a number from 0 to 1"),
     (row(1, "a", "_"), "a.conllu:1: HEAD is '_'"),
     ("# none\n", "a.conllu: has no sentences"),
 ])

@@ -27,11 +27,11 @@ def test_a_vocabulary_is_learned_and_then_extended(tmp_path, write, capsys):
 
 
 @pytest.mark.parametrize(("settings", "message"), [
-    ({"input_file": "no.txt", "vocab_file": "v"}, "`input_file`=no.txt: no such"),
-    ({"input_file": "t.txt", "vocab_file": "t.txt"}, "`vocab_file`=t.txt: lies where `input_file`"),
+    ({"input_file": "no.txt", "vocab_file": "v"}, "`input_file`=no.txt: does not exist"),
+    ({"input_file": "t.txt", "vocab_file": "t.txt"}, "`vocab_file`=t.txt: would be read by the next run"),
     ({"input_file": "empty.txt", "vocab_file": "v"}, "there are no words in it"),
-    ({"input_file": "t.txt", "vocab_file": "v", "vocab_size": 0}, "`vocab_size`=0: it must be at"),
-    ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "no"}, "`initial_vocab`=no: no such file"),
+    ({"input_file": "t.txt", "vocab_file": "v", "vocab_size": 0}, "`vocab_size`=0: must be at"),
+    ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "no"}, "`initial_vocab`=no: does not exist"),
     ({"input_file": "t.txt", "vocab_file": "v", "initial_vocab": "vocab.txt", "vocab_size": 7},
      "`vocab_size`=7: `initial_vocab` has 6 entries and keeps that number"),
 ])

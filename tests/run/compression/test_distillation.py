@@ -85,7 +85,7 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(two_stages, tmp_path, caps
     assert "reusing the teacher outputs" in output
     assert "resuming at step 3 of 12" in output
     assert_same_checkpoints(two_stages / "whole", tmp_path / "resumed")
-    with pytest.raises(InputError, match=r"holds a run with `hidden_weight` 1\.0, not 3\.0"):
+    with pytest.raises(InputError, match=r"contains a run with `hidden_weight` 1\.0, not 3\.0"):
         distill("sst", tmp_path / "resumed", **{**flags, "hidden_weight": 3})
 
 

@@ -122,7 +122,7 @@ def test_an_interrupted_pruning_ends_like_an_undisturbed_one(flat, undisturbed, 
         prune("sst", tmp_path, **STEPS)
     monkeypatch.setattr(model_files, "keep", keep)
     first = (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns
-    with pytest.raises(InputError, match=r"holds a run with `keep_neurons` 0\.3, not 0\.4; choose another folder"):
+    with pytest.raises(InputError, match=r"contains a run with `keep_neurons` 0\.3, not 0\.4; choose another"):
         prune("sst", tmp_path, **STEPS | {"keep_neurons": 0.4})
     prune("sst", tmp_path, **STEPS)
     assert (tmp_path / "round_1" / "scores.json").stat().st_mtime_ns == first

@@ -56,13 +56,13 @@ def tune_with_pruned_weights():
     (make_pruning, {"keep_flops": 0.5, "keep_heads": 0.5}, "`keep_flops`=0.5: cannot be combined with `keep_heads`"),
     (make_pruning, {"accumulate_steps": 3, "num_train_epochs": 1.0}, "`train_batch_size`=4: must be a multiple of "
      "`accumulate_steps`=3"),
-    (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: it must be"),
+    (WeightPruningSettings, {"keep_weights": 0.0, "weight_pruning": "magnitude"}, "`keep_weights`=0.0: must be"),
     (WeightPruningSettings, {"keep_weights": 0.5}, "`keep_weights`=0.5: requires `weight_pruning`"),
     (WeightPruningSettings, {"weight_pruning": "magnitude", "pruning_begin": 0.8},
      "`pruning_begin`=0.8: must be at most `pruning_end`=0.7"),
     (tune_with_pruned_weights, {}, "`weight_pruning`=magnitude: requires `do_train`"),
     (ComparisonSettings, {"models": ("sst", "sst")}, "`models`=sst: is named twice"),
-    (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: it must be among saved_model"),
+    (ComparisonSettings, {"models": ("sst",), "formats": ("onnx",)}, "`formats`=onnx: must be among saved_model"),
 ])
 def test_values_that_cannot_be_combined(make, values, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
@@ -112,7 +112,7 @@ def variants(teachers, tmp_path_factory):
     ({"dev_file": "dev.txt"}, "`dev_file`=dev.txt: the teacher is a classifier, whose data are named by `task_name`"),
     ({"student_layers": None, "student_checkpoint": "{variants}/other_words"}, "other_words: its vocabulary is not "
      "that of `teacher`=sst"),
-    ({"teacher": "no_such"}, "`teacher`=no_such: no such file or folder"),
+    ({"teacher": "no_such"}, "`teacher`=no_such: does not exist"),
     ({"teacher": "{variants}/no_task"}, "no_task: is no fine-tuned model, there is no task.json beside it"),
     ({"teacher": "{variants}/frozen"}, "frozen: is no fine-tuned model, its task.json says frozen_token_classifier"),
     ({"teacher": "{variants}/sharing"}, "`student_layers`=0: the teacher's layers share their weights"),
@@ -152,7 +152,7 @@ def test_labels_of_another_task(tmp_path):
     ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
     ({"output_dir": "sst"}, "`output_dir`=sst: is the folder of `init_checkpoint`; give another"),
     ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
-    ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty, and has no prune.json to resume from"),
+    ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},
      "`attention_weight`=1.0: heads that are taken out cannot be compared"),
 ])
@@ -184,5 +184,5 @@ def test_the_table_of_int8_costs_does_not_overwrite_its_input(tmp_path):
     settings = QuantizationSettings(
         ModelSettings(init_checkpoint="model"), TokenizerSettings(__file__),
         DataSettings(dev_file=f"{tmp_path}/dev.txt"), output_file=f"{tmp_path}/dev.txt")
-    with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: is `dev_file`, which would be lost"):
+    with pytest.raises(InputError, match=f"`output_file`={tmp_path}/dev.txt: would overwrite `dev_file`"):
         places.check(settings)

@@ -48,5 +48,5 @@ def test_a_resumed_run_ends_like_an_uninterrupted_one(tmp_path, capsys):
     for name, value in read_variables(tmp_path).items():
         np.testing.assert_array_equal(value, expected[name], err_msg=name)
 
-    with pytest.raises(InputError, match=r"`output_dir`=.*: holds a run with `weight_pruning` magnitude, not None"):
+    with pytest.raises(InputError, match=r"`output_dir`=.*: contains a run with `weight_pruning` magnitude, not None"):
         tune(tmp_path)

@@ -84,7 +84,7 @@ def test_a_run_and_its_export(here, capsys):
     message = "`output_dir`=run: contains the run of another task, with window_pooling 'max' instead of None; choose"
     with pytest.raises(InputError, match=f"^{message}"):
         tune("run", do_eval=True, **dict.fromkeys(WINDOWS))
-    with pytest.raises(InputError, match=r"^`output_dir`=run: holds a run with `window_stride` 5, not 4; choose anot"):
+    with pytest.raises(InputError, match=r"^`output_dir`=run: contains a run with `window_stride` 5, not 4; choose an"):
         tune("run", window_stride=4, do_train=True)
 
 

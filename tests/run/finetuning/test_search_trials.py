@@ -94,7 +94,7 @@ def test_the_best_trial_is_used_and_only_it_keeps_its_checkpoints(tmp_path, sear
     weight = Weight(0.0)
     tf.train.Checkpoint(model=weight).restore(tf.train.latest_checkpoint(str(tmp_path))).expect_partial()
     assert float(weight.weight) == 0.75
-    assert run_state.holds_run(str(tmp_path))
+    assert run_state.has_run(str(tmp_path))
 
 
 def test_a_search_resumes_with_missing_trials(tmp_path, searched):

@@ -94,7 +94,7 @@ def test_frozen_layers_have_no_optimizer_state_and_resume_bit_identically(here, 
         "changeable": {**state_files.CHANGEABLE, "learning_rate": 0.01,
                        "num_train_epochs": 4.0, "warmup_proportion": 0.1}})
     for name, value in (("freeze_layers", 0), ("layerwise_learning_rate_decay", 0.75)):
-        message = f"`output_dir`=frozen: holds a run with `{name}` {FROZEN[name]}, not {value}; choose another folder"
+        message = f"`output_dir`=frozen: contains a run with `{name}` {FROZEN[name]}, not {value}; choose another"
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             tune("frozen", **FROZEN | {name: value})
 
@@ -135,7 +135,7 @@ def test_lora_trains_adapters_which_readers_of_the_run_merge(here, capsys, tmp_p
     again = (here / "lora" / "eval_results.txt").read_text()
     numbers = [[float(line.split(" = ")[1]) for line in text.splitlines()] for text in (results, again)]
     np.testing.assert_allclose(*numbers, atol=1e-6)
-    with pytest.raises(InputError, match=r"^`output_dir`=lora: holds a run with `lora_rank` 3, not 2; choose another"):
+    with pytest.raises(InputError, match=r"^`output_dir`=lora: contains a run with `lora_rank` 3, not 2; choose an"):
         tune("lora", lora_rank=2, lora_alpha=6.0)
 
     path = here / "lora" / "adapter.safetensors"

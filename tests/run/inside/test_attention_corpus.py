@@ -118,7 +118,7 @@ def test_an_interrupted_analysis_ends_bit_identical(shifting, flags, analysis, t
             np.testing.assert_array_equal(found[key], expected[key], err_msg=key)
     for name in ("heads.tsv", "relations.tsv"):
         assert (tmp_path / name).read_bytes() == (analysis / name).read_bytes()
-    with pytest.raises(InputError, match="holds a run with `batch_size` 4, not 8"):
+    with pytest.raises(InputError, match="contains a run with `batch_size` 4, not 8"):
         analyze(shifting, tmp_path, **{**flags, "batch_size": 8})
 
 
@@ -180,7 +180,7 @@ def test_a_head_chosen_on_one_half_is_scored_on_the_other():
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({}, "`input_file` is required without `treebank`"),
-    ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: no such file"),
+    ({"input_file": "nothing.txt"}, "`input_file`=nothing.txt: does not exist"),
     ({"treebank": "bank.conllu"}, r"bank\.conllu:1: has 2 of the 10 columns")])
 def test_inputs_that_are_rejected_before_anything_is_written(shifting, tmp_path, monkeypatch, flags, message):
     monkeypatch.chdir(tmp_path)
@@ -191,7 +191,7 @@ def test_inputs_that_are_rejected_before_anything_is_written(shifting, tmp_path,
 
 
 def test_bytes_that_are_not_utf8_are_dropped_with_a_note(tmp_path, capsys):
-    path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line has bytes that are not UTF-8, which are left out\n"
+    path, note = str(tmp_path / "texts.txt"), "texts.txt: 1 line contains bytes that are not UTF-8, which are ignored\n"
     (tmp_path / "texts.txt").write_bytes(b"the c\xe9at\ndog\n")
     found = requests.given(LookedAtSettings(input_file=path), "encoder")
     assert [each.text_a for each in found] == ["the cat", "dog"]

@@ -171,7 +171,7 @@ def test_lines_of_a_file(tmp_path):
     ({"looked_at": LookedAtSettings(text=("a",), wrong_examples=2)}, "`text`, `wrong_examples` are given"),
     ({"data": EvaluationDataSettings(data_dir="x"), "looked_at": LookedAtSettings(text=("a",))},
      "`data_dir`=x: requires `wrong_examples`"),
-    ({"looked_at": LookedAtSettings(text=("a",)), "output_file": "nowhere/x.html"}, "there is no folder nowhere"),
+    ({"looked_at": LookedAtSettings(text=("a",)), "output_file": "nowhere/x.html"}, "directory nowhere does not exist"),
 ])
 def test_settings_that_are_rejected(shifting, settings, message):
     with pytest.raises(InputError, match=message):

@@ -82,7 +82,7 @@ def test_bytes_that_are_not_utf8_are_dropped_with_a_note(folder, tmp_path, capsy
     (tmp_path / name).write_bytes(content.replace(b"here", b"h\xe9ere"))
     reports = [probe(path, tmp_path / "out", num_probe_epochs=1) for path in (folder / name, tmp_path / name)]
     assert reports[0] == reports[1]
-    assert f"{name}: 6 lines have bytes that are not UTF-8, which are left out" in capsys.readouterr().err
+    assert f"{name}: 6 lines contain bytes that are not UTF-8, which are ignored" in capsys.readouterr().err
 
 
 def test_labels_of_the_control_task_depend_only_on_forms():

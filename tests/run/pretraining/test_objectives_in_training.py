@@ -152,8 +152,8 @@ def test_settings_that_a_resumed_run_must_match(trained):
 
 def test_phases_of_a_run_cannot_change(trained, phases, config):
     others = dataclasses.replace(phases, schedule=dataclasses.replace(phases.schedule, phases="32:0.5:3,64:0.5:2:9"))
-    with pytest.raises(ValueError, match=r"holds a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
+    with pytest.raises(ValueError, match=r"contains a run with `phases` 32:0.75:3,64:0.25:2:9, not 32:0.5:3"):
         job.run(others.with_values({"config": config}))
     settings = make_settings(trained, "full_sentences", phases=f"{S}:1:2:{P}")
-    with pytest.raises(ValueError, match=f"holds a run with `phases` None, not {S}:1:2:{P}"):
+    with pytest.raises(ValueError, match=f"contains a run with `phases` None, not {S}:1:2:{P}"):
         job.run(settings.with_values({"config": config}))

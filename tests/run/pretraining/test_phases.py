@@ -35,9 +35,9 @@ def test_a_run_without_phases_is_one():
     ("128:x", "'128:x' is no phase"),
     ("128:0.5:1:2:3,64:0.5", "'128:0.5:1:2:3' is no phase"),
     ("128:1.5,64:-0.5", "'128:1.5': a share lies between 0 and 1"),
-    ("3:1", "`phases`: '3:1': length 3: it must be at least 4"),
-    ("32:1:0", "`phases`: '32:1:0': batch size 0: it must be at least 1"),
-    ("32:1:8:0", "`phases`: '32:1:8:0': predictions 0: it must be at least 1"),
+    ("3:1", "`phases`: '3:1': length 3: must be at least 4"),
+    ("32:1:0", "`phases`: '32:1:0': batch size 0: must be at least 1"),
+    ("32:1:8:0", "`phases`: '32:1:8:0': predictions 0: must be at least 1"),
     ("32:1:2000000000", "`phases`: '32:1:2000000000': `train_batch_size`=2000000000: so many sequences"),
     ("128:0.9999,512:0.0001", "that of 512 ids gets none of the 1000 steps"),
 ])

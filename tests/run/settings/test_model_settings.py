@@ -16,7 +16,7 @@ def test_a_config_by_file_or_by_name(tmp_path, monkeypatch):
     assert resolution.read_config("base", 512) == BertConfig.from_name("base")
     (tmp_path / "base").write_text(small.to_json())  # A file takes precedence over a name.
     assert resolution.read_config("base", 13) == small
-    with pytest.raises(InputError, match=r"`max_seq_length`=14: the model was made for at most 13 \(max_position"):
+    with pytest.raises(InputError, match=r"`max_seq_length`=14: must be at most 13 \(max_position"):
         resolution.read_config("base", 14)
 
 

@@ -20,7 +20,7 @@ def test_a_run_keeps_its_model_and_vocabulary(tmp_path):
     with pytest.raises(ValueError, match=r"=.*first\.txt: is not the vocabulary of the run in `output_dir`"):
         model_files.check(folder, CONFIG, first)
     with pytest.raises(ValueError, match="holds the run of another model, with vocab_size 11, and "
-                                         "`bert_config_file` says 12; choose another folder"):
+                                         "`bert_config_file` says 12; choose another directory"):
         model_files.check(folder, BertConfig(12, 6, 2, 3, 7), second)
     assert (tmp_path / "run" / "vocab.txt").read_text() == "second.txt"
 

@@ -41,7 +41,7 @@ def test_strategies_that_cannot_be_had():
 
 @pytest.mark.parametrize(("text", "message"), [
     ("{", "TF_CONFIG is not JSON: Expecting property name"),
-    ('["localhost:1"]', "TF_CONFIG is a list: it must be an object with the keys cluster and task"),
+    ('["localhost:1"]', "TF_CONFIG is a list: must be an object with the keys cluster and task"),
 ])
 def test_a_cluster_that_cannot_be_read(monkeypatch, text, message):
     monkeypatch.setenv("TF_CONFIG", text)

@@ -117,7 +117,7 @@ def test_evaluation_alone_requires_the_same_vectors(folder, trained, capsys):
     assert "reusing the features of the dev file" in capsys.readouterr().out
     with pytest.raises(InputError, match="holds a run with `frozen_features` weighted_sum_last_four, not last; choose"):
         run(folder, "out", "last", do_eval=True)
-    with pytest.raises(InputError, match="holds a run with `lstm_width` 9, not 4; choose"):
+    with pytest.raises(InputError, match="contains a run with `lstm_width` 9, not 4; choose"):
         run(folder, "out", do_eval=True, lstm_width=4)
     with pytest.raises(InputError, match=r"`output_dir`=.*: contains no tagger trained on frozen features; train"):
         run(folder, "never", do_eval=True)
@@ -133,7 +133,7 @@ def test_other_encoders_and_other_inputs_have_other_vectors(folder, reference):
                    num_hidden_layers=4)
     count = lambda: len(list(folder.glob("vectors/*/layer_4.npy")))
     before = count()
-    with pytest.raises(InputError, match="holds a run with `init_checkpoint` of "):
+    with pytest.raises(InputError, match="contains a run with `init_checkpoint` of "):
         run(folder, "out", model="other/model", do_eval=True)
     with pytest.MonkeyPatch.context() as patch:  # Only the vectors matter here.
         patch.setattr("run.training.loop.TrainingRun.train", lambda *_, **__: None)

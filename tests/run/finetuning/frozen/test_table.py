@@ -116,7 +116,7 @@ def test_a_table_has_the_settings_of_its_first_start(make, model, trained, tmp_p
         "group_by_length": True, "learning_rate": 5e-5, "optimizer": "adamw",
         **{name: value for name, value in state_files.CHANGEABLE.items()
            if name not in ("learning_rate", "mixed_precision")}}, end="")
-    with pytest.raises(InputError, match="holds a run with `lstm_width` 768, not 5; choose another folder"):
+    with pytest.raises(InputError, match="contains a run with `lstm_width` 768, not 5; choose another directory"):
         make(lstm_width=5)
 
 
