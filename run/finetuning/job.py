@@ -152,7 +152,7 @@ def _check(settings, context):
         model_files.check(folder, context.config, settings.tokenizer.vocab_file)
         states[folder] = RunState(folder, *values)
     if does_train and task.init_checkpoint and not all(
-            holds_run(each.training.output_dir) for each in settings.runs):
+            has_run(each.training.output_dir) for each in settings.runs):
         context = dataclasses.replace(context, new_variables=head.choose_new_variables(
             task, task.init_checkpoint, settings.tuning.keep_head, context.config))
     return context, states
@@ -194,7 +194,7 @@ def _read_model_metadata(settings, kind):
     if settings.tuning.do_train:
         return None
     folder = settings.runs[0].training.output_dir
-    place = folder if holds_run(folder) else settings.model.init_checkpoint
+    place = folder if has_run(folder) else settings.model.init_checkpoint
     metadata = task_metadata.read(place) if place else None
     return metadata if metadata and metadata.kind == kind else None
 
@@ -244,6 +244,6 @@ def _check_search(settings):
     if holds_search and not settings.search.search:
         raise InputError(f"`output_dir`={folder}: contains a search; set `search` to resume it, or choose another "
                          "directory")
-    if settings.search.search and holds_run(folder) and not holds_search:
+    if settings.search.search and has_run(folder) and not holds_search:
         raise InputError(f"`output_dir`={folder}: contains a run, not a search; choose another directory for "
                          "`search`")

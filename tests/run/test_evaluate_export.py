@@ -81,10 +81,10 @@ def test_another_model_has_other_scores(folder, capsys):
 
 def test_models_that_are_not_exports(tmp_path):
     (tmp_path / "model.tflite").write_text("")
-    only_litert = (f"`model`={tmp_path}: holds no SavedModel (looked for saved_model.pb); of the LiteRT model there "
-                   f"give the file, {tmp_path}/model.tflite")
-    for path, message in (("sst", "`model`=sst: holds no SavedModel"), ("none.tflite", "`model`=none.tflite: does no"),
-                          (str(tmp_path), only_litert)):
+    only_litert = (f"`model`={tmp_path}: contains no SavedModel (expected saved_model.pb); for the LiteRT model, set "
+                   f"the file {tmp_path}/model.tflite")
+    for path, message in (("sst", "`model`=sst: contains no SavedModel"),
+                          ("none.tflite", "`model`=none.tflite: does not exist"), (str(tmp_path), only_litert)):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             feature_models.open_export(path)
     with pytest.raises(InputError, match="for the LiteRT model, set the file "):

@@ -114,9 +114,9 @@ def folder(tmp_path_factory, reference):
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "squad", "max_seq_length": 33},
      "`max_seq_length`=33: must be at most 32"),
     ("run.export_saved_model", {"export_dir": "b", "init_checkpoint": "nowhere", "task": "encoder"},
-     "`bert_config_file` is required: there is no bert_config.json beside `init_checkpoint`=nowhere"),
+     "`bert_config_file` is required: there is no bert_config.json, config.json, or params.yaml next "),
     ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "full"}, "is not empty; choose another "),
-    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the folder of"),
+    ("run.convert_checkpoint", {"input": "bert", "format": "tf1", "output": "bert"}, "`output`=bert: is the directory"),
     ("run.answer", {}, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "context_file": "a.tsv"}, "either `context` or `context_file` is required"),
     ("run.answer", {"context": "a", "saved_model": "full"},
@@ -153,6 +153,6 @@ def test_files_and_directories_may_be_remote():
     assert AnswerSettings(context_file=f"{folder}/data/article.txt").read_context() == "Mary Shelley wrote it."
     assert LabelSettings(labels_file=f"{folder}/labels.txt").read_labels() == ("bad", "good")
     places.check(multiple_choice.Settings(train_file=f"{folder}/data", data_format="race"), TuningSettings(**TRAIN))
-    for source, message in (("other", "is not empty; choose another directory"), ("data", "is the folder of `input`")):
+    for source, message in (("other", "is not empty; choose another"), ("data", "is the directory of `input`")):
         with pytest.raises(InputError, match=message):
             ConversionSettings(f"{folder}/{source}", f"{folder}/data/").check_files()

@@ -37,7 +37,7 @@ def tune_with_pruned_weights():
 
 
 @pytest.mark.parametrize(("make", "values", "message"), [
-    (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: it must be uniform, last, or numbers"),
+    (LossSettings, {"layer_map": "deep"}, "`layer_map`=deep: must be one of uniform, last, or comma-"),
     (LossSettings, {"logits_weight": 0, "label_weight": 0}, "`logits_weight`=0: all losses have weight 0"),
     (LossSettings, {"inner_proportion": 0.5}, "`inner_proportion`=0.5: requires `hidden_weight` or"),
     (LossSettings, {"inner_proportion": 0.5, "hidden_weight": 1, "logits_weight": 0, "label_weight": 0},
@@ -150,7 +150,7 @@ def test_labels_of_another_task(tmp_path):
 
 @pytest.mark.parametrize(("flags", "message"), [
     ({"init_checkpoint": "headless"}, "must be a fine-tuned model, with a task.json"),
-    ({"output_dir": "sst"}, "`output_dir`=sst: is the folder of `init_checkpoint`; give another"),
+    ({"output_dir": "sst"}, "`output_dir`=sst: is the directory of `init_checkpoint`; choose another directory"),
     ({"drop_layers": "3"}, "`drop_layers`: there is no layer 3, the model has the layers 0 to 2"),
     ({"output_dir": "sst-2"}, "`output_dir`=sst-2: is not empty and has no prune.json to resume from"),
     ({"distill": True, "num_train_epochs": 1, "train_batch_size": 4, "keep_heads": 0.5, "attention_weight": 1},

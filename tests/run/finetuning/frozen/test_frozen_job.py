@@ -115,7 +115,7 @@ def test_evaluation_alone_requires_the_same_vectors(folder, trained, capsys):
     run(folder, "out", do_eval=True)
     assert (trained / "eval_results.txt").read_text() == before
     assert "reusing the features of the dev file" in capsys.readouterr().out
-    with pytest.raises(InputError, match="holds a run with `frozen_features` weighted_sum_last_four, not last; choose"):
+    with pytest.raises(InputError, match="contains a run with `frozen_features` weighted_sum_last_four, not last"):
         run(folder, "out", "last", do_eval=True)
     with pytest.raises(InputError, match="contains a run with `lstm_width` 9, not 4; choose"):
         run(folder, "out", do_eval=True, lstm_width=4)
