@@ -101,10 +101,10 @@ class StoredRows:
 
     def find_missing_space(self, folder):
         """Returns (required bytes, free bytes) if the values do not fit on the disk of `folder`, otherwise None."""
-        needed = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
-                     for name, entry in self.entries.items())
+        required = sum(int(self._offsets[name][-1]) * np.dtype(entry.dtype).itemsize
+                       for name, entry in self.entries.items())
         free = shutil.disk_usage(folder).free
-        return (needed, free) if needed > free else None
+        return (required, free) if required > free else None
 
     def write(self, paths, parts):
         """Writes all values.
@@ -118,8 +118,8 @@ class StoredRows:
         for rows, arrays in parts:
             for name, entry in self.entries.items():
                 for row, array in zip(rows, arrays[name], strict=True):
-                    own = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
-                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = own.ravel()
+                    row_values = array[tuple(map(slice, entry.get_shape(self.lengths[row])))]
+                    values[name][self._offsets[name][row] : self._offsets[name][row + 1]] = row_values.ravel()
         for array in values.values():
             array.flush()
 
@@ -162,7 +162,7 @@ class StackedRows(RowsOnDisk):
         return np.stack(self._stored.look_up(rows, length), axis=2)
 
 
-def find(folder, metadata):
+def find_subfolder(folder, metadata):
     """Returns the path of a subdirectory, which may not exist. `metadata`: JSON value that the rows depend on."""
     digest = hashlib.sha256(json.dumps(metadata, sort_keys=True).encode()).hexdigest()
     return os.path.join(folder, digest[:FINGERPRINT_DIGITS])

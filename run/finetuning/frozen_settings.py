@@ -124,9 +124,9 @@ def select_layers(kind, num_layers):
     Raises:
       InputError: If the model has too few layers.
     """
-    needed = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
-    if num_layers < needed:
-        raise InputError(f"`frozen_features`={kind}: requires at least {needed} layers, but the model has "
+    required_layers = {"second_to_last": 2}.get(kind, LAST_FOUR if kind.endswith("last_four") else 1)
+    if num_layers < required_layers:
+        raise InputError(f"`frozen_features`={kind}: requires at least {required_layers} layers, but the model has "
                          f"{num_layers}")
     if kind == "embeddings":
         return (0,)

@@ -88,10 +88,11 @@ def _collect_dependencies(settings):
              "training": ("train_batch_size", "random_seed"),
              "tuning": ("num_train_epochs", "warmup_proportion", "eval_steps", "early_stopping_evals",
                         "group_by_length")}
-    chosen = {name: getattr(getattr(settings, group), name) for group, of_group in names.items() for name in of_group}
+    values = {name: getattr(getattr(settings, group), name)
+              for group, group_names in names.items() for name in group_names}
     del task["test_file"], frozen["vectors_dir"]
     return {"init_checkpoint": fingerprint(checkpoint_files(settings.model.init_checkpoint), whole=True),
-            **task, **frozen, **chosen, **dataclasses.asdict(settings.optimizer)}
+            **task, **frozen, **values, **dataclasses.asdict(settings.optimizer)}
 
 
 def _list_columns(rows):

@@ -15,7 +15,7 @@ from bert_tf.fast import FastEncoder
 from bert_tf.run_state import RunState, fingerprint
 from data_prep.tasks import conll
 from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import find
+from run.arrays.stored_rows import find_subfolder
 from run.finetuning import frozen_vectors
 from run.finetuning.frozen_settings import COMBINATIONS, select_layers
 from run.finetuning.frozen_tagger import FrozenTagger
@@ -110,7 +110,7 @@ class FrozenTokenClassifierTask(TokenClassifierTask):
         if "vectors" in self.features[split]:
             return
         metadata = self._build_cache_key(self._encoder_features[split])
-        path = find(self._vectors_dir, metadata)
+        path = find_subfolder(self._vectors_dir, metadata)
         if layers := frozen_vectors.find_missing(path, self._layers):
             if self.computes_all_layers:
                 layers = frozen_vectors.find_missing(path, range(self._config.num_hidden_layers + 1))

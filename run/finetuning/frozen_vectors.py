@@ -47,7 +47,7 @@ def write(folder, metadata, layers, lengths, width, parts):
     """Writes the embeddings of layers, all of them or none.
 
     Args:
-      folder: Path from `run.arrays.stored_rows.find`, created if it does not exist.
+      folder: Path from `run.arrays.stored_rows.find_subfolder`, created if it does not exist.
       metadata: Dict to save in vectors.json.
       layers: Tuple of int.
       lengths: int [n]. Words per row of the encoder.
@@ -63,10 +63,10 @@ def write(folder, metadata, layers, lengths, width, parts):
             json.dump(metadata, file, indent=2)
         paths = {layer: unfinished.enter_context(files.new_local_file(stored.get_path(layer))) for layer in layers}
         place = os.path.dirname(paths[layers[0]])
-        if lacking := stored.find_missing_space(place):
-            needed, free = lacking
-            raise InputError(f"`vectors_dir`: requires {needed / 1e6:,.0f} MB in {place}, but {free / 1e6:,.0f} MB are "
-                             "free; choose another directory")
+        if shortage := stored.find_missing_space(place):
+            required, free = shortage
+            raise InputError(f"`vectors_dir`: requires {required / 1e6:,.0f} MB in {place}, but {free / 1e6:,.0f} MB "
+                             "are free; choose another directory")
         stored.write(paths, ((rows, {layer: [row_vectors[:, number] for row_vectors in vectors]
                                    for number, layer in enumerate(layers)}) for rows, vectors in parts))
 

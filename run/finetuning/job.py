@@ -84,14 +84,14 @@ def run_task(task_class, settings, techniques, metadata=None):
         folder = _results_dir(settings, strategy)
         context = dataclasses.replace(context, begin=functools.cache(
             functools.partial(_begin, settings, context, states, folder)))
-        tuned = (search.run if settings.search.search else runs.run_seeds)(settings, context)
-        if tuned.eval_outputs is not None and settings.tuning.do_eval:
-            task.report(tuned.eval_outputs, folder)
+        trained_model = (search.run if settings.search.search else runs.run_seeds)(settings, context)
+        if trained_model.eval_outputs is not None and settings.tuning.do_eval:
+            task.report(trained_model.eval_outputs, folder)
         if settings.tuning.do_predict:
-            task.predict(tuned.predictor, tuned.eval_outputs, folder)
+            task.predict(trained_model.predictor, trained_model.eval_outputs, folder)
         for technique in techniques:
             technique.end()
-        return tuned
+        return trained_model
 
 
 def _begin(settings, context, states, folder):

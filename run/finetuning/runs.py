@@ -91,13 +91,13 @@ def run_seeds(settings, context):
     metric = context.task.metric
     best, all_results = None, []
     for run in settings.runs:
-        tuned = run_once(run, context)
-        write_results(tuned.folder, context, tuned.results)
-        all_results.append(tuned.results)
-        if best is None or (tuned.results and tuned.results[metric] > best.results[metric]):
-            best, tuned = tuned, best
-        if tuned is not None:
-            tuned.free()
+        trained_model = run_once(run, context)
+        write_results(trained_model.folder, context, trained_model.results)
+        all_results.append(trained_model.results)
+        if best is None or (trained_model.results and trained_model.results[metric] > best.results[metric]):
+            best, trained_model = trained_model, best
+        if trained_model is not None:
+            trained_model.free()
     if len(all_results) > 1 and best.results:
         write_results(settings.training.output_dir, context, _mean_and_deviation(all_results))
         print(f"best of {len(all_results)} runs by {metric}: {best.folder}")
@@ -108,7 +108,7 @@ def run_once(settings, context):
     """Runs the training and evaluation that `settings` request, in the run's directory.
 
     Args:
-      settings: FineTuningSettings, with the same data as `shared.task`.
+      settings: FineTuningSettings, with the same data as `context.task`.
       context: RunContext.
 
     Returns:
@@ -121,7 +121,7 @@ def run_once(settings, context):
     strategy, tuning, output_dir = context.strategy, settings.tuning, settings.training.output_dir
     task = context.task.replace_settings(settings)
     is_dynamic = strategies.may_group_by_length(settings, strategy)
-    build = _build(settings, context, task)
+    build = _make_build(settings, context, task)
     model, optimizer = build.model, build.optimizer
     predictor = prediction.Predictor(
         strategy, model, per_position=task.per_position, static_shapes=not is_dynamic, inputs=task.inputs)
@@ -153,11 +153,11 @@ def run_once(settings, context):
     return TrainedModel(model, optimizer, predictor, settings.training.output_dir, step, results, outputs)
 
 
-def _build(settings, context, task):
+def _make_build(settings, context, task):
     """Creates the Build of a run: the model and the optimizer, with the changes of the techniques."""
     steps = settings.num_train_steps(task.num_train_examples) if settings.tuning.do_train else None
     with context.strategy.scope():
-        model = task.new_model(lambda: _encoder(settings, context))
+        model = task.new_model(lambda: _make_encoder(settings, context))
         optimizer = make_optimizer(settings.optimizer, settings.step, steps or 1,
                                    int((steps or 1) * settings.tuning.warmup_proportion))
         build = Build(model, optimizer, task.loss, settings.training.random_seed, steps)
@@ -166,7 +166,7 @@ def _build(settings, context, task):
     return build
 
 
-def _encoder(settings, context):
+def _make_encoder(settings, context):
     """Creates the encoder of a run. Call it in the strategy's scope."""
     fast = strategies.choose_fast(
         context.strategy, context.config, settings.step.jit_compile, recompute=settings.step.recompute_activations,

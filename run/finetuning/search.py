@@ -97,15 +97,15 @@ def _save_best(best, settings, context, trials):
         context = dataclasses.replace(context, new_variables=head.choose_new_variables(
             context.task, settings.model.init_checkpoint, settings.tuning.keep_head, context.config))
         _finish(best, context)
-    tuned = runs.run_once(dataclasses.replace(
+    trained_model = runs.run_once(dataclasses.replace(
         best.settings, tuning=dataclasses.replace(best.settings.tuning, do_train=False, keep_head=None),
         trained_weights=TrainedWeightsSettings(), weight_pruning=WeightPruningSettings()), context)
     if context.writes:
-        checkpoints.save_alone(output_dir, tuned.model, tuned.step)
+        checkpoints.save_alone(output_dir, trained_model.model, trained_model.step)
         plots.search_results(os.path.join(output_dir, SEARCH_FOLDER, PLOT_FILE),
                              [(*trial.values, trial.results.get(metric)) for trial in trials], metric)
-    runs.write_results(output_dir, context, tuned.results)
-    return tuned
+    runs.write_results(output_dir, context, trained_model.results)
+    return trained_model
 
 
 def _load_results(trial):
@@ -123,9 +123,9 @@ def _load_results(trial):
 def _finish(trial, context):
     """Trains and evaluates a trial, or resumes it; returns it with its results, which are saved to its directory."""
     try:
-        tuned = runs.run_once(trial.settings, context)
-        results = tuned.results
-        tuned.free()
+        trained_model = runs.run_once(trial.settings, context)
+        results = trained_model.results
+        trained_model.free()
         runs.write_results(trial.folder, context, results)
     except DivergedError as error:
         print(f"{trial.name}: {error.event}")  # Without the advice, since its checkpoints are deleted.

@@ -61,8 +61,8 @@ class TuningSettings(Settings):
     @property
     def splits(self):
         """The splits to read: a list of "train", "dev", and "test", according to the steps to run."""
-        wanted = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
-        return [split for split, is_wanted in wanted.items() if is_wanted]
+        selected = {"train": self.do_train, "dev": self.do_eval, "test": self.do_predict}
+        return [split for split, is_selected in selected.items() if is_selected]
 
 
 @dataclasses.dataclass(frozen=True)

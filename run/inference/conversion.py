@@ -14,14 +14,15 @@ def run(settings):
     model_folder.check_no_pickle(settings.input)
     tokenizer = _find_tokenizer(settings.input)
     vocab = settings.vocab_file or tokenizer.vocab_file
-    kept = task_metadata.read(settings.adapter or settings.input)
+    metadata = task_metadata.read(settings.adapter or settings.input)
     for line in checkpoints.convert(
             settings.input, settings.output, settings.format, config, vocab and as_vocab_txt(vocab),
-            task=kept and kept.as_task, tokenizer=tokenizer, adapter=settings.adapter,
+            task=metadata and metadata.as_task, tokenizer=tokenizer, adapter=settings.adapter,
             max_position_embeddings=settings.max_position_embeddings, position_extension=settings.position_extension):
         print(line)
-    if kept and kept.source == TASK_FILE and settings.format == "tf1":  # Others specify the task, or have no heads.
-        task_metadata.keep(settings.output, kept)
+    # Other formats and sources specify the task, or have no heads.
+    if metadata and metadata.source == TASK_FILE and settings.format == "tf1":
+        task_metadata.keep(settings.output, metadata)
 
 
 def _find_tokenizer(source):

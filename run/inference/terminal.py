@@ -39,12 +39,12 @@ def fill_masks(model, texts, top_k):
             print(f"  --text={text}: must contain {MASK}")
             continue
         last = {"text": [text]}
-        answer = model(**last)
-        for mask in range(answer["num_masks"][0]):
-            candidates = zip(answer["pieces"][0, mask], answer["probabilities"][0, mask], strict=True)
+        outputs = model(**last)
+        for mask in range(outputs["num_masks"][0]):
+            candidates = zip(outputs["pieces"][0, mask], outputs["probabilities"][0, mask], strict=True)
             print("  " + "   ".join(f"{piece.decode()} {probability:.3f}"
                                     for piece, probability in itertools.islice(candidates, top_k)))
-        if answer["was_cut"][0]:
+        if outputs["was_cut"][0]:
             print(f"  the text exceeds {_limit(model)} and was truncated, possibly including a {MASK}")
     return last
 
@@ -55,14 +55,14 @@ def answer_questions(model, questions, context, top_k):
     for question in questions:
         print(question)
         last = {"question": [question], "context": [context]}
-        answer = model(**last)
-        text, start, end = (answer[name][0] for name in ("answer", "start", "end"))
+        outputs = model(**last)
+        text, start, end = (outputs[name][0] for name in ("answer", "start", "end"))
         print(f"  {text.decode()}  [{start}:{end}]" if end else "  no answer")
-        shown = [(candidate, score) for candidate, score in zip(answer["answers"][0], answer["scores"][0], strict=True)
-                 if candidate]
-        for candidate, score in shown[:top_k]:
+        candidates = [(candidate, score) for candidate, score in zip(
+            outputs["answers"][0], outputs["scores"][0], strict=True) if candidate]
+        for candidate, score in candidates[:top_k]:
             print(f"  {score:8.3f}  {candidate.decode()}")
-        if answer["was_cut"][0]:
+        if outputs["was_cut"][0]:
             print(f"  the question or the context exceeds {_limit(model)} and was truncated")
     return last
 

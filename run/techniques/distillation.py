@@ -23,7 +23,7 @@ from bert_tf.techniques.theseus import ReplacingRate, TheseusModel
 from data_prep.tasks.base import ID_FEATURES
 from run.arrays.batches import count_tokens
 from run.arrays.prediction import Predictor
-from run.arrays.stored_rows import find
+from run.arrays.stored_rows import find_subfolder
 from run.techniques import teacher_outputs
 from run.techniques.base import Technique
 from run.training import strategies
@@ -146,12 +146,12 @@ class TaskDistillation(Distillation):
             self._first_id = int(rows["unique_ids"][0, 0])
             assert (rows["unique_ids"][:, 0] == self._first_id + np.arange(len(rows["unique_ids"]))).all()
         features = {name: rows[name] for name in ID_FEATURES}
-        asked = self._describe(features, task.settings)
-        self._outputs_path = path = find(self._find_folder(folder), [self._teacher_files, asked])
+        request = self._describe(features, task.settings)
+        self._outputs_path = path = find_subfolder(self._find_folder(folder), [self._teacher_files, request])
         if files.exists(path):
             print(f"{path}: reusing the teacher outputs")
         else:
-            self._write_outputs(path, {"teacher": self._teacher_files, "asked": asked}, features, task)
+            self._write_outputs(path, {"teacher": self._teacher_files, "asked": request}, features, task)
         self._saved_outputs = teacher_outputs.read(path)
 
     def batches(self, dataset):
@@ -173,15 +173,15 @@ class TaskDistillation(Distillation):
 
     def _check_teacher(self, task):
         """Raises InputError unless the teacher's task matches the data."""
-        teacher, wanted, path = self._metadata, task.metadata, self._path
-        if not teacher.as_task.is_generic and teacher.labels != wanted.labels:
-            labels = [", ".join(each.labels) or "a number" for each in (teacher, wanted)]
+        teacher, metadata, path = self._metadata, task.metadata, self._path
+        if not teacher.as_task.is_generic and teacher.labels != metadata.labels:
+            labels = [", ".join(each.labels) or "a number" for each in (teacher, metadata)]
             raise InputError(f"`teacher`={path}: was trained for another task; its labels are {labels[0]}, but "
                              f"the labels of the data are {labels[1]}")
-        if teacher.pairs != wanted.pairs and "pairs" not in teacher.unknown:
+        if teacher.pairs != metadata.pairs and "pairs" not in teacher.unknown:
             raise InputError(f"`teacher`={path}: was trained for another task; it reads "
                              f"{'two texts' if teacher.pairs else 'one text'}, but the data have "
-                             f"{'two' if wanted.pairs else 'one'}")
+                             f"{'two' if metadata.pairs else 'one'}")
         tensors = open_checkpoint(path).tensors
         missing = [name for name in task.head_shapes(self._teacher) if name not in tensors]
         if missing:

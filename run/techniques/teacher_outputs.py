@@ -62,9 +62,9 @@ def write(path, metadata, lengths, parts, positions):
         first = next(parts)
         entries = {name: _make_entry(value, positions[name]) for name, value in first[1].items()}
         stored = StoredRows(folder, OUTPUT_FILE, entries, lengths)
-        if lacking := stored.find_missing_space(folder):
-            needed, free = lacking
-            raise InputError(f"{path}: the teacher outputs require {needed / 1e6:,.0f} MB, but {free / 1e6:,.0f} MB "
+        if shortage := stored.find_missing_space(folder):
+            required, free = shortage
+            raise InputError(f"{path}: the teacher outputs require {required / 1e6:,.0f} MB, but {free / 1e6:,.0f} MB "
                              "are free; set `nokeep_answers` to query the teacher in each step")
         stored.write({name: stored.get_path(name) for name in entries}, itertools.chain([first], parts))
         np.save(os.path.join(folder, LENGTHS_FILE), np.asarray(lengths, np.int32))

@@ -41,7 +41,7 @@ def folder(tmp_path_factory, reference):
 def predict(folder, model, requests, batch_size=2, **flags):
     """Returns the rows of a model of MODELS."""
     settings = PredictionSettings(model=str(folder / model), input_file="-", input_format="jsonl", output_file="-")
-    return list(predicting.answers(open_model(resolved(settings.with_values(flags))), requests, batch_size))
+    return list(predicting.predict_rows(open_model(resolved(settings.with_values(flags))), requests, batch_size))
 
 
 def test_the_script_writes_a_row_for_each_line(folder, tmp_path, capsys):

@@ -12,9 +12,9 @@ LENGTHS = [2, 3]
 
 
 def test_fingerprints():
-    assert stored_rows.find("kept", [{"of": "one"}, {"data": 1}]) == os.path.join("kept", "ab15978ae16b0263")
+    assert stored_rows.find_subfolder("kept", [{"of": "one"}, {"data": 1}]) == os.path.join("kept", "ab15978ae16b0263")
     for metadata in ({"encoder": "e", "data": "d"}, {"data": "d", "encoder": "e"}):
-        assert stored_rows.find("kept", metadata) == os.path.join("kept", "830cc0cd35fb3b59")
+        assert stored_rows.find_subfolder("kept", metadata) == os.path.join("kept", "830cc0cd35fb3b59")
 
 
 def test_bytes_of_plain_values(tmp_path):

@@ -19,7 +19,7 @@ def saved(tmp_path):
                "hidden": rng.normal(size=[5, 2, 3, 4, 6]).astype(np.float16),  # [B, choices, K, S, H]
                "attention": rng.normal(size=[5, 2, 3, 2, 4, 4]).astype(np.float16)}
     parts = [(rows, {name: value[rows] for name, value in outputs.items()}) for rows in ([3, 0, 2], [4, 1])]
-    path = stored_rows.find(str(tmp_path / "answers"), [{"of": "one"}, {"data": 1}])
+    path = stored_rows.find_subfolder(str(tmp_path / "answers"), [{"of": "one"}, {"data": 1}])
     teacher_outputs.write(path, {"teacher": {"of": "one"}}, LENGTHS, parts,
                           {"logits": (), "hidden": (-2,), "attention": (-2, -1)})
     return outputs, path
@@ -44,8 +44,8 @@ def test_saved_outputs_are_the_teachers_except_for_rounding_and_padding(saved):
 
 def test_another_teacher_or_other_data_have_another_directory(saved, tmp_path):
     folder = str(tmp_path / "answers")
-    assert stored_rows.find(folder, [{"of": "one"}, {"data": 1}]) == saved[1]
-    assert stored_rows.find(folder, [{"of": "one"}, {"data": 2}]) != saved[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 1}]) == saved[1]
+    assert stored_rows.find_subfolder(folder, [{"of": "one"}, {"data": 2}]) != saved[1]
     teacher_outputs.check_teacher(folder, {"of": "one"})
     with pytest.raises(InputError, match=r"`answers_dir`=.*answers: contains the outputs of another teacher"):
         teacher_outputs.check_teacher(folder, {"of": "another"})

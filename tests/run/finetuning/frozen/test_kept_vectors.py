@@ -28,7 +28,7 @@ def parts(values):
 
 @pytest.fixture
 def folder(tmp_path, values):
-    path = stored_rows.find(str(tmp_path / "vectors"), METADATA)
+    path = stored_rows.find_subfolder(str(tmp_path / "vectors"), METADATA)
     vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
     return path
 
@@ -53,7 +53,7 @@ def test_rows_are_read_on_demand(folder, values, monkeypatch):
 
 
 def test_a_remote_folder(values):
-    path = stored_rows.find(remote_folders.new_folder(), METADATA)
+    path = stored_rows.find_subfolder(remote_folders.new_folder(), METADATA)
     vectors.write(path, METADATA, LAYERS, ENCODER_LENGTHS, WIDTH, parts(values))
     assert vectors.find_missing(path, (0, 1, 2)) == (1,)
     found = vectors.read(path, (2,), OF_TAGGER, WIDTH).read(np.array([1]), 3)
@@ -61,7 +61,7 @@ def test_a_remote_folder(values):
 
 
 def test_an_interrupted_writer_leaves_no_vectors(tmp_path, values):
-    path = stored_rows.find(str(tmp_path), METADATA)
+    path = stored_rows.find_subfolder(str(tmp_path), METADATA)
 
     def stopped():
         yield next(parts(values))
