@@ -189,7 +189,7 @@ def make_strategy(settings, task):
 def _read_model_metadata(settings, kind):
     """Returns the TaskMetadata of weights that are used without training, from output_dir or init_checkpoint.
 
-    Returns None in training, and if the metadata do not exist or are of another kind.
+    Returns None in training, and if the metadata do not exist or have another kind.
     """
     if settings.tuning.do_train:
         return None

@@ -28,7 +28,7 @@ def run(settings):
 
     Raises:
       InputError: See bert_tf.serving.checkpoint.load. Also if the task has no development data, if the data do not
-        match it, if the export is of another kind, or if a score decreased by more than `most_lost`.
+        match it, if the export has another kind, or if a score decreased by more than `most_lost`.
     """
     checkpoint, path = settings.model.init_checkpoint, settings.export.model
     kind = settings.card.kind

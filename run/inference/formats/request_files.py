@@ -51,14 +51,14 @@ def read(path, text_inputs, columns=(), file_format=None, decoder=None):
 
 
 def check(path, text_inputs, columns=(), file_format=None):
-    """Checks what is known before the first row is read.
+    """Runs the checks that are possible before the first row is read.
 
     Args:
       path, columns, file_format: See `read`.
       text_inputs: See `read`; None if they are not known before the model is loaded.
 
     Raises:
-      InputError: If a table is to be read from standard input, it lacks a column, or the inputs do not fit into lines.
+      InputError: If the table is standard input, it lacks a column, or the inputs do not fit into lines.
     """
     kind = find_format(path, file_format)
     if kind == "tsv" and path == STANDARD_INPUT:
