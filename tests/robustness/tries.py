@@ -80,12 +80,12 @@ FILES = (  # command, flags, file, its contents, part of the message: None for t
     ("prune_model", {}, "new/checkpoint", ("",), "--output_dir=new: holds a training run"),
     ("prune_model", {}, "new/prune.json", (json.dumps({"keep_heads": 0.25}),),
      "--output_dir=new: contains a run with --keep_heads 0.25"),
-    *(("probe_layers", {name: path}, path, ("a O\n",), f"--output_dir=new: holds --{name}={path}")
+    *(("probe_layers", {name: path}, path, ("a O\n",), f"--output_dir=new: would overwrite --{name}={path}")
       for name, path in (("train_file", "new/probes.tsv"), ("vocab_file", "new/probes.txt"))),
     ("run_squad", {"train_file": "new/predictions.json", "predict_file": "new/predictions.json"},
-     "new/predictions.json", ("{}",), "--output_dir=new: holds --train_file=new/predictions.json"),
+     "new/predictions.json", ("{}",), "--output_dir=new: would overwrite --train_file=new/predictions.json"),
     ("run_tagger", {"dev_file": "new/test_predictions.txt"}, "new/test_predictions.txt", ("a O\n",),
-     "--output_dir=new: holds --dev_file=new/test_predictions.txt"),
+     "--output_dir=new: would overwrite --dev_file=new/test_predictions.txt"),
 )
 CONFLICTS = (  # command, flags, part of the message
     *((command, {"output_dir": folder}, f"--output_dir={folder}") for command in (

@@ -156,8 +156,8 @@ def test_an_explicit_config(get_path, tmp_path):
     ("tagger", "checkpoint", {"do_lower_case": "no"}, "`do_lower_case`=no: must be of type bool"),
     ("tagger", "checkpoint", {"task": "tagger"}, "`task`=tagger: must be one of encoder, masked_lm, classifier"),
     ("tagger", "checkpoint", {"task": "span_labeler"}, "`task`=span_labeler: conflicts with task.json"),
-    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, whi"),
-    ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, which answers as"),
+    ("tagger", "LiteRT", {"max_seq_length": 8}, "`max_seq_length`=8: has no effect with `model`=.*tagger.tflite, who"),
+    ("tagger", "SavedModel", {"pairs": True}, "`pairs`=True: has no effect with `model`=.*tagger, whose sett"),
     ("masked_lm", "LiteRT", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm.tflite"),
     ("masked_lm", "SavedModel", {"top_k": 9}, "`top_k`=9: must be at most 3, the `top_k` of the export .*masked_lm/1"),
 ])
